@@ -1,0 +1,31 @@
+# `make demo` and `make test` set everything up by themselves. Needs Python 3.11 or newer.
+PYTHON ?= python3.11
+VENV := .venv
+RUN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check man clean
+
+demo: $(READY)  ## the whole pipe on made data: parse, featurize, train, translate, score
+	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
+
+test: $(READY)  ## every test that needs no GPU
+	$(RUN)/python -m pytest -m "not gpu"
+
+check: $(READY)  ## format, lint, types and the quick tests
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+	$(RUN)/python -m pytest -q -m "not slow and not gpu"
+
+man: $(READY)  ## writes the man pages from the option table
+	$(RUN)/python man/generate.py
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --constraint constraints.txt "torch==2.13.0"
+	$(RUN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+clean:  ## removes what the targets above made
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache

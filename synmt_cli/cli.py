@@ -1,0 +1,176 @@
+"""The `synmt` program: which commands exist, and how each run ends.
+
+A command is one module in commands/ with a function of its name and a MANUAL. Modules are
+imported only when they are asked for, so `synmt --help` stays fast and never loads torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from synmt_cli import __version__, console, signals, streams
+from synmt_cli.errors import BUG, SynmtError
+
+# name: (module in commands/, what it does). The order is the order of the pipe.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "parse": ("parse", "Parse text: one CoNLL-U record for each line."),
+    "parser train": ("parser_train", "Train a UDPipe parser from CoNLL-U."),
+    "vocab train": ("vocab_train", "Train a subword vocabulary from text."),
+    "vocab encode": ("vocab_encode", "Split text into subword pieces."),
+    "vocab decode": ("vocab_decode", "Join subword pieces to text."),
+    "vocab info": ("vocab_info", "Say what a vocabulary holds."),
+    "featurize": ("featurize", "Join trees, pieces and targets into JSONL records."),
+    "train": ("train", "Train a model from JSONL records."),
+    "translate": ("translate", "Translate records, trees or text."),
+    "score": ("score", "Score translations, with significance."),
+    "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
+    "synth": ("synth", "Make English-German sentence pairs with gold trees."),
+}
+GROUPS = {"parser": "Train parsers.", "vocab": "Train and apply subword vocabularies."}
+
+
+class Commands(TyperGroup):
+    """Finds commands in COMMANDS, `parser train` as the entry "parser train"."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:
+        """The names at this level, in the order of the table."""
+        return list(dict.fromkeys(name.split()[0] for name in self._below()))
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+        """The command or group of that name, or None."""
+        full = f"{self._prefix()}{cmd_name}"
+        if full in COMMANDS:
+            return load(full)
+        if full in GROUPS:
+            return Commands(name=full, help=GROUPS[full], no_args_is_help=True)
+        return None
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+        """Names and one-liners straight from the table: no module is imported for help."""
+        rows = [
+            (name, COMMANDS.get(self._prefix() + name, ("", GROUPS.get(name, "")))[1])
+            for name in self.list_commands(ctx)
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _prefix(self) -> str:
+        return f"{self.name} " if self.name in GROUPS else ""
+
+    def _below(self) -> list[str]:
+        prefix = self._prefix()
+        return [name[len(prefix) :] for name in COMMANDS if name.startswith(prefix)]
+
+
+def load(name: str) -> TyperCommand:
+    """Imports a command and gives it its examples. `name` is a key of COMMANDS."""
+    module = importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
+    function = getattr(module, name.replace(" ", "_").replace("-", "_"))
+    one = typer.Typer(add_completion=False, rich_markup_mode=None)
+    lines = "\n".join(f"  {example}" for example in module.MANUAL.examples)
+    one.command(
+        name.split()[-1],
+        epilog=f"\b\nExamples:\n{lines}",
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )(function)
+    command = typer.main.get_command(one)
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"synmt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def synmt(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """Syntax-aware neural machine translation, one small tool at a time.
+
+    Each command reads stdin or files and writes stdout, so that they join with pipes:
+
+    \b
+      synmt parse -m de.udpipe < train.de | synmt featurize --spm spm.model --tgt train.en > train.jsonl
+      synmt train --variant pascal --train train.jsonl --dev dev.jsonl --run runs/pascal
+      synmt translate -m runs/pascal < test.de > pascal.en
+      synmt score test.en base.en pascal.en
+    """
+
+
+def main() -> NoReturn:
+    """Runs `synmt` and ends the process. Never a traceback for what a user can cause."""
+    streams.guard_descriptors()
+    signals.install()
+    _leave(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    console.command = _name(arguments)
+    try:
+        result = typer.main.get_command(app)(arguments, prog_name="synmt", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except SynmtError as error:
+        console.error(str(error))
+        return error.exit_code
+    except typer.TyperException as error:
+        console.error(f"{error.format_message()} (see {console.command} --help)")
+        return 2
+    except typer.Abort:
+        return 128 + signal.SIGINT
+    except signals.Interrupted as error:
+        return 128 + error.number
+    except BrokenPipeError:
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        console.error(f"{error.filename or 'stdout'}: {error.strerror or error}")
+        return 74
+    except MemoryError:
+        console.error("out of memory")
+        return 74
+    except Exception:
+        traceback.print_exc()
+        console.error("this is a bug in synmt; please report it with the lines above")
+        return BUG
+
+
+def _name(arguments: list[str]) -> str:
+    """`synmt COMMAND`, as far as the arguments say."""
+    words = [word for word in arguments if not word.startswith("-")]
+    for n in (2, 1):
+        if " ".join(words[:n]) in COMMANDS:
+            return " ".join(["synmt", *words[:n]])
+    return "synmt"
+
+
+def _leave(status: int) -> NoReturn:
+    """Ends at once with `status`: a failing last flush must not change it (status 120)."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            if stream is not None:
+                stream.flush()
+    os._exit(status)

@@ -1,0 +1,59 @@
+"""What a command's help and man page say beyond its options, and the options all share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from synmt_cli import console
+
+
+@dataclass(frozen=True)
+class Manual:
+    """The parts of a man page that no option table holds.
+
+    input, output: what the streams carry, each with one real line. memory: the bound that
+    the command promises. examples: shell lines that run (tests run them in a folder with
+    the files that tests/conftest.py makes). see_also: other commands.
+    """
+
+    input: str
+    output: str
+    examples: tuple[str, ...]
+    memory: str = ""
+    see_also: tuple[str, ...] = ()
+
+
+def _quiet(value: bool) -> None:
+    if value:
+        console.set_level(console.QUIET)
+
+
+def _verbose(value: bool) -> None:
+    if value:
+        console.set_level(console.VERBOSE)
+
+
+Files = Annotated[
+    list[str] | None, typer.Argument(metavar="[FILE]...", help="Input files; none or - is stdin.")
+]
+Out = Annotated[
+    str,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write here, whole or not at all; - is stdout."
+    ),
+]
+Jobs = Annotated[
+    int, typer.Option("-j", "--jobs", metavar="N", min=0, help="Processes; 0 uses every core.")
+]
+LineBuffered = Annotated[
+    bool, typer.Option("--line-buffered", help="Write each record as soon as it is ready.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="End at the first failed segment (65).")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of every random choice.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.", callback=_quiet)]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show more detail.", callback=_verbose)
+]

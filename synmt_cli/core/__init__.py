@@ -1,0 +1,1 @@
+"""What synmt computes. Never prints, never knows a command line."""

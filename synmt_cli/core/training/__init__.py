@@ -1,0 +1,1 @@
+"""From records to a trained run directory."""

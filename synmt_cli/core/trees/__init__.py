@@ -1,0 +1,1 @@
+"""Dependency trees as plain sequences of heads."""

@@ -1,0 +1,1 @@
+"""The models, each a bundle of modifiers."""

@@ -1,0 +1,117 @@
+"""Errors that a user can act on, and the exit status of each. Anything else is a bug.
+
+SynmtError              the tree's root; never raised itself
+  NegativeAnswer   1    a question was answered "no" (`check`, `score --fail-under`)
+  UsageError       2    the command line asks for something impossible
+  DataError       65    input is not what its format promises
+  ReadError       66    an input cannot be opened or read
+  Unavailable     69    a model, a device or an optional package is missing
+  CreateError     73    an output cannot be created
+  WriteError      74    writing failed (disk full, closed stdout)
+  Stopped         75    stopped early and saved; the same command again resumes
+  ConfigError     78    a configuration or vocabulary does not fit the run directory
+
+A bug exits 70 with its traceback; signals exit 128 + their number (signals.py).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+BUG = 70
+QUOTE_LIMIT = 80
+
+
+class SynmtError(Exception):
+    """A failure to report in one line, without a traceback."""
+
+    exit_code = 1
+
+
+class NegativeAnswer(SynmtError):
+    """The question that the command asks was answered "no"."""
+
+    exit_code = 1
+
+
+class UsageError(SynmtError):
+    """The command line asks for something impossible."""
+
+    exit_code = 2
+
+
+class DataError(SynmtError):
+    """Bad input. `source` is a file's name, `line` its physical line (from 1), or None."""
+
+    exit_code = 65
+
+    def __init__(self, source: str, line: int | None, problem: str) -> None:
+        where = printable(source) if line is None else f"{printable(source)}:{line}"
+        super().__init__(f"{where}: {problem}")
+        self.source, self.line, self.problem = source, line, problem
+
+    def __reduce__(self) -> tuple[type, tuple[str, int | None, str]]:
+        """Travels between processes whole."""
+        return type(self), (self.source, self.line, self.problem)
+
+
+class ReadError(SynmtError):
+    """An input cannot be opened or read."""
+
+    exit_code = 66
+
+
+class Unavailable(SynmtError):
+    """A model, a device or an optional package is missing. The message says what to run."""
+
+    exit_code = 69
+
+
+class CreateError(SynmtError):
+    """An output cannot be created."""
+
+    exit_code = 73
+
+
+class WriteError(SynmtError):
+    """Writing failed: the disk is full, or nobody reads."""
+
+    exit_code = 74
+
+
+class Stopped(SynmtError):
+    """Stopped before the end, with everything saved that is needed to resume."""
+
+    exit_code = 75
+
+
+class ConfigError(SynmtError):
+    """A configuration, vocabulary or checkpoint does not fit."""
+
+    exit_code = 78
+
+
+def printable(text: str) -> str:
+    """Text with control, bidirectional, unassigned and undecodable characters escaped.
+
+    >>> print(printable("a" + chr(0x202E) + "b" + chr(10)))
+    a\\u202eb\\n
+    """
+    if text.isprintable():  # every category below is non-printable: the common case is free
+        return text
+    return "".join(
+        char.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(char)[0] == "C" or unicodedata.category(char) in ("Zl", "Zp")
+        else char
+        for char in text
+    )
+
+
+def quoted(text: str) -> str:
+    """Input as it may stand in a message: in quotes, escaped, cut at 80 characters.
+
+    >>> quoted("x" * 100) == "'" + "x" * 80 + "…'"
+    True
+    """
+    cut = text if len(text) <= QUOTE_LIMIT else text[:QUOTE_LIMIT] + "…"
+    return f"'{printable(cut)}'"

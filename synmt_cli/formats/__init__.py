@@ -1,0 +1,1 @@
+"""Streaming readers and writers: bytes to plain dataclasses and back. Never torch."""
