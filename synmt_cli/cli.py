@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals, streams
-from synmt_cli.errors import BUG, SynmtError
+from synmt_cli.errors import BUG, SynmtError, UsageError, WriteError, printable
 
 # name: (module in commands/, what it does). The order is the order of the pipe.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -41,11 +41,11 @@ GROUPS = {"parser": "Train parsers.", "vocab": "Train and apply subword vocabula
 class Commands(TyperGroup):
     """Finds commands in COMMANDS, `parser train` as the entry "parser train"."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         """The names at this level, in the order of the table."""
         return list(dict.fromkeys(name.split()[0] for name in self._below()))
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command or group of that name, or None."""
         full = f"{self._prefix()}{cmd_name}"
         if full in COMMANDS:
@@ -54,7 +54,7 @@ class Commands(TyperGroup):
             return Commands(name=full, help=GROUPS[full], no_args_is_help=True)
         return None
 
-    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Names and one-liners straight from the table: no module is imported for help."""
         rows = [
             (name, COMMANDS.get(self._prefix() + name, ("", GROUPS.get(name, "")))[1])
@@ -113,8 +113,8 @@ def synmt(
     Each command reads stdin or files and writes stdout, so that they join with pipes:
 
     \b
-      synmt parse -m de.udpipe < train.de | synmt featurize --spm spm.model --tgt train.en > train.jsonl
-      synmt train --variant pascal --train train.jsonl --dev dev.jsonl --run runs/pascal
+      synmt parse -m de.udpipe < train.de | synmt featurize --spm spm.model --tgt train.en > t.jsonl
+      synmt train --variant pascal --train t.jsonl --dev d.jsonl --run runs/pascal
       synmt translate -m runs/pascal < test.de > pascal.en
       synmt score test.en base.en pascal.en
     """
@@ -134,28 +134,32 @@ def _run(arguments: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except SynmtError as error:
-        console.error(str(error))
-        return error.exit_code
-    except typer.TyperException as error:
-        console.error(f"{error.format_message()} (see {console.command} --help)")
-        return 2
-    except typer.Abort:
-        return 128 + signal.SIGINT
-    except signals.Interrupted as error:
-        return 128 + error.number
-    except BrokenPipeError:
-        return 128 + signal.SIGPIPE
-    except OSError as error:
-        console.error(f"{error.filename or 'stdout'}: {error.strerror or error}")
-        return 74
-    except MemoryError:
-        console.error("out of memory")
-        return 74
-    except Exception:
-        traceback.print_exc()
-        console.error("this is a bug in synmt; please report it with the lines above")
-        return BUG
+    except BaseException as error:
+        return _status(error)
+
+
+def _status(error: BaseException) -> int:
+    """Reports what ended the run, in one line where a user can act on it. Returns the status."""
+    match error:
+        case SynmtError():
+            console.error(str(error))
+            return error.exit_code
+        case typer.TyperException():
+            console.error(f"{error.format_message()} (see {console.command} --help)")
+            return UsageError.exit_code
+        case signals.Interrupted():
+            return 128 + error.number
+        case BrokenPipeError():
+            return 128 + signal.SIGPIPE
+        case OSError():
+            console.error(f"{printable(str(error.filename or 'stdout'))}: {error.strerror}")
+            return WriteError.exit_code
+        case MemoryError():
+            console.error("out of memory")
+            return WriteError.exit_code
+    traceback.print_exception(error)
+    console.error("this is a bug in synmt; please report it with the lines above")
+    return BUG
 
 
 def _name(arguments: list[str]) -> str:

@@ -6,6 +6,7 @@ readable. `--quiet` leaves errors alone, `--verbose` adds detail, NO_COLOR is ho
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -50,10 +51,8 @@ def debug(message: str) -> None:
 
 
 def _line(text: str) -> None:
-    try:
+    with contextlib.suppress(OSError):  # nobody listens; the exit status still tells
         os.write(2, text.encode("utf-8", "backslashreplace") + b"\n")
-    except OSError:
-        pass  # nobody listens; the exit status still tells
 
 
 @dataclass

@@ -73,7 +73,7 @@ def _decompressed(raw: BinaryIO) -> BinaryIO:
         if start.startswith(magic):
             from xopen import xopen  # only where it is needed: filters start fast
 
-            return cast(BinaryIO, xopen(raw, "rb", threads=0, format=kind))
+            return xopen(raw, "rb", threads=0, format=kind)
     return raw
 
 
@@ -82,9 +82,7 @@ def lines(source: Source) -> Iterator[bytes]:
 
     Memory is one line. A last line without LF counts; nothing after the last LF does not.
     """
-    number = 0
-    for line in _physical_lines(source):
-        number += 1
+    for number, line in enumerate(_physical_lines(source), 1):
         if line.endswith(b"\n"):
             line = line[:-1]
         elif len(line) > LINE_LIMIT:
