@@ -173,6 +173,8 @@ def _name(arguments: list[str]) -> str:
 
 def _leave(status: int) -> NoReturn:
     """Ends at once with `status`: a failing last flush must not change it (status 120)."""
+    if "synmt_cli.pool" in sys.modules:  # an error's traceback may still hold the generator
+        sys.modules["synmt_cli.pool"].end_children()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             if stream is not None:

@@ -8,6 +8,7 @@ SynmtError              the tree's root; never raised itself
   Unavailable     69    a model, a device or an optional package is missing
   CreateError     73    an output cannot be created
   WriteError      74    writing failed (disk full, closed stdout)
+  WorkerLost      74    a worker process was killed: the output is not complete
   Stopped         75    stopped early and saved; the same command again resumes
   ConfigError     78    a configuration or vocabulary does not fit the run directory
 
@@ -75,6 +76,12 @@ class CreateError(SynmtError):
 
 class WriteError(SynmtError):
     """Writing failed: the disk is full, or nobody reads."""
+
+    exit_code = 74
+
+
+class WorkerLost(SynmtError):
+    """A worker process was killed, so the output is not complete."""
 
     exit_code = 74
 
