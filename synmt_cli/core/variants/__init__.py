@@ -1,1 +1,119 @@
-"""The models, each a bundle of modifiers."""
+"""Every variant, by name. VARIANTS is the one place to add one.
+
+A variant is a named bundle of modifiers for the encoder and for the decoder. Its options
+are the keyword-only parameters of its builders, defaults included; `--set` and the man
+page read them from there. Names joined by `+` are combined, left to right.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from synmt_cli.errors import UsageError
+
+if TYPE_CHECKING:  # the table is read for --help, which never loads torch
+    from synmt_cli.core.model.modifier import Modifier
+    from synmt_cli.core.variants.setting import Setting
+
+    Build = Callable[..., tuple[Modifier, ...]]
+
+Options = Mapping[str, Mapping[str, Any]]  # {"pascal": {"heads": 2}}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What one name in `--variant` means.
+
+    encoder, decoder: `module:function` of the builder in this package, or "" for none.
+    """
+
+    name: str
+    paper: str
+    what: str
+    encoder: str = ""
+    decoder: str = ""
+
+    def builders(self) -> list[Build]:
+        """The builder functions; imports their modules, and torch with them."""
+        return [find(path) for path in (self.encoder, self.decoder) if path]
+
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant("vanilla", "Vaswani et al. 2017", "the plain Transformer"),
+        Variant(
+            "pascal",
+            "Bugliarello and Okazaki 2020",
+            "heads scaled by nearness to the parent",
+            encoder="pascal:pascal",
+        ),
+    )
+}
+
+
+def find(path: str) -> Build:
+    """The function behind `module:function`."""
+    module, function = path.split(":")
+    build: Build = getattr(importlib.import_module(f"{__name__}.{module}"), function)
+    return build
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A combination of variants, ready to build."""
+
+    variants: tuple[Variant, ...]
+
+    def encoder(self, setting: Setting, options: Options) -> list[Modifier]:
+        """The encoder's modifiers, in the order they act. Raises UsageError."""
+        return _build(setting, [(v.name, v.encoder) for v in self.variants], options)
+
+    def decoder(self, setting: Setting, options: Options) -> list[Modifier]:
+        """The decoder's modifiers, in the order they act. Raises UsageError."""
+        return _build(setting, [(v.name, v.decoder) for v in self.variants], options)
+
+
+def _build(setting: Setting, parts: list[tuple[str, str]], options: Options) -> list[Modifier]:
+    return [
+        modifier
+        for name, path in parts
+        if path
+        for modifier in find(path)(setting, **options.get(name, {}))
+    ]
+
+
+def plan(expression: str) -> Plan:
+    """Reads `name` or `name+name`. Raises UsageError naming the choices.
+
+    >>> [v.name for v in plan("vanilla").variants]
+    ['vanilla']
+    """
+    names = expression.split("+")
+    for name in names:
+        if name not in VARIANTS:
+            near = difflib.get_close_matches(name, VARIANTS, 1)
+            hint = f"did you mean {near[0]!r}" if near else f"choose from {', '.join(VARIANTS)}"
+            raise UsageError(f"no variant {name!r}; {hint}")
+        if names.count(name) > 1:
+            raise UsageError(f"variant {name!r} is named twice in {expression!r}")
+    return Plan(tuple(VARIANTS[name] for name in names))
+
+
+def defaults(variant: Variant) -> dict[str, Any]:
+    """The options of a variant and their defaults.
+
+    >>> defaults(VARIANTS["pascal"])["variance"]
+    1.0
+    """
+    return {
+        p.name: p.default
+        for build in variant.builders()
+        for p in inspect.signature(build).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    }

@@ -1,0 +1,118 @@
+"""Multi-head attention: the fast path where nothing is modified, eager where something is.
+
+    Attention(Q, K, V) = softmax(Q K^T / sqrt(d_head)) V      Vaswani et al. (2017), eq. 1
+
+Scores stay four-dimensional, (B, H, Tq, T), so that "the first h heads" is a slice and
+cannot be confused with the batch axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from synmt_cli.core.model.modifier import Active, Site
+
+
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
+    """(B, T, D) -> (B, H, T, D / H)."""
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+
+def block(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    """Hides positions where `allowed` is False.
+
+    Finite, not -inf: a query may be left with nothing to see, and its NaN would reach every
+    other token through 0 * NaN in A V.
+    """
+    if allowed is None:
+        return scores
+    return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
+
+
+def projection(d_in: int, *d_out: int) -> nn.Linear:
+    """One matrix product for several projections, each initialised as if it stood alone."""
+    linear = nn.Linear(d_in, sum(d_out))
+    for part in linear.weight.data.split(d_out):
+        nn.init.xavier_uniform_(part)
+    nn.init.zeros_(linear.bias)
+    return linear
+
+
+class SelfAttention(nn.Module):
+    """Self-attention of one layer, with room for modifiers."""
+
+    def __init__(self, d_model: int, n_heads: int, dropout: float, layer: int) -> None:
+        super().__init__()
+        self.n_heads, self.layer, self.dropout = n_heads, layer, dropout
+        self.qkv = projection(d_model, d_model, d_model, d_model)
+        self.out = projection(d_model, d_model)
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """x: (B, T, D) -> q, k, v, each (B, H, T, D / H), by one matrix product."""
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        return tuple(split_heads(t, self.n_heads) for t in (q, k, v))  # type: ignore[return-value]
+
+    def forward(
+        self, x: Tensor, allowed: Tensor | None, causal: bool, active: Sequence[Active]
+    ) -> Tensor:
+        """x: (B, T, D). allowed: bool, True = may be seen, broadcasts to (B, H, T, T)."""
+        q, k, v = self.project(x)
+        here = [a for a in active if self.layer in a.modifier.layers]
+        dropout = self.dropout if self.training else 0.0
+        if here:
+            if causal:
+                future = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device=x.device).tril()
+                allowed = future if allowed is None else allowed & future
+            context = self.modified(x, (q, k, v), allowed, here)
+        else:
+            context = F.scaled_dot_product_attention(
+                q, k, v, attn_mask=allowed, dropout_p=dropout, is_causal=causal
+            )
+        return self.out(context.transpose(1, 2).flatten(2))
+
+    def modified(
+        self,
+        x: Tensor,
+        qkv: tuple[Tensor, Tensor, Tensor],
+        allowed: Tensor | None,
+        active: Sequence[Active],
+    ) -> Tensor:
+        """The eager form with hooks. q: (B, H, Tq, D / H); k, v: (B, H, T, D / H)."""
+        q, k, v = qkv
+        site = Site(self.layer, x, q, k)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (B, H, Tq, T)
+        for modifier, state in active:
+            scores = modifier.scores(state, site, scores)
+        weights = block(scores, allowed).softmax(-1)
+        weights = F.dropout(weights, self.dropout, self.training)
+        context = weights @ v  # (B, H, Tq, D / H)
+        for modifier, state in active:
+            context = modifier.context(state, site, weights, context)
+        return context
+
+
+class CrossAttention(nn.Module):
+    """The decoder's attention to the encoder's states. No variant touches it."""
+
+    def __init__(self, d_model: int, n_heads: int, dropout: float) -> None:
+        super().__init__()
+        self.n_heads, self.dropout = n_heads, dropout
+        self.q, self.kv = projection(d_model, d_model), projection(d_model, d_model, d_model)
+        self.out = projection(d_model, d_model)
+
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """memory: (B, S, D) -> k, v, each (B, H, S, D / H); once per source when decoding."""
+        k, v = self.kv(memory).chunk(2, dim=-1)
+        return split_heads(k, self.n_heads), split_heads(v, self.n_heads)
+
+    def forward(self, x: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+        """x: (B, T, D) -> (B, T, D). allowed: (B, 1, 1, S) bool or None."""
+        q = split_heads(self.q(x), self.n_heads)
+        dropout = self.dropout if self.training else 0.0
+        context = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout)
+        return self.out(context.transpose(1, 2).flatten(2))

@@ -1,0 +1,93 @@
+"""The one interface through which a variant changes the Transformer.
+
+    x  = inputs(tokens(E[w] * sqrt(d)) + positions(PE))      once per stack
+    A  = softmax(mask(scores(Q K^T / sqrt(d_head))))         per layer in `layers`
+    C  = context(A V)                                        per layer in `layers`
+    L  = L_translation + sum of loss()                       once per batch
+
+Every hook returns what it was given unless a subclass says otherwise, so a variant's
+module holds its paper's equations and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a batch: source tokens, or the target prefix known so far.
+
+    ids: (B, T) token ids, padded on the right.
+    pad: (B, T) bool, True at padding; None when no row is padded, which spares every layer
+        its mask. Decided where the batch is made, so that no device is asked.
+    features: name -> tensor whose first two axes are (B, T).
+    """
+
+    ids: Tensor
+    pad: Tensor | None = None
+    features: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+class Site(NamedTuple):
+    """Where an attention hook is called. Tq = T, or 1 when decoding step by step."""
+
+    layer: int  # 0 is the bottom layer
+    x: Tensor  # (B, Tq, D) the layer's input
+    q: Tensor  # (B, H, Tq, D / H)
+    k: Tensor  # (B, H, T, D / H)
+
+
+class Modifier(nn.Module):
+    """A change to one stack (encoder or decoder). Subclass and override hooks.
+
+    layers: the layers whose attention is changed, 0 the bottom one.
+
+    State lives in what `prepare` returns, one object per forward pass, never on the module:
+    the same modifier can then serve training and beam search.
+    """
+
+    needs: tuple[str, ...] = ()  # names of the features that `prepare` reads
+
+    def __init__(self, layers: Iterable[int] = ()) -> None:
+        super().__init__()
+        self.layers = frozenset(layers)
+
+    def prepare(self, side: Side) -> Any:
+        """Work that depends only on the batch, e.g. a (B, T, T) distance."""
+        return None
+
+    def tokens(self, state: Any, x: Tensor) -> Tensor:
+        """Scaled token embeddings, (B, T, D)."""
+        return x
+
+    def positions(self, state: Any, p: Tensor) -> Tensor:
+        """Positional encodings, (1 or B, T, D)."""
+        return p
+
+    def inputs(self, state: Any, x: Tensor) -> Tensor:
+        """The first layer's input, (B, T, D)."""
+        return x
+
+    def scores(self, state: Any, site: Site, scores: Tensor) -> Tensor:
+        """Scaled scores before the mask and the softmax, (B, H, Tq, T)."""
+        return scores
+
+    def context(self, state: Any, site: Site, weights: Tensor, context: Tensor) -> Tensor:
+        """Weighted values of each head, (B, H, Tq, D / H)."""
+        return context
+
+    def loss(self, state: Any) -> Tensor | None:
+        """A scalar to add to the translation loss, already weighted."""
+        return None
+
+
+class Active(NamedTuple):
+    """A modifier and what it prepared for this forward pass."""
+
+    modifier: Modifier
+    state: Any

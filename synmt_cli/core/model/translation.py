@@ -1,0 +1,50 @@
+"""The translation model: encoder, decoder, and the scores of the next token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from synmt_cli.core.model.embedding import Embedding, table
+from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.model.size import Size
+from synmt_cli.core.model.transformer import Decoder, Encoder, Memory
+
+
+class Translation(nn.Module):
+    """P(y | x) with optional modifiers on either stack.
+
+    n_source, n_target: sizes of the vocabularies; with `tied = all` they must be equal.
+    """
+
+    def __init__(
+        self,
+        size: Size,
+        n_source: int,
+        n_target: int,
+        encoder: Sequence[Modifier] = (),
+        decoder: Sequence[Modifier] = (),
+    ) -> None:
+        super().__init__()
+        if size.tied == "all" and n_source != n_target:
+            raise ValueError(f"tied embeddings need one vocabulary, not {n_source} and {n_target}")
+        self.size = size
+        target = table(n_target, size.d_model)
+        source = target if size.tied == "all" else table(n_source, size.d_model)
+        self.encoder = Encoder(Embedding(source, size), size, encoder)
+        self.decoder = Decoder(Embedding(target, size), size, decoder)
+        self.output = target if size.tied != "none" else table(n_target, size.d_model)
+
+    def encode(self, source: Side) -> Memory:
+        """source: ids (B, S) that end in EOS."""
+        return self.encoder(source)
+
+    def decode(self, target: Side, memory: Memory) -> tuple[Tensor, Tensor | None]:
+        """target: ids (B, T) that begin with BOS -> (states (B, T, D), extra loss or None)."""
+        return self.decoder(target, memory)
+
+    def logits(self, states: Tensor) -> Tensor:
+        """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token."""
+        return F.linear(states, self.output.weight)

@@ -1,0 +1,78 @@
+"""Label-smoothed cross-entropy of large vocabularies without a (tokens x vocabulary) tensor.
+
+    L = sum_t (1 - eps) (lse_t - z_t,y) + eps (lse_t - mean_v z_tv)        Szegedy et al. (2016)
+
+The smoothing mass is spread over the whole vocabulary, as torch's cross_entropy does it.
+Logits are made a block of tokens at a time and turned into their gradient at once, in
+place: memory is one block, and each logit is visited while it is still in the cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+BLOCK = 2**21  # logits made at a time; 8 MB in single precision
+
+
+class Losses(NamedTuple):
+    """Sums over tokens. smoothed: to be trained on. nll: without smoothing, no gradient."""
+
+    smoothed: Tensor
+    nll: Tensor
+
+
+def cross_entropy(states: Tensor, output: Tensor, target: Tensor, smoothing: float) -> Losses:
+    """states: (N, D); output: (V, D), the projection; target: (N,) ids -> sums over N."""
+    return Losses(*_CrossEntropy.apply(states, output, target, smoothing))
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, output: Tensor, target: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        device = states.device.type
+        dtype = states.dtype
+        if torch.is_autocast_enabled(device):
+            dtype = torch.get_autocast_dtype(device)
+        x, w = states.to(dtype), output.to(dtype)
+        wanted = any(ctx.needs_input_grad)
+        d_states = torch.empty_like(x) if wanted else None
+        d_output = torch.zeros_like(output, dtype=torch.float32) if wanted else None
+        smoothed = x.new_zeros((), dtype=torch.float32)
+        nll = x.new_zeros((), dtype=torch.float32)
+        size = max(1, BLOCK // output.size(0))
+        for begin in range(0, x.size(0), size):
+            rows = slice(begin, begin + size)
+            z = (x[rows] @ w.T).float()  # (block, V)
+            y = target[rows, None]
+            lse = z.logsumexp(-1, keepdim=True)
+            own = (lse - z.gather(1, y)).sum()
+            nll += own
+            smoothed += (1 - smoothing) * own + smoothing * (lse[:, 0] - z.mean(-1)).sum()
+            if d_states is None or d_output is None:
+                continue
+            gradient = z.sub_(lse).exp_()  # softmax
+            if smoothing:
+                gradient -= smoothing / z.size(1)
+            gradient.scatter_add_(1, y, gradient.new_full(y.shape, smoothing - 1))
+            gradient = gradient.to(dtype)
+            torch.mm(gradient, w, out=d_states[rows])
+            if dtype == torch.float32:
+                d_output.addmm_(gradient.T, x[rows])
+            else:
+                d_output += gradient.T @ x[rows]
+        ctx.save_for_backward(d_states, d_output)
+        ctx.dtypes = states.dtype, output.dtype
+        ctx.mark_non_differentiable(nll)
+        return smoothed, nll
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        d_states, d_output = ctx.saved_tensors
+        states, output = ctx.dtypes
+        scale = gradients[0]
+        return (d_states * scale).to(states), (d_output * scale).to(output), None, None

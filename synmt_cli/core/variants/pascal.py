@@ -1,0 +1,89 @@
+"""Parent-scaled self-attention (PASCAL). Bugliarello and Okazaki (2020), eqs. 4-6.
+
+    s_tj = q_t . k_j / sqrt(d_head)                                    eq. 4
+    n_tj = s_tj * dist(p_t, j)                                         eq. 5
+    dist(p_t, j) = exp(-(j - p_t)^2 / (2 sigma^2)) / sqrt(2 pi sigma^2)    eq. 6
+
+p_t, feature `parent_middle`, is the middle position of the subwords of t's parent; it may
+lie between two tokens. The root is its own parent. The paper does not speak of EOS; its
+parent is EOS itself. The published code scales rows of other sentences and shifts parents
+against left-padded sources; this follows the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.variants.setting import Setting
+from synmt_cli.errors import UsageError
+
+
+class Pascal(Modifier):
+    """Scales the scores of the first heads by nearness to each token's parent.
+
+    heads: layer -> how many of its heads are scaled. variance: sigma^2. ignore: q, the
+    chance in training that a row of D is set to 1, drawn for each sentence, head and token.
+    parent_only: D is 1 within less than one position of the parent and 0 elsewhere.
+    """
+
+    needs = ("parent_middle",)
+
+    def __init__(
+        self, heads: Mapping[int, int], variance: float, ignore: float, parent_only: bool
+    ) -> None:
+        super().__init__(heads)
+        self.heads, self.variance = dict(heads), variance
+        self.ignore, self.parent_only = ignore, parent_only
+
+    def prepare(self, side: Side) -> Tensor:
+        """D, (B, T, T): row t is token t's. Pads are masked later and never matter."""
+        parent = side.features["parent_middle"]
+        j = torch.arange(parent.size(1), device=parent.device)
+        distance = j - parent[..., None]  # (B, T, T)
+        if self.parent_only:
+            return (distance.abs() < 1).to(parent.dtype)
+        density = torch.exp(-distance.square() / (2 * self.variance))
+        return density / math.sqrt(2 * math.pi * self.variance)
+
+    def scores(self, state: Tensor, site: Site, scores: Tensor) -> Tensor:
+        """Negative scores are drawn toward 0 like positive ones: eq. 5 as it stands."""
+        h = self.heads[site.layer]
+        nearness = state[:, None]  # (B, 1, T, T)
+        if self.training and self.ignore > 0:
+            row = scores.new_empty(scores.size(0), h, scores.size(2), 1, dtype=torch.float32)
+            nearness = torch.where(row.uniform_() < self.ignore, 1.0, nearness)  # (B, h, T, T)
+        scaled = scores[:, :h] * nearness
+        return torch.cat((scaled.to(scores.dtype), scores[:, h:]), dim=1)
+
+
+def pascal(
+    setting: Setting,
+    *,
+    heads: int | list[int] = 2,
+    layer: int = 0,
+    variance: float = 1.0,
+    ignore: float = 0.0,
+    parent_only: bool = False,
+) -> tuple[Modifier, ...]:
+    """Builds PASCAL heads.
+
+    heads: how many heads of `layer` are scaled, or a list with a count for each layer.
+    layer: 0 is the bottom layer, the paper's layer 1. variance: sigma^2, in tokens^2.
+    ignore: q of parent ignoring, in training only. parent_only: weights on parents alone.
+    """
+    counts = heads if isinstance(heads, list) else [0] * layer + [heads]
+    if not 0 <= layer < setting.n_layers or len(counts) > setting.n_layers:
+        raise UsageError(f"pascal.layer must be below the {setting.n_layers} layers there are")
+    if not all(0 <= h <= setting.size.n_heads for h in counts):
+        raise UsageError(f"pascal.heads must be within 0..{setting.size.n_heads}, not {heads}")
+    if not variance > 0:
+        raise UsageError(f"pascal.variance must be positive, not {variance}")
+    if not 0 <= ignore <= 1:
+        raise UsageError(f"pascal.ignore must be within 0..1, not {ignore}")
+    chosen = {layer: h for layer, h in enumerate(counts) if h > 0}
+    return (Pascal(chosen, variance, ignore, parent_only),)

@@ -1,0 +1,16 @@
+"""What a variant's builder knows of the stack that it changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from synmt_cli.core.model.size import Size
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """size: the model's. n_layers: of this stack. n_labels: dependency labels, 0 = none."""
+
+    size: Size
+    n_layers: int
+    n_labels: int = 0
