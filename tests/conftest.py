@@ -42,3 +42,13 @@ def data():
     if not DATA.is_dir():
         pytest.skip(f"no data at {DATA}; set SYNMT_DATA")
     return DATA
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request):
+    """Each kind of device in turn; skips where there is none."""
+    import torch
+
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return request.param

@@ -1,0 +1,48 @@
+"""A tiny model with random weights, and batches for it: what the tests of models share."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.size import Size
+from synmt_cli.core.model.translation import Translation
+
+PAD = 0
+
+
+def small(norm="post", **changes):
+    """A Size of two layers and three heads, without dropout."""
+    sizes = {"d_model": 12, "d_ff": 20, "n_heads": 3, "encoder_layers": 2, "decoder_layers": 2}
+    return Size(**{**sizes, "norm": norm, "dropout": 0.0, **changes})
+
+
+def make(size, encoder=(), decoder=(), n=11):
+    """A model whose every parameter is random: biases of 0 and norms of 1 hide mistakes."""
+    torch.manual_seed(1)
+    model = Translation(size, n, n, encoder, decoder).double().eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, 0.2, 0.4)
+    return model
+
+
+def side(rows, device="cpu", fill=PAD, width=None, **features):
+    """Rows padded on the right with `fill`; `pad` is None when nothing is padded."""
+    width = width or max(map(len, rows))
+    mask = torch.tensor([[t >= len(row) for t in range(width)] for row in rows], device=device)
+    return Side(
+        _padded(rows, width, fill, device),
+        mask if mask.any() else None,
+        {name: _padded(values, width, float(fill), device) for name, values in features.items()},
+    )
+
+
+def _padded(rows, width, fill, device):
+    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], device=device)
+
+
+def logits(model, source, target):
+    """Teacher forcing: the scores of each next token, (B, T, V)."""
+    states, _ = model.decode(target, model.encode(source))
+    return model.logits(states)
