@@ -101,21 +101,40 @@ def _physical_lines(source: Source) -> Iterator[bytes]:
         while line := source.file.readline(LINE_LIMIT + 1):
             number += 1
             yield line
-    except MemoryError:
-        raise DataError(source.name, number + 1, "line too long for the memory there is") from None
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise read_failure(source, number + 1, error) from error
     except Exception as error:
-        if type(error).__name__ != "ZstdError":  # not imported unless such data is read
+        failure = read_failure(source, number + 1, error)
+        if failure is error:
             raise
-        raise read_failure(source, number + 1, error) from error
+        raise failure from error
 
 
-def read_failure(source: Source, line: int, error: BaseException) -> DataError | ReadError:
-    """What to raise when reading `source` failed at `line`: damaged data, or the device."""
+def chunks(source: Source, size: int = 4 * BUFFER) -> Iterator[bytes]:
+    """Yields the bytes of a source as they arrive, at most `size` at a time.
+
+    For readers that look for their own boundaries. Raises DataError, ReadError.
+    """
+    number = 1
+    try:
+        while data := source.file.read1(size):  # type: ignore[attr-defined]
+            number += data.count(b"\n")
+            yield data
+    except Exception as error:
+        failure = read_failure(source, number, error)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def read_failure(source: Source, line: int, error: Exception) -> Exception:
+    """What to raise when reading `source` failed at `line`; `error` itself if that is a bug."""
+    if isinstance(error, MemoryError):
+        return DataError(source.name, line, "line too long for the memory there is")
     if isinstance(error, OSError) and error.errno is not None:
         return ReadError(f"cannot read {printable(source.name)}: {_reason(error)}")
-    return DataError(source.name, line, f"damaged compressed data: {printable(str(error))}")
+    damaged = isinstance(error, (OSError, EOFError, zlib.error, lzma.LZMAError))
+    if damaged or type(error).__name__ == "ZstdError":  # not imported unless such data is read
+        return DataError(source.name, line, f"damaged compressed data: {printable(str(error))}")
+    return error
 
 
 def decode(line: bytes, source: str, number: int) -> str:

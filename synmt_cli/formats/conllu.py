@@ -1,0 +1,209 @@
+"""CoNLL-U: one word a line, ten columns between TABs, a blank line after a sentence.
+
+https://universaldependencies.org/format.html. Only LF ends a line and only TAB separates
+columns, so a FORM may hold any other character. What is read is a tree: word ids run from
+1, each HEAD is 0 or a word, exactly one HEAD is 0, no word is above itself. No column is
+empty. Comments stand before the first word.
+
+Memory is one sentence and a chunk of the stream. A sentence has at most SENTENCE_LIMIT bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from synmt_cli import streams
+from synmt_cli.errors import DataError
+from synmt_cli.formats.arcs import all_reach_root
+from synmt_cli.formats.conllu_rows import COLUMNS, ID, RANGE_ID, Rows
+
+SENTENCE_LIMIT = 32 * 2**20  # bytes
+N_CACHED = 2**16  # longer sentences are read row by row
+
+_NOT_PLAIN = ("\t\t", "\t\n", "\0")  # an empty column, or a character that no column may hold
+
+_ids: list[str] = []  # "1", "2", … as far as a sentence has needed them
+_values: dict[str, int] = {"0": 0}  # the same strings -> numbers
+
+
+@dataclass(slots=True)
+class Sentence:
+    """A sentence with its tree, and every line of its block.
+
+    source, line: the file and the physical line (from 1) where the block begins. comments:
+    with their `#`. rows: every line below them, split, ranges and empty nodes included.
+    words: the rows of syntactic words, the same lists as in `rows`. heads: the 1-based HEAD
+    of each word as in the file, 0 is the root.
+    """
+
+    comments: list[str]
+    rows: list[list[str]]
+    words: list[list[str]]
+    heads: list[int]
+    source: str = field(default="", compare=False)
+    line: int = field(default=1, compare=False)
+
+    @property
+    def forms(self) -> list[str]:
+        """FORM of each word."""
+        return [row[1] for row in self.words]
+
+    @property
+    def upos(self) -> list[str]:
+        """UPOS of each word."""
+        return [row[3] for row in self.words]
+
+    @property
+    def deprels(self) -> list[str]:
+        """DEPREL of each word, subtypes included."""
+        return [row[7] for row in self.words]
+
+    @property
+    def ranges(self) -> list[tuple[int, int, list[str]]]:
+        """(first word, last word, row) of each multiword token, 1-based as in the file."""
+        if len(self.rows) == len(self.words):
+            return []
+        matches = ((RANGE_ID.fullmatch(row[ID]), row) for row in self.rows)
+        return [(int(match[1]), int(match[2]), row) for match, row in matches if match]
+
+    def metadata(self) -> dict[str, str]:
+        """Every `# key = value` comment; the first of a key counts.
+
+        One space after `=` belongs to the syntax, any other to the value.
+        """
+        found: dict[str, str] = {}
+        for comment in self.comments:
+            key, equals, value = comment.partition("=")
+            if equals:
+                found.setdefault(key[1:].strip(" \t"), value.removeprefix(" "))
+        return found
+
+    def comment(self, key: str) -> str | None:
+        """The value of `# key = value`, None where there is none."""
+        return self.metadata().get(key)
+
+
+def read(source: streams.Source) -> Iterator[Sentence]:
+    """Yields the sentences of a source as they end. Raises DataError, ReadError."""
+    line = 1
+    for batch in _batches(source):
+        text, error = _decoded(batch, source.name, line)
+        after = line + text.count("\n")
+        plain = not any(mark in text for mark in _NOT_PLAIN)
+        blocks = text.split("\n\n")
+        blocks.pop()  # empty: a batch ends with a blank line
+        for block in blocks:
+            if block[:1] == "\n":  # extra blank lines
+                line += len(block)
+                block = block.lstrip("\n")
+                line -= len(block)
+            if block:
+                lines = block.split("\n")
+                sentence = _plain_sentence(lines) if plain else None
+                sentence = sentence or _any_sentence(lines, source.name, line)
+                sentence.source, sentence.line = source.name, line
+                line += len(lines) + 1
+                yield sentence
+            else:
+                line += 2
+        line = after
+        if error is not None:
+            raise error
+
+
+def to_bytes(sentence: Sentence) -> bytes:
+    """The block of a sentence: its comments, its rows, a blank line."""
+    lines = [*sentence.comments, *map("\t".join, sentence.rows)]
+    return ("\n".join(lines) + "\n\n").encode()
+
+
+def _batches(source: streams.Source) -> Iterator[bytes]:
+    """Yields runs of whole blocks, without CR before LF, each ending with a blank line."""
+    pending, searched = bytearray(), 0  # no blank line ends before `searched`
+    first, held = 1, b""  # the line where `pending` begins; a CR that may stand before an LF
+    for chunk in streams.chunks(source):
+        chunk = held + chunk
+        held = chunk[-1:] if chunk.endswith(b"\r") else b""
+        pending += chunk[: len(chunk) - len(held)].replace(b"\r\n", b"\n")
+        end = pending.rfind(b"\n\n", searched) + 2
+        if end > 1:
+            yield bytes(pending[:end])
+            first += pending.count(b"\n", 0, end)
+            del pending[:end]
+        elif len(pending) > SENTENCE_LIMIT:
+            line = first + pending.count(b"\n")
+            limit = SENTENCE_LIMIT // 2**20
+            raise DataError(source.name, line, f"sentence longer than {limit} MiB")
+        searched = max(len(pending) - 1, 0)
+    if pending:
+        yield bytes(pending) + b"\n\n"
+
+
+def _decoded(batch: bytes, source: str, line: int) -> tuple[str, DataError | None]:
+    """The text of whole blocks; or the blocks before the first bad byte, and the error."""
+    if line == 1:
+        batch = batch.removeprefix(streams.BOM)
+    try:
+        return batch.decode("utf-8"), None
+    except UnicodeDecodeError as error:
+        begin = batch.rfind(b"\n", 0, error.start) + 1  # of the line at fault
+        end = batch.find(b"\n", begin)
+        whole = batch.rfind(b"\n\n", 0, error.start) + 2
+        good = batch[:whole].decode("utf-8") if whole > 1 else ""
+        try:
+            streams.decode(batch[begin:end], source, line + batch.count(b"\n", 0, begin))
+        except DataError as named:
+            return good, named
+        raise
+
+
+def _plain_sentence(lines: list[str]) -> Sentence | None:
+    """The sentence, if it is right and has neither ranges nor empty nodes; else None.
+
+    Decides by whole-list operations, several times faster than a loop over the rows.
+    """
+    n_comments = 0
+    for line in lines:
+        if line[0] != "#":
+            break
+        n_comments += 1
+    rows = [line.split("\t") for line in lines[n_comments:]]
+    n = len(rows)
+    if set(map(len, rows)) != {len(COLUMNS)} or n > N_CACHED:
+        return None
+    if n > len(_ids):
+        _extend_numbers(n)
+    if [row[0] for row in rows] != _ids[:n]:
+        return None
+    try:
+        heads = [_values[row[6]] for row in rows]
+    except KeyError:
+        return None
+    if heads.count(0) != 1 or max(heads) > n or not all_reach_root([0, *heads]):
+        return None
+    return Sentence(lines[:n_comments], rows, rows, heads)
+
+
+def _extend_numbers(n: int) -> None:
+    new = [str(number) for number in range(len(_ids) + 1, n + 1)]
+    _values.update(zip(new, range(len(_ids) + 1, n + 1), strict=True))
+    _ids.extend(new)
+
+
+def _any_sentence(lines: list[str], source: str, line: int) -> Sentence:
+    """The sentence of a block that begins at physical line `line`. Raises DataError."""
+    n_comments = 0
+    while n_comments < len(lines) and lines[n_comments][0] == "#":
+        n_comments += 1
+    for number, text in enumerate(lines, line):
+        if "\0" in text:
+            raise DataError(source, number, "NUL character")
+    comments = lines[:n_comments]
+    if n_comments == len(lines):
+        raise DataError(source, line, "comments without a sentence")
+    reader = Rows(source, line + n_comments)
+    for text in lines[n_comments:]:
+        reader.add(text)
+    words, heads = reader.finish()
+    return Sentence(comments, reader.rows, words, heads)
