@@ -66,6 +66,33 @@ def shielded() -> Iterator[None]:
         release()
 
 
+class Request:
+    """Whether a signal has asked for an orderly end. False until it has."""
+
+    number: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.number is not None
+
+
+@contextmanager
+def requested() -> Iterator[Request]:
+    """Lets the first SIGINT or SIGTERM only ask for an end; a second one interrupts."""
+    request = Request()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if request:
+            raise Interrupted(number)
+        request.number = number
+
+    previous = [signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        yield request
+    finally:
+        signal.signal(signal.SIGINT, previous[0])
+        signal.signal(signal.SIGTERM, previous[1])
+
+
 def release() -> None:
     """Raises the signal that was held back, if there is one."""
     global _pending

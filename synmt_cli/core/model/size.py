@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from synmt_cli.core.schema import bounded
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
@@ -20,17 +22,24 @@ class Size:
     positions: `sinusoid`, or `none` to leave absolute positions out.
     """
 
-    d_model: int = 512
-    d_ff: int = 2048
-    n_heads: int = 8
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
+    d_model: int = bounded(512, 2)
+    d_ff: int = bounded(2048, 1)
+    n_heads: int = bounded(8, 1)
+    encoder_layers: int = bounded(6, 1)
+    decoder_layers: int = bounded(6, 1)
+    dropout: float = bounded(0.1, 0, 1)
+    attention_dropout: float = bounded(0.0, 0, 1)
+    activation_dropout: float = bounded(0.0, 0, 1)
     norm: Literal["post", "pre"] = "post"
     tied: Literal["all", "decoder", "none"] = "all"
     positions: Literal["sinusoid", "none"] = "sinusoid"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where two sizes do not go together."""
+        if self.d_model % self.n_heads:
+            raise ValueError(f"n_heads = {self.n_heads} does not divide d_model = {self.d_model}")
+        if self.d_model % 2:
+            raise ValueError(f"d_model = {self.d_model} must be even for the sinusoids")
 
     @property
     def d_head(self) -> int:

@@ -1,0 +1,230 @@
+"""synmt train: records to a run directory."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from synmt_cli import console, signals
+from synmt_cli.commands.manual import Manual, Quiet, Verbose
+from synmt_cli.errors import Stopped, UsageError
+
+if TYPE_CHECKING:
+    from synmt_cli.core.training.config import Config
+    from synmt_cli.core.training.loop import Event
+    from synmt_cli.core.training.session import Session
+
+MANUAL = Manual(
+    input=(
+        "JSONL records with pieces and target pieces, as `synmt featurize --spm MODEL --tgt FILE` "
+        "writes them. Records that are not `ok` are left out and counted."
+    ),
+    output=(
+        "A run directory: config.toml, spm.model, labels.json, model.safetensors (the best on "
+        "dev), checkpoints/step-N/, metrics.jsonl, env.json. Nothing goes to stdout, except the "
+        "figures of --dry-run."
+    ),
+    memory="The training records as arrays of numbers, and the model four times.",
+    examples=(
+        "synmt train --preset tiny --train train.jsonl --dev dev.jsonl --run runs/v --max-steps 4",
+        "synmt train --variant pascal --preset tiny --set pascal.heads=1 --train train.jsonl "
+        "--dev dev.jsonl --run runs/p --max-steps 4",
+        "synmt train --preset paper-pascal-nc11-en-de --train train.jsonl --dry-run",
+    ),
+    see_also=("featurize", "translate"),
+)
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def train(
+    train: Annotated[
+        list[str], typer.Option("--train", metavar="FILE", help="Training records; repeatable.")
+    ],
+    dev: Annotated[
+        str, typer.Option("--dev", metavar="FILE", help="Validation records; none: no validation.")
+    ] = "",
+    run: Annotated[
+        str, typer.Option("--run", metavar="DIR", help="Run directory, made or resumed.")
+    ] = "",
+    variant: Annotated[
+        str, typer.Option("--variant", metavar="NAME[+NAME]", help="Which model; names combine.")
+    ] = "",
+    preset: Annotated[
+        str, typer.Option("--preset", metavar="NAME", help="Sizes and settings to begin with.")
+    ] = "",
+    config: Annotated[
+        str, typer.Option("--config", metavar="TOML", help="File of settings over the preset.")
+    ] = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="One setting, as pascal.heads=2."),
+    ] = None,
+    spm: Annotated[
+        str,
+        typer.Option(
+            "--spm", metavar="MODEL", help="Vocabulary; else found beside the records by digest."
+        ),
+    ] = "",
+    tgt_spm: Annotated[
+        str, typer.Option("--tgt-spm", metavar="MODEL", help="The target's own vocabulary.")
+    ] = "",
+    parser: Annotated[
+        str,
+        typer.Option("--parser", metavar="MODEL", help="Parser that translate is to use on text."),
+    ] = "",
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", metavar="N", min=1, help="Updates in all.")
+    ] = None,
+    time_limit: Annotated[
+        str,
+        typer.Option("--time-limit", metavar="TIME", help="Save and exit 75 after 90s, 30m, 2h."),
+    ] = "",
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, help="Seed of weights, order and dropout."),
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1.")
+    ] = "auto",
+    precision: Annotated[
+        str | None,
+        typer.Option("--precision", metavar="NAME", help="auto (bf16 on a GPU), fp32 or bf16."),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="N", min=0, help="Threads; 0 leaves it to torch.")
+    ] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print parameters, updates and memory, then end.")
+    ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Train a model, or go on with one.
+
+    The run directory holds everything that `synmt translate` needs. The same command again
+    resumes where the run stopped, bit for bit as if it had not (on a CPU with the same number
+    of threads); another configuration in the same directory is refused with the option that
+    differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends at
+    once. A loss that is not a number ends the run with its step; what was saved stays whole.
+
+    Settings come from the preset, then --config, then --set and the other options. Presets
+    are tiny, small, base, and paper-pascal-{nc11-en-de, nc11-de-en, wmt18-en-tr, wmt16-en-de,
+    wmt17-en-de, wat-en-ja}, the rows of the PASCAL paper's Table 2. A setting is
+    `section.key=value`, where the section is model, training, or a variant's name:
+    model.norm=pre, training.batch_tokens=8192, pascal.variance=4. Variants are vanilla and
+    pascal (heads, layer, variance, ignore, parent_only).
+    """
+    limit = seconds(time_limit)
+    if not run and not dry_run:
+        raise UsageError("--run DIR is missing (or --dry-run)")
+    with signals.requested() as request:
+        from synmt_cli.core.device import set_threads
+        from synmt_cli.core.run import Run
+        from synmt_cli.core.training import folder
+        from synmt_cli.core.training.session import Inputs, open_session
+
+        set_threads(threads)
+        flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
+        resolved = resolve(variant, preset, config, settings or (), flags)
+        inputs = Inputs(train, dev, spm, tgt_spm, parser)
+        if dry_run:
+            return show_estimate(open_session(resolved, inputs, device))
+        place = Run(Path(run))
+        with folder.locked(place.folder):
+            session = open_session(resolved, inputs, device)
+            report_left_out(session)
+            trainer = session.trainer(place)
+            if trainer.resume():
+                console.info(f"resuming {run} at step {trainer.state.step:,}")
+            follow(trainer.events(request, limit), place, trainer.state.step, resolved)
+    return None
+
+
+def resolve(
+    variant: str, preset: str, config: str, settings: Iterable[str], flags: dict[str, Any]
+) -> Config:
+    """Joins the layers; flags stand for training.NAME where they are given."""
+    from synmt_cli.core.training import config as configs
+
+    layers = [configs.from_file(config)] if config else []
+    named = [layer.tables["preset"] for layer in layers if "preset" in layer.tables]
+    layers += configs.from_settings(list(settings))
+    for name, value in flags.items():
+        if value is not None:
+            tables = {"training": {name: value}}
+            layers.append(configs.Layer(tables, f"--{name.replace('_', '-')}"))
+    return configs.resolve(variant or None, preset or (named[-1] if named else "base"), layers)
+
+
+def seconds(text: str) -> float | None:
+    """`90`, `90s`, `30m`, `2h`, `1d` in seconds; None for "". Raises UsageError.
+
+    >>> seconds("1.5h")
+    5400.0
+    """
+    if not text:
+        return None
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)", text)
+    if not match:
+        raise UsageError(f"--time-limit {text}: expected a time such as 90s, 30m or 2h")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def report_left_out(session: Session) -> None:
+    """Says what is trained on, and how many records are not."""
+    for name, corpus in (("training", session.train), ("dev", session.dev)):
+        if corpus is None:
+            continue
+        console.info(f"{len(corpus):,} {name} pairs, {corpus.n_tokens:,} target tokens")
+        for reason, n in sorted(corpus.left_out.items()):
+            console.warn(f"{n:,} {name} records left out: {reason}")
+
+
+def show_estimate(session: Session) -> None:
+    """Prints what --dry-run promises."""
+    from synmt_cli.core.run import build
+    from synmt_cli.core.training.estimate import estimate
+
+    report_left_out(session)
+    model = build(session.config, session.vocabularies, len(session.labels))
+    found = dataclasses.asdict(estimate(model, session.train, session.config.training))
+    memory = found.pop("memory")
+    for name, value in found.items():
+        typer.echo(f"{name.replace('_', ' ')}\t{value}")
+    typer.echo(f"memory (about)\t{memory / 2**20:.0f} MiB")
+
+
+def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> None:
+    """Shows and records every event. Raises Stopped where the run can be resumed."""
+    from synmt_cli.core.training.folder import Metrics
+    from synmt_cli.core.training.loop import Ended, Report, Saved, Validated
+
+    metrics = Metrics(place, step)
+    with console.progress("training", config.training.max_steps, "steps") as bar:
+        bar.done = step
+        for event in events:
+            match event:
+                case Report():
+                    rate = f"{event.tokens_per_second:,.0f} tokens/s"
+                    note = f"epoch {event.epoch}, loss {event.loss:.3f}, {rate}"
+                    bar.advance(event.step - bar.done, note)
+                    metrics.add({"event": "train", **dataclasses.asdict(event)})
+                case Validated():
+                    better = ", best" if event.best else ""
+                    figures = f"perplexity {event.perplexity:.2f}, BLEU {event.bleu:.2f}{better}"
+                    console.info(f"step {event.step:,} (epoch {event.epoch}): dev {figures}")
+                    metrics.add({"event": "dev", **dataclasses.asdict(event)})
+                case Saved():
+                    console.debug(f"saved step {event.step:,}")
+                case Ended():
+                    if not event.finished:
+                        raise Stopped(
+                            f"stopped at step {event.step:,} ({event.reason}) and saved; "
+                            "the same command resumes"
+                        )
+                    console.info(f"done at step {event.step:,} ({event.reason}): {place.folder}")

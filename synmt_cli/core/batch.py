@@ -1,0 +1,78 @@
+"""Records to padded tensors. Padding is on the right, on both sides, always.
+
+The source ends in EOS; the target goes in behind BOS and comes out before EOS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from synmt_cli.core.model.modifier import Side
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Rows of different length, end to end. values: (sum of lengths,); the others: (n,)."""
+
+    values: Array
+    lengths: Array
+    starts: Array
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[float]], dtype: type) -> Ragged:
+        """Copies the rows into one array."""
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        flat = (value for row in rows for value in row)
+        values = np.fromiter(flat, dtype, int(lengths.sum()))
+        return cls(values, lengths, np.cumsum(lengths) - lengths)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def padded(self, rows: Array, fill: float) -> Array:
+        """The rows of these numbers, (len(rows), longest), padded with `fill`."""
+        lengths, starts = self.lengths[rows], self.starts[rows]
+        columns = np.arange(lengths.max(initial=0))
+        inside = columns < lengths[:, None]
+        out = np.full(inside.shape, fill, self.values.dtype)
+        out[inside] = self.values[(starts[:, None] + columns)[inside]]
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some pairs, ready for the model. target_in begins with BOS, target_out ends in EOS.
+
+    n_tokens: target tokens without padding, EOS counted.
+    """
+
+    source: Side
+    target_in: Tensor
+    target_out: Tensor
+    n_tokens: int
+
+
+def side(ids: Ragged, features: Mapping[str, Ragged], rows: Array, pad: int) -> Side:
+    """The source side of these rows. Feature values at padding are 0 and never matter."""
+    padded = torch.from_numpy(ids.padded(rows, pad))
+    lengths = ids.lengths[rows]
+    ragged = bool((lengths != lengths.max(initial=0)).any())
+    mask = torch.from_numpy(np.arange(padded.size(1)) >= lengths[:, None]) if ragged else None
+    values = {name: torch.from_numpy(f.padded(rows, 0)) for name, f in features.items()}
+    return Side(padded, mask, values)
+
+
+def to_device(source: Side, device: torch.device) -> Side:
+    """The same side on another device."""
+    return Side(
+        source.ids.to(device, non_blocking=True),
+        None if source.pad is None else source.pad.to(device, non_blocking=True),
+        {name: f.to(device, non_blocking=True) for name, f in source.features.items()},
+    )

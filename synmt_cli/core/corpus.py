@@ -1,0 +1,164 @@
+"""Training records as arrays, and the batches of each epoch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from synmt_cli.core.batch import Array, Batch, Ragged, side
+from synmt_cli.core.features import FEATURES, tree_of
+from synmt_cli.core.vocabulary import BOS, EOS, PAD
+from synmt_cli.errors import ConfigError, DataError, UsageError, printable
+from synmt_cli.formats.record import Record
+
+if TYPE_CHECKING:
+    from synmt_cli.core.run import Vocabularies
+
+DTYPES = {"int": np.int64, "float": np.float32}
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Pairs as ids. source ends in EOS; target has neither BOS nor EOS.
+
+    features: one value for each source token, EOS included. references: raw target lines,
+    kept only where they are asked for. labels: every dependency label met.
+    left_out: why a record is not here -> how many.
+    """
+
+    source: Ragged
+    target: Ragged
+    features: dict[str, Ragged]
+    references: list[str]
+    labels: frozenset[str]
+    left_out: Counter[str]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def n_tokens(self) -> int:
+        """Target tokens, EOS counted."""
+        return int(self.target.lengths.sum()) + len(self)
+
+    def batch(self, rows: Array) -> Batch:
+        """These pairs, padded."""
+        target = self.target.padded(rows, PAD)
+        n = len(rows)
+        bos, pad = np.full((n, 1), BOS), np.full((n, 1), PAD)
+        target_out = np.concatenate((target, pad), 1)
+        target_out[np.arange(n), self.target.lengths[rows]] = EOS
+        return Batch(
+            side(self.source, self.features, rows, PAD),
+            torch.from_numpy(np.concatenate((bos, target), 1)),
+            torch.from_numpy(target_out),
+            int(self.target.lengths[rows].sum()) + n,
+        )
+
+    def epoch(self, batch_tokens: int, seed: int, epoch: int) -> list[Array]:
+        """Row numbers of each batch, every pair once, in an order that (seed, epoch) fixes.
+
+        Pairs of like length share a batch; rows x the longer side <= batch_tokens.
+        """
+        random = np.random.default_rng([seed, epoch])
+        target, source = self.target.lengths + 1, self.source.lengths
+        order = np.lexsort((random.random(len(self)), source, target))
+        batches = fill(order, np.maximum(target, source), batch_tokens)
+        return [batches[i] for i in random.permutation(len(batches))]
+
+
+def fill(order: Array, lengths: Array, batch_tokens: int) -> list[Array]:
+    """Cuts `order` so that rows x longest <= batch_tokens; one row may be longer alone."""
+    cuts, begin, longest = [], 0, 0
+    for i, length in enumerate(lengths[order].tolist()):
+        longest = max(longest, length)
+        if (i - begin + 1) * longest > batch_tokens and i > begin:
+            cuts.append(i)
+            begin, longest = i, length
+    return np.split(order, cuts) if len(order) else []
+
+
+def read(
+    records: Iterable[tuple[Record, str, int]],
+    vocabularies: Vocabularies,
+    needs: Sequence[str],
+    max_length: int,
+    references: bool = False,
+) -> Corpus:
+    """Records with the file and line of each. Raises DataError, ConfigError.
+
+    Leaves out, and counts, what is not `ok`, empty targets, and more than max_length pieces.
+    """
+    source: list[list[int]] = []
+    target: list[list[int]] = []
+    features: dict[str, list[list[float]]] = {name: [] for name in needs}
+    lines: list[str] = []
+    labels: set[str] = set()
+    left_out: Counter[str] = Counter()
+    for record, name, number in records:
+        if reason := _unfit(record, max_length, (name, number), vocabularies.fingerprint):
+            left_out[reason] += 1
+            continue
+        source.append([*vocabularies.source.ids(record.pieces), EOS])
+        target.append(vocabularies.target.ids(record.tgt_pieces))
+        for feature, values in encoded(record, needs).items():
+            features[feature].append(values)
+        labels.update(record.deprels or ())
+        if references:
+            lines.append(record.tgt or "")
+    return Corpus(
+        Ragged.of(source, np.int64),
+        Ragged.of(target, np.int64),
+        {n: Ragged.of(rows, DTYPES[FEATURES[n].kind]) for n, rows in features.items()},
+        lines,
+        frozenset(labels),
+        left_out,
+    )
+
+
+def encoded(record: Record, needs: Sequence[str]) -> dict[str, list[float]]:
+    """The values of each feature for the pieces of a record and its EOS."""
+    if not needs:
+        return {}
+    tree = tree_of(record)
+    found = {}
+    for name in needs:
+        values = FEATURES[name].compute(tree)
+        found[name] = [*values, FEATURES[name].eos(values)]
+    return found
+
+
+def _unfit(record: Record, limit: int, place: tuple[str, int], fingerprint: str) -> str:
+    """Why a record is left out, or "". Raises where it should not be in the file at all."""
+    if record.status != "ok":
+        return record.status
+    if record.pieces is None or record.tgt_pieces is None:
+        missing = "pieces" if record.pieces is None else "tgt_pieces"
+        raise DataError(*place, f"no {missing}; make records by featurize --spm MODEL --tgt FILE")
+    check_vocabulary(record, fingerprint, place)
+    if not record.pieces or not record.tgt_pieces:
+        return "empty"
+    if max(len(record.pieces), len(record.tgt_pieces)) + 1 > limit:
+        return f"longer than {limit} pieces"
+    return ""
+
+
+def check_vocabulary(record: Record, fingerprint: str, place: tuple[str, int]) -> None:
+    """Raises ConfigError if a record's pieces are of another vocabulary."""
+    if record.vocab is not None and record.vocab != fingerprint:
+        raise ConfigError(
+            f"{printable(place[0])}:{place[1]}: pieces of vocabulary {printable(record.vocab)}, "
+            f"but the model's is {fingerprint}"
+        )
+
+
+def refuse_empty(corpus: Corpus, what: str) -> None:
+    """Raises UsageError where nothing is left to train or validate on."""
+    if not len(corpus):
+        reasons = ", ".join(f"{n} {why}" for why, n in corpus.left_out.items()) or "no records"
+        raise UsageError(f"nothing in {what}: {reasons}")

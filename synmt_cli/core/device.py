@@ -1,0 +1,38 @@
+"""Where and how precisely to compute."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+
+from synmt_cli.errors import Unavailable
+
+
+def choose(name: str) -> torch.device:
+    """`auto` is the GPU where there is one. Raises Unavailable."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).split("\n")[0]
+        raise Unavailable(f"no device {name!r}: {reason}; try --device cpu") from None
+    return device
+
+
+def precision(name: str, device: torch.device) -> contextlib.AbstractContextManager[None]:
+    """`fp32`, `bf16`, or `auto`: bf16 on a GPU that has it, else fp32. Enter it each step."""
+    if name == "auto":
+        able = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        name = "bf16" if able else "fp32"
+    if name == "fp32":
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, torch.bfloat16)
+
+
+def set_threads(n: int) -> None:
+    """How many threads one operation may use; 0 leaves it to torch."""
+    if n:
+        torch.set_num_threads(n)

@@ -1,0 +1,82 @@
+"""Tensors on disk: safetensors with a format version and a digest that is checked on load.
+
+No pickle is ever read. A file that is cut, has a flipped bit, or is something else under
+this suffix is refused with its name before its tensors are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from synmt_cli import streams
+from synmt_cli.errors import ConfigError, DataError, ReadError, printable
+
+FORMAT = "synmt-tensors-1"
+
+
+def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+    """Writes a file that appears whole or not at all. about: texts for its header."""
+    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    header = {**about, "format": FORMAT}
+    header["sha256"] = _digest(on_cpu, header)
+    with streams.atomic(path) as writer:
+        writer.write(save(on_cpu, header))
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and what was said about them. Raises ReadError, DataError, ConfigError."""
+    name = str(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = dict(file.metadata() or {})
+            tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
+    except FileNotFoundError as error:
+        raise ReadError(f"cannot read {printable(name)}: No such file or directory") from error
+    except OSError as error:
+        raise ReadError(f"cannot read {printable(name)}: {error.strerror or error}") from error
+    except (SafetensorError, ValueError, KeyError, OverflowError, MemoryError) as error:
+        raise DataError(
+            name, None, f"not a whole safetensors file: {printable(str(error))}"
+        ) from None
+    if header.get("format") != FORMAT:
+        found = header.get("format", "no format")
+        raise ConfigError(f"{printable(name)}: format {printable(found)}, expected {FORMAT}")
+    if header.pop("sha256", "") != _digest(tensors, header):
+        raise DataError(name, None, "damaged: its tensors do not have the digest it states")
+    return tensors, header
+
+
+def _digest(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> str:
+    """SHA-256 over the header and every tensor's name, type, shape and bytes."""
+    sha = hashlib.sha256(json.dumps(sorted(header.items())).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        sha.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+    return sha.hexdigest()
+
+
+def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
+    """Copies tensors into the parameters of the same names. Raises ConfigError.
+
+    Shared parameters are stored once, under the first of their names.
+    """
+    parameters = dict(module.named_parameters())
+    if parameters.keys() != tensors.keys():
+        different = sorted(parameters.keys() ^ tensors.keys())[0]
+        where = "missing" if different in parameters else "not part of the model"
+        raise ConfigError(f"{printable(str(source))}: parameter {different} is {where}")
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            if parameter.shape != tensors[name].shape:
+                was, now = tuple(tensors[name].shape), tuple(parameter.shape)
+                raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")
+            parameter.copy_(tensors[name])

@@ -1,0 +1,165 @@
+"""Checkpoints: all that is needed to go on as if nothing had happened.
+
+A checkpoint is written under a temporary folder name and renamed when it is complete and
+on disk; old ones are removed only after that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from synmt_cli import streams
+from synmt_cli.core import tensors
+from synmt_cli.core.run import Run, read_json, write_json
+from synmt_cli.errors import ConfigError, CreateError, DataError, printable
+
+FORMAT = 1
+
+
+@dataclass(slots=True)
+class State:
+    """Where a training run stands.
+
+    step: updates made. epoch, batch: the next batch to read. best: of the chosen metric, as
+    (step, value). stale: validations since. loss, nll, tokens: sums since the last report.
+    finished: why training is over, or "".
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    best_step: int = 0
+    best_value: float | None = None
+    stale: int = 0
+    loss: float = 0.0
+    nll: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    finished: str = ""
+    random: dict[str, Tensor] = field(default_factory=dict)  # generator states
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """The states of torch's generators that training draws from."""
+    states = {"random.cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["random.cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
+    """Puts the generators back to where `random_states` found them."""
+    torch.set_rng_state(states["random.cpu"])
+    if device.type == "cuda" and "random.cuda" in states:
+        torch.cuda.set_rng_state(states["random.cuda"], device)
+
+
+def save(
+    run: Run,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: State,
+    vocabulary: str,
+    keep: int,
+) -> None:
+    """Writes checkpoints/step-N, then removes all but the newest `keep`. Raises WriteError."""
+    final = run.checkpoint(state.step)
+    beside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    aside = beside.with_suffix(".old")
+    try:
+        final.parent.mkdir(exist_ok=True)
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir()
+    except OSError as error:
+        raise CreateError(f"cannot create {printable(str(beside))}: {error.strerror}") from error
+    about = {"vocabulary": vocabulary, "step": str(state.step)}
+    try:
+        save_weights(beside / "weights.safetensors", model, about)
+        moments = {
+            f"{key}.{name}": value
+            for name, parameter in model.named_parameters()
+            for key, value in optimizer.state[parameter].items()
+        }
+        tensors.write(beside / "optimizer.safetensors", moments | state.random, about)
+        write_json(beside / "state.json", _sealed(state))
+        if final.exists():  # the same step, saved once more with what ended the run
+            os.replace(final, aside)
+        os.replace(beside, final)
+        streams.sync_folder(final.parent)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
+    for step in run.steps()[:-keep]:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(run.checkpoint(step))
+
+
+def save_weights(path: Path, model: torch.nn.Module, about: Mapping[str, str]) -> None:
+    """The parameters alone. Raises ConfigError if one is not finite: nothing is written."""
+    parameters = dict(model.named_parameters())
+    for name, parameter in parameters.items():
+        if not torch.isfinite(parameter).all():
+            raise ConfigError(f"not saved: parameter {name} is not finite; lower training.lr")
+    tensors.write(path, parameters, about)
+
+
+def load(
+    run: Run,
+    step: int,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    vocabulary: str,
+) -> State:
+    """Fills model and optimizer from checkpoints/step-N and returns the state."""
+    folder = run.checkpoint(step)
+    weights, about = tensors.read(folder / "weights.safetensors")
+    if about.get("vocabulary") != vocabulary:
+        raise ConfigError(f"{printable(str(folder))}: trained with another vocabulary")
+    tensors.load_into(model, weights, folder)
+    moments, _ = tensors.read(folder / "optimizer.safetensors")
+    state = _opened(folder / "state.json")
+    state.random = {key: moments.pop(key) for key in list(moments) if key.startswith("random.")}
+    for name, parameter in model.named_parameters():
+        suffix = f".{name}"
+        optimizer.state[parameter] = {
+            key.removesuffix(suffix): value.to(
+                parameter.device if key != f"step.{name}" else value.device
+            )
+            for key, value in moments.items()
+            if key.endswith(suffix) and "." not in key.removesuffix(suffix)
+        }
+    return state
+
+
+def _sealed(state: State) -> dict[str, Any]:
+    plain = {
+        f.name: getattr(state, f.name) for f in dataclasses.fields(state) if f.name != "random"
+    }
+    return {"format": FORMAT, "sha256": _digest(plain), "state": plain}
+
+
+def _opened(path: Path) -> State:
+    sealed = read_json(path)
+    if not isinstance(sealed, dict) or not isinstance(sealed.get("state"), dict):
+        raise DataError(str(path), 1, "expected the state of a training run")
+    if sealed.get("format") != FORMAT:
+        raise ConfigError(f"{printable(str(path))}: format {sealed.get('format')!r}, not {FORMAT}")
+    if sealed.get("sha256") != _digest(sealed["state"]):
+        raise DataError(str(path), 1, "damaged: the state does not have the digest it states")
+    return State(**sealed["state"])
+
+
+def _digest(plain: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,142 @@
+"""Opening a run directory for training: one writer, the same run as before, whole files."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from synmt_cli import streams
+from synmt_cli.core.run import Run, Vocabularies, write_json
+from synmt_cli.core.training.config import refuse_another
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.errors import ConfigError, CreateError, ReadError, WriteError, printable
+
+PACKAGES = ("synmt-cli", "torch", "numpy", "sentencepiece", "sacrebleu", "safetensors")
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Creates the folder and holds its lock. Raises CreateError, also for a second writer.
+
+    The kernel drops the lock when its process ends, however that happens.
+    """
+    name = printable(str(folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = [path for path in folder.iterdir() if path.name != ".lock"]
+        if others and not (folder / "config.toml").exists():
+            raise CreateError(f"{name} is neither empty nor a run directory; name another --run")
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise CreateError(f"cannot create {name}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise CreateError(f"{name} is being written by another `synmt train`") from None
+    finally:
+        os.close(descriptor)
+
+
+def establish(
+    run: Run,
+    tables: Mapping[str, Any],
+    vocabularies: Vocabularies,
+    labels: Sequence[str],
+    environment: Mapping[str, Any],
+) -> None:
+    """Writes what a new run directory holds, or checks that this one is the same run.
+
+    Raises ConfigError naming the option that differs, with its old and new value.
+    """
+    if run.config.exists():
+        old = {key: value for key, value in run.tables().items() if key != "format"}
+        refuse_another(old, tables, run.folder)
+        run.vocabularies()
+    run.write_vocabularies(vocabularies)
+    write_json(run.folder / "labels.json", list(labels))
+    write_json(run.folder / "env.json", environment)
+    run.write_config(tables)  # last: a folder that has it has everything else
+
+
+def environment(threads: int, device: str) -> dict[str, Any]:
+    """Versions and machine, for whoever wants to know how a figure came about."""
+    versions = {}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return {
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "versions": versions,
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": len(os.sched_getaffinity(0)),
+        "threads": threads,
+        "device": device,
+    }
+
+
+def sha256(path: str) -> str:
+    """The digest of a file's bytes. Raises ReadError."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ReadError(f"cannot read {printable(path)}: {error.strerror}") from error
+
+
+def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocabularies:
+    """The sentencepiece models of that fingerprint among the *.model files of `folders`.
+
+    Raises ConfigError: a model must be named where none of these is the one.
+    """
+    wanted = (fingerprint or "").split("+")
+    found: dict[str, Vocabulary] = {}
+    for path in dict.fromkeys(
+        path for folder in folders for path in sorted(folder.glob("*.model"))
+    ):
+        digest = sha256(str(path))[: len(wanted[0])]
+        if digest in wanted and digest not in found:
+            found[digest] = Vocabulary.load(str(path))
+    missing = [one for one in wanted if one not in found]
+    if missing:
+        raise ConfigError(
+            f"no sentencepiece model with fingerprint {printable(missing[0]) or 'unknown'} beside "
+            "the training records or here; name it by --spm FILE"
+        )
+    return Vocabularies(found[wanted[0]], found[wanted[-1]])
+
+
+class Metrics:
+    """metrics.jsonl. What lies after the step that a run resumes from is dropped first."""
+
+    def __init__(self, run: Run, step: int) -> None:
+        kept = []
+        if run.metrics.exists():
+            for line in run.metrics.read_bytes().split(b"\n"):
+                with contextlib.suppress(ValueError):
+                    if json.loads(line)["step"] <= step:
+                        kept.append(line + b"\n")
+        with streams.atomic(run.metrics) as writer:
+            writer.write(b"".join(kept))
+        self._path = run.metrics
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Appends one object. Raises WriteError."""
+        try:
+            with open(self._path, "ab", buffering=0) as file:
+                file.write(json.dumps(values).encode() + b"\n")
+        except OSError as error:
+            raise WriteError(
+                f"cannot write {printable(str(self._path))}: {error.strerror}"
+            ) from error

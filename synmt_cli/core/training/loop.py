@@ -1,0 +1,273 @@
+"""The training loop. It yields what happened; commands decide what to show.
+
+L = label-smoothed cross-entropy per target token + sum of the modifiers' losses
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from synmt_cli import signals
+from synmt_cli.core import device as devices
+from synmt_cli.core.batch import Array, Batch, to_device
+from synmt_cli.core.corpus import Corpus
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.run import Run, Vocabularies
+from synmt_cli.core.training import checkpoint, validation
+from synmt_cli.core.training.checkpoint import State
+from synmt_cli.core.training.config import Training
+from synmt_cli.core.training.loss import Losses, cross_entropy
+from synmt_cli.core.training.schedule import inverse_square_root
+from synmt_cli.core.vocabulary import PAD
+from synmt_cli.errors import ConfigError
+
+REPORT_EVERY = 50  # updates
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Means since the last report. loss: smoothed; nll: not; both in nats per target token."""
+
+    step: int
+    epoch: int
+    loss: float
+    nll: float
+    lr: float
+    tokens_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A validation. nll in nats per token; bleu is sacreBLEU of greedy translations."""
+
+    step: int
+    epoch: int
+    nll: float
+    perplexity: float
+    bleu: float
+    best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A checkpoint was written."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Training is over (`finished`) or was stopped and can be resumed."""
+
+    step: int
+    reason: str
+    finished: bool
+
+
+Event = Report | Validated | Saved | Ended
+
+
+@dataclass
+class Trainer:
+    """One training run in progress. dev may be None: then the last weights are the best."""
+
+    run: Run
+    settings: Training
+    model: Translation
+    vocabularies: Vocabularies
+    train: Corpus
+    dev: Corpus | None
+    device: torch.device
+    state: State = field(default_factory=State)
+
+    def __post_init__(self) -> None:
+        self.model.to(self.device)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(),
+            lr=self.settings.lr,
+            betas=self.settings.betas,
+            eps=self.settings.eps,
+            weight_decay=self.settings.weight_decay,
+            fused=self.device.type in ("cpu", "cuda"),
+        )
+        self.state.random = checkpoint.random_states(self.device)
+        self._seconds = 0.0  # spent in updates since the last report
+        self._saved: tuple[int, str] | None = None  # what the newest checkpoint holds
+
+    def resume(self) -> bool:
+        """Takes up the newest checkpoint. False where there is none. Raises SynmtError."""
+        steps = self.run.steps()
+        if not steps:
+            return False
+        self.state = checkpoint.load(
+            self.run, steps[-1], self.model, self.optimizer, self.vocabularies.fingerprint
+        )
+        self._saved = self.state.step, self.state.finished
+        if self.state.finished == "max_steps" and self.state.step < self.settings.max_steps:
+            self.state.finished = ""
+        return True
+
+    def events(self, request: signals.Request, time_limit: float | None) -> Iterator[Event]:
+        """Trains until it is over, `request` asks for an end, or time_limit seconds passed."""
+        deadline = time.monotonic() + time_limit if time_limit else math.inf
+        checkpoint.restore_random(self.state.random, self.device)
+        self.model.train()
+        updates = self._updates()
+        while not self.state.finished:
+            if request or time.monotonic() >= deadline:
+                yield from self._save()
+                yield Ended(self.state.step, _why(request), False)
+                return
+            if self.state.step >= self.settings.max_steps:
+                self.state.finished = "max_steps"
+            elif not self._update(next(updates), request):
+                continue
+            yield from self._reports()
+            if self._due() or self.state.finished:
+                yield from self._validate_and_save()
+        yield Ended(self.state.step, self.state.finished, True)
+
+    def _due(self) -> bool:
+        every = (self.settings.validate_every, self.settings.save_every)
+        return any(self.state.step % n == 0 for n in every)
+
+    def _updates(self) -> Iterator[list[Array]]:
+        """The rows of each batch of each update, from where the state stands, for ever."""
+        while True:
+            batches = self.train.epoch(
+                self.settings.batch_tokens, self.settings.seed, self.state.epoch
+            )
+            while self.state.batch < len(batches):
+                yield batches[self.state.batch : self.state.batch + self.settings.accumulate]
+            self.state.epoch, self.state.batch = self.state.epoch + 1, 0
+
+    def _update(self, rows: list[Array], request: signals.Request) -> bool:
+        """One update. False if an end was asked for in the middle: then nothing changed."""
+        start = time.perf_counter()
+        batches = [self.train.batch(one) for one in rows]
+        n_tokens = sum(batch.n_tokens for batch in batches)
+        loss, nll = 0.0, 0.0
+        self.optimizer.zero_grad()
+        for batch in batches:
+            if request and loss:
+                return False  # the state, generators included, is that of the last update
+            losses, total = self._losses(batch, n_tokens, len(batches))
+            total.backward()
+            loss += losses.smoothed.item()
+            nll += losses.nll.item()
+        step = self.state.step + 1
+        if not math.isfinite(loss):
+            raise ConfigError(
+                f"the loss is {loss} at step {step} (lr {self.settings.lr:g}); "
+                "lower training.lr or raise training.warmup; saved checkpoints are whole"
+            )
+        self._apply(step)
+        self.state.step, self.state.batch = step, self.state.batch + len(rows)
+        self.state.loss += loss
+        self.state.nll += nll
+        self.state.tokens += n_tokens
+        self.state.random = checkpoint.random_states(self.device)
+        self._seconds += time.perf_counter() - start
+        return True
+
+    def _losses(self, batch: Batch, n_tokens: int, n_batches: int) -> tuple[Losses, Tensor]:
+        """Sums over the batch, and the scalar to differentiate: a mean over the update."""
+        target_in = batch.target_in.to(self.device, non_blocking=True)
+        target_out = batch.target_out.to(self.device, non_blocking=True)
+        with devices.precision(self.settings.precision, self.device):
+            memory = self.model.encode(to_device(batch.source, self.device))
+            states, extra = self.model.decode(Side(target_in), memory)
+            real = target_out != PAD
+            losses = cross_entropy(
+                states[real],
+                self.model.output.weight,
+                target_out[real],
+                self.settings.label_smoothing,
+            )
+        total = losses.smoothed / n_tokens
+        for loss in (memory.loss, extra):
+            if loss is not None:
+                total = total + loss / n_batches
+        return losses, total
+
+    def _apply(self, step: int) -> None:
+        settings = self.settings
+        if settings.clip_norm:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip_norm)
+        lr = inverse_square_root(step, settings.lr, settings.warmup, settings.initial_lr)
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        self.optimizer.step()
+
+    def _reports(self) -> Iterator[Report]:
+        state, settings = self.state, self.settings
+        if state.step % REPORT_EVERY or not state.tokens:
+            return
+        state.seconds += self._seconds
+        lr = inverse_square_root(state.step, settings.lr, settings.warmup, settings.initial_lr)
+        yield Report(
+            state.step,
+            state.epoch + 1,
+            state.loss / state.tokens,
+            state.nll / state.tokens,
+            lr,
+            state.tokens / max(self._seconds, 1e-9),
+        )
+        state.loss, state.nll, state.tokens, self._seconds = 0.0, 0.0, 0, 0.0
+
+    def _validate_and_save(self) -> Iterator[Event]:
+        regular = self.state.step % self.settings.validate_every == 0
+        if self.dev is not None and (regular or self.state.finished == "max_steps"):
+            yield self._validate(regular)
+        if self.settings.patience and self.state.stale >= self.settings.patience:
+            self.state.finished = self.state.finished or "patience"
+        yield from self._save()
+
+    def _validate(self, regular: bool) -> Validated:
+        """regular: counts toward early stopping (the extra one at the end does not)."""
+        assert self.dev is not None, "validation needs a dev set"
+        state, settings = self.state, self.settings
+        with torch.inference_mode(), devices.precision(settings.precision, self.device):
+            self.model.eval()
+            nll = validation.nll(self.model, self.dev, settings.batch_tokens, self.device)
+            bleu = validation.bleu(self.model, self.dev, self.vocabularies.target, self.device)
+            self.model.train()
+        value = bleu if settings.metric == "bleu" else -nll
+        best = state.best_value is None or value > state.best_value
+        if best:
+            self._save_best()
+            state.best_step, state.best_value, state.stale = state.step, value, 0
+        elif regular:
+            state.stale += 1
+        return Validated(state.step, state.epoch + 1, nll, math.exp(min(nll, 700)), bleu, best)
+
+    def _save_best(self) -> None:
+        about = {"vocabulary": self.vocabularies.fingerprint, "step": str(self.state.step)}
+        checkpoint.save_weights(self.run.model, self.model, about)
+
+    def _save(self) -> Iterator[Saved]:
+        if self._saved == (self.state.step, self.state.finished):
+            return
+        if self.dev is None:
+            self._save_best()
+        checkpoint.save(
+            self.run,
+            self.model,
+            self.optimizer,
+            self.state,
+            self.vocabularies.fingerprint,
+            self.settings.keep,
+        )
+        self._saved = self.state.step, self.state.finished
+        yield Saved(self.state.step)
+
+
+def _why(request: signals.Request) -> str:
+    return "signal" if request else "time limit"

@@ -1,0 +1,117 @@
+"""From options to a Trainer: reads the data, opens the run directory, builds the model."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from synmt_cli import streams
+from synmt_cli.core import corpus as corpora
+from synmt_cli.core import device as devices
+from synmt_cli.core.corpus import Corpus
+from synmt_cli.core.run import Run, Vocabularies, build, needs
+from synmt_cli.core.training import folder
+from synmt_cli.core.training.config import Config
+from synmt_cli.core.training.loop import Trainer
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.errors import UsageError
+from synmt_cli.formats import record
+from synmt_cli.formats.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Files of a training run. dev, spm, spm_target and parser may be ""."""
+
+    train: Sequence[str]
+    dev: str
+    spm: str = ""
+    spm_target: str = ""
+    parser: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """All that a run is made of, before a run directory exists."""
+
+    config: Config
+    inputs: Inputs
+    vocabularies: Vocabularies
+    train: Corpus
+    dev: Corpus | None
+    labels: list[str]
+    device: torch.device
+
+    def tables(self) -> dict[str, Any]:
+        """What config.toml holds."""
+        data: dict[str, Any] = {
+            "train": list(self.inputs.train),
+            "train_sha256": [folder.sha256(path) for path in self.inputs.train],
+        }
+        if self.inputs.dev:
+            data |= {"dev": self.inputs.dev, "dev_sha256": folder.sha256(self.inputs.dev)}
+        tables = self.config.to_toml()
+        tables["vocabulary"] = {"fingerprint": self.vocabularies.fingerprint}
+        tables["data"] = data
+        if parser := self.inputs.parser:
+            tables["parser"] = {"file": parser, "sha256": folder.sha256(parser)}
+        return tables
+
+    def trainer(self, run: Run) -> Trainer:
+        """Writes or checks the run directory, and builds the model with this run's seed."""
+        around = folder.environment(torch.get_num_threads(), str(self.device))
+        folder.establish(run, self.tables(), self.vocabularies, self.labels, around)
+        torch.manual_seed(self.config.training.seed)
+        model = build(self.config, self.vocabularies, len(self.labels))
+        return Trainer(
+            run,
+            self.config.training,
+            model,
+            self.vocabularies,
+            self.train,
+            self.dev,
+            self.device,
+        )
+
+
+def open_session(config: Config, inputs: Inputs, device: str) -> Session:
+    """Reads everything that training needs. Raises SynmtError."""
+    if "-" in (*inputs.train, inputs.dev):
+        raise UsageError("training reads its records more than once; name files, not -")
+    chosen = devices.choose(device)
+    features = needs(config)
+    limit = config.training.max_length
+    with contextlib.closing(_records(inputs.train)) as records:
+        first = next(records, None)
+        vocabularies = _vocabularies(inputs, first[0].vocab if first else None)
+        again = itertools.chain([first] if first else [], records)
+        train = corpora.read(again, vocabularies, features, limit)
+    corpora.refuse_empty(train, " ".join(inputs.train))
+    dev = None
+    if inputs.dev:
+        with contextlib.closing(_records([inputs.dev])) as records:
+            dev = corpora.read(records, vocabularies, features, limit, references=True)
+        corpora.refuse_empty(dev, inputs.dev)
+    labels = sorted(train.labels)
+    return Session(config, inputs, vocabularies, train, dev, labels, chosen)
+
+
+def _records(paths: Sequence[str]) -> Iterator[tuple[Record, str, int]]:
+    for source in streams.sources(paths):
+        for number, one in enumerate(record.read(source), 1):
+            yield one, source.name, number
+
+
+def _vocabularies(inputs: Inputs, fingerprint: str | None) -> Vocabularies:
+    if not inputs.spm:
+        folders = [*(Path(path).parent for path in inputs.train), Path()]
+        return folder.find_vocabularies(fingerprint, folders)
+    source = Vocabulary.load(inputs.spm)
+    target = Vocabulary.load(inputs.spm_target) if inputs.spm_target else source
+    return Vocabularies(source, target)

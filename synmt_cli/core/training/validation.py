@@ -1,0 +1,43 @@
+"""How good a model is on held-out pairs: negative log-likelihood and BLEU."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from synmt_cli.core.batch import side, to_device
+from synmt_cli.core.corpus import Corpus, fill
+from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.training.loss import cross_entropy
+from synmt_cli.core.vocabulary import PAD, Vocabulary
+
+ROWS = 64  # sentences translated at a time
+
+
+def nll(model: Translation, dev: Corpus, batch_tokens: int, device: torch.device) -> float:
+    """Nats per target token, EOS counted, without label smoothing."""
+    lengths = np.maximum(dev.target.lengths + 1, dev.source.lengths)
+    total = 0.0
+    for rows in fill(np.argsort(lengths, kind="stable"), lengths, batch_tokens):
+        batch = dev.batch(rows)
+        memory = model.encode(to_device(batch.source, device))
+        states, _ = model.decode(Side(batch.target_in.to(device)), memory)
+        target = batch.target_out.to(device)
+        real = target != PAD
+        total += cross_entropy(states[real], model.output.weight, target[real], 0.0).nll.item()
+    return total / dev.n_tokens
+
+
+def bleu(model: Translation, dev: Corpus, target: Vocabulary, device: torch.device) -> float:
+    """sacreBLEU (13a, cased) of greedy translations against the raw target lines."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    hypotheses = [""] * len(dev)
+    order = np.argsort(-dev.source.lengths, kind="stable")
+    for rows in np.split(order, range(ROWS, len(order), ROWS)):
+        source = to_device(side(dev.source, dev.features, rows, PAD), device)
+        for row, best in zip(rows, search([model], source, beam=1), strict=True):
+            hypotheses[row] = target.decode(best[0].ids)
+    return float(BLEU().corpus_score(hypotheses, [dev.references]).score)
