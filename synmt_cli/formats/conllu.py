@@ -89,10 +89,9 @@ def read(source: streams.Source) -> Iterator[Sentence]:
     line = 1
     for batch in _batches(source):
         text, error = _decoded(batch, source.name, line)
-        after = line + text.count("\n")
         plain = not any(mark in text for mark in _NOT_PLAIN)
         blocks = text.split("\n\n")
-        blocks.pop()  # empty: a batch ends with a blank line
+        rest = blocks.pop()  # a batch ends with a blank line: nothing, or one more
         for block in blocks:
             if block[:1] == "\n":  # extra blank lines
                 line += len(block)
@@ -107,7 +106,7 @@ def read(source: streams.Source) -> Iterator[Sentence]:
                 yield sentence
             else:
                 line += 2
-        line = after
+        line += len(rest)
         if error is not None:
             raise error
 
@@ -124,8 +123,9 @@ def _batches(source: streams.Source) -> Iterator[bytes]:
     first, held = 1, b""  # the line where `pending` begins; a CR that may stand before an LF
     for chunk in streams.chunks(source):
         chunk = held + chunk
-        held = chunk[-1:] if chunk.endswith(b"\r") else b""
-        pending += chunk[: len(chunk) - len(held)].replace(b"\r\n", b"\n")
+        held = b"\r" if chunk.endswith(b"\r") else b""
+        chunk = chunk.removesuffix(held)
+        pending += chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
         end = pending.rfind(b"\n\n", searched) + 2
         if end > 1:
             yield bytes(pending[:end])
@@ -159,7 +159,7 @@ def _decoded(batch: bytes, source: str, line: int) -> tuple[str, DataError | Non
 
 
 def _plain_sentence(lines: list[str]) -> Sentence | None:
-    """The sentence, if it is right and has neither ranges nor empty nodes; else None.
+    """The sentence, if it is right and has no empty nodes; else None.
 
     Decides by whole-list operations, several times faster than a loop over the rows.
     """
@@ -169,20 +169,42 @@ def _plain_sentence(lines: list[str]) -> Sentence | None:
             break
         n_comments += 1
     rows = [line.split("\t") for line in lines[n_comments:]]
+    if set(map(len, rows)) != {len(COLUMNS)} or (words := _words(rows)) is None:
+        return None
+    try:
+        heads = [_values[row[6]] for row in words]
+    except KeyError:
+        return None
+    if heads.count(0) != 1 or max(heads) > len(words) or not all_reach_root([0, *heads]):
+        return None
+    return Sentence(lines[:n_comments], rows, words, heads)
+
+
+def _words(rows: list[list[str]]) -> list[list[str]] | None:
+    """The rows of words, if every ID is right and none is an empty node; else None."""
     n = len(rows)
-    if set(map(len, rows)) != {len(COLUMNS)} or n > N_CACHED:
+    if n > N_CACHED:
         return None
     if n > len(_ids):
         _extend_numbers(n)
-    if [row[0] for row in rows] != _ids[:n]:
-        return None
-    try:
-        heads = [_values[row[6]] for row in rows]
-    except KeyError:
-        return None
-    if heads.count(0) != 1 or max(heads) > n or not all_reach_root([0, *heads]):
-        return None
-    return Sentence(lines[:n_comments], rows, rows, heads)
+    if [row[0] for row in rows] == _ids[:n]:
+        return rows
+    words = [row for row in rows if row[0] in _values]
+    right = [row[0] for row in words] == _ids[: len(words)]
+    return words if right and _ranges_in_place(rows, len(words)) else None
+
+
+def _ranges_in_place(rows: list[list[str]], n_words: int) -> bool:
+    """Whether every row that is no word is a range right before its first word."""
+    n_ranges = last = 0
+    for index, row in enumerate(rows):
+        if row[0] not in _values:
+            match = RANGE_ID.fullmatch(row[0])
+            if not match or not last < int(match[1]) == index + 1 - n_ranges <= int(match[2]):
+                return False
+            n_ranges += 1
+            last = int(match[2])
+    return last <= n_words
 
 
 def _extend_numbers(n: int) -> None:
