@@ -1,1 +1,1 @@
-"""Search for the best translation."""
+"""From a source to its best translations: scorers of the next token, and search over them."""

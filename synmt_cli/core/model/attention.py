@@ -61,14 +61,28 @@ class SelfAttention(nn.Module):
         self, x: Tensor, allowed: Tensor | None, causal: bool, active: Sequence[Active]
     ) -> Tensor:
         """x: (B, T, D). allowed: bool, True = may be seen, broadcasts to (B, H, T, T)."""
-        q, k, v = self.project(x)
+        return self.attend(x, self.project(x), allowed, causal, active)
+
+    def attend(
+        self,
+        x: Tensor,
+        qkv: tuple[Tensor, Tensor, Tensor],
+        allowed: Tensor | None,
+        causal: bool,
+        active: Sequence[Active],
+    ) -> Tensor:
+        """What follows the projections; keys and values may be remembered from earlier steps.
+
+        x: (B, Tq, D). q: (B, H, Tq, D / H); k, v: (B, H, T, D / H). causal: only if Tq = T.
+        """
+        q, k, v = qkv
         here = [a for a in active if self.layer in a.modifier.layers]
         dropout = self.dropout if self.training else 0.0
         if here:
             if causal:
                 future = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device=x.device).tril()
                 allowed = future if allowed is None else allowed & future
-            context = self.modified(x, (q, k, v), allowed, here)
+            context = self.modified(x, qkv, allowed, here)
         else:
             context = F.scaled_dot_product_attention(
                 q, k, v, attn_mask=allowed, dropout_p=dropout, is_causal=causal

@@ -57,5 +57,6 @@ class Embedding(nn.Module):
             return like.new_zeros(n, d_model)
         if self._known.size(0) < end or self._known.device != like.device:
             room = max(256, 1 << (end - 1).bit_length())
-            self._known = sinusoid(torch.arange(room, device=like.device), d_model)
+            with torch.inference_mode(False):  # training may use them after a search did
+                self._known = sinusoid(torch.arange(room, device=like.device), d_model)
         return self._known[start:end]

@@ -34,7 +34,11 @@ class Side:
 
 
 class Site(NamedTuple):
-    """Where an attention hook is called. Tq = T, or 1 when decoding step by step."""
+    """Where an attention hook is called.
+
+    Tq = T, or 1 when decoding step by step: the queries are the last Tq of the T tokens,
+    and `prepare` was given all T.
+    """
 
     layer: int  # 0 is the bottom layer
     x: Tensor  # (B, Tq, D) the layer's input

@@ -1,0 +1,179 @@
+"""Beam search, exact for its score, over any scorer of the next token.
+
+A step extends the K best prefixes of a source. Of all extensions, those by EOS that are
+among the K best are finished; the K best others go on. Finished translations are ranked by
+
+    score = log P(y, EOS | x) / (|y| + 1)^lenpen                   as in fairseq, not GNMT
+
+A source is done when nbest translations are finished and no prefix can beat the worst of
+them: log-probabilities only fall and the denominator is at most limit^lenpen, so whatever
+begins with a prefix scores at most log P(prefix) / limit^lenpen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from synmt_cli.core.decoding.cached import Cached
+from synmt_cli.core.decoding.greedy import greedy, remaining
+from synmt_cli.core.decoding.hypothesis import (
+    BOS,
+    EOS,
+    NEVER,
+    Hypothesis,
+    hypothesis,
+    limits,
+    scored,
+)
+from synmt_cli.core.decoding.scorer import Ensemble, Scorer
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.translation import Translation
+
+
+def search(
+    models: Sequence[Translation],
+    sources: Side | Sequence[Side],
+    *,
+    beam: int = 1,
+    lenpen: float = 0.6,
+    nbest: int = 1,
+    max_ratio: float = 2.0,
+    max_extra: int = 20,
+) -> list[list[Hypothesis]]:
+    """The nbest translations of each source, best first, in evaluation mode.
+
+    models: more than one are an ensemble: they have one target vocabulary, and their
+    probabilities are averaged. sources: ids that end in EOS; one Side for every model, or
+    one for each where features differ. beam: 1 is greedy search. lenpen: at least 0. A
+    translation has at most max_ratio * source tokens + max_extra tokens, EOS included on
+    both sides; one that is cut there comes after the complete ones and is marked.
+    """
+    if not 1 <= nbest <= beam or lenpen < 0:
+        raise ValueError(f"nbest {nbest}, beam {beam}, lenpen {lenpen}")
+    sides = [sources] * len(models) if isinstance(sources, Side) else list(sources)
+    with _evaluating(models), torch.inference_mode():
+        scorers = [Cached(model, side) for model, side in zip(models, sides, strict=True)]
+        scorer = scorers[0] if len(scorers) == 1 else Ensemble(scorers)
+        limit = limits(sides[0], max_ratio, max_extra)
+        if beam == 1:
+            return [[found] for found in greedy(scorer, limit, lenpen)]
+        return BeamSearch(scorer, limit, beam, nbest, lenpen).run()
+
+
+@contextmanager
+def _evaluating(models: Sequence[Translation]) -> Iterator[None]:
+    before = [model.training for model in models]
+    try:
+        for model in models:
+            model.eval()
+        yield
+    finally:
+        for model, training in zip(models, before, strict=True):
+            model.train(training)
+
+
+class Extensions(NamedTuple):
+    """The extensions of the K prefixes of each source by one token.
+
+    end: (B, K), log P of prefix and EOS; ends: (B, K) bool, where it is among the K best of
+    all. parents, tokens, scores: (B, K'), the extensions by other tokens that go on, best first.
+    """
+
+    end: Tensor
+    ends: Tensor
+    parents: Tensor
+    tokens: Tensor
+    scores: Tensor
+
+
+def extend(logits: Tensor, scores: Tensor, beam: int) -> Extensions:
+    """logits: (B, K, V), overwritten; scores: (B, K), log P of each prefix.
+
+    Ties go to EOS, then to the better prefix, then as torch.topk orders tokens.
+    """
+    base = scores - logits.logsumexp(-1)  # (B, K)
+    end = base + logits[..., EOS]
+    logits[..., (*NEVER, EOS)] = -torch.inf
+    width = min(beam, logits.size(-1) - len(NEVER) - 1)
+    top, tokens = logits.topk(width, dim=-1)  # (B, K, width)
+    top, order = (base[..., None] + top).flatten(1).sort(dim=-1, descending=True, stable=True)
+    top, order = top[:, :beam], order[:, :beam]
+    better = (top[:, None] > end[..., None]).sum(-1) + (end[:, None] > end[..., None]).sum(-1)
+    return Extensions(end, better < beam, order // width, tokens.flatten(1).gather(1, order), top)
+
+
+class BeamSearch:
+    """The search for one batch of sources.
+
+    scorer: of the next token. limits: (B,), the most tokens of each translation.
+    """
+
+    def __init__(
+        self, scorer: Scorer, limits: Tensor, beam: int, nbest: int, lenpen: float
+    ) -> None:
+        self.scorer, self.beam, self.nbest, self.lenpen = scorer, beam, nbest, lenpen
+        n, device = len(limits), limits.device
+        self.found: list[list[Hypothesis]] = [[] for _ in range(n)]
+        self.limits: list[int] = limits.tolist()
+        self.where = list(range(n))  # place in the batch -> source
+        self.prefixes = torch.full((n, 1, 1), BOS, device=device)  # (B, K, T), T = steps done + 1
+        self.scores = torch.zeros(n, 1, device=device)  # (B, K)
+
+    def run(self) -> list[list[Hypothesis]]:
+        """The nbest hypotheses of each source."""
+        while self.where:
+            step = extend(self.scorer.step(self.prefixes).float(), self.scores, self.beam)
+            self.finish(step)
+            self.advance(step)
+        return self.found
+
+    def finish(self, step: Extensions) -> None:
+        """Keeps the nbest of the translations that end here."""
+        places = step.ends.nonzero()[:, 0].tolist()
+        tokens = self.prefixes[step.ends][:, 1:].tolist()
+        log_probs = step.end[step.ends].tolist()
+        for place, ids, log_prob in zip(places, tokens, log_probs, strict=True):
+            found = self.found[self.where[place]]
+            found.append(hypothesis([*ids, EOS], log_prob, self.lenpen))
+            found.sort(key=lambda h: -h.score)  # stable: of equals the first found, so shorter
+            del found[self.nbest :]
+
+    def advance(self, step: Extensions) -> None:
+        """Goes on with the extended prefixes of the sources that are not done."""
+        n_tokens, best = self.prefixes.size(2), step.scores[:, 0].tolist()
+        full = [n_tokens >= self.limits[source] for source in self.where]
+        ends = [
+            is_full or self.is_done(source, score)
+            for is_full, source, score in zip(full, self.where, best, strict=True)
+        ]
+        stay, parents = torch.arange(len(ends), device=step.scores.device), step.parents
+        if any(ends):
+            self.cut(step, [place for place, is_full in enumerate(full) if is_full])
+            stay = remaining(torch.tensor(ends, device=stay.device))
+            self.where = [self.where[place] for place in stay.tolist()]
+        self.scorer.select(stay, parents[stay])
+        rows = self.prefixes[stay[:, None], parents[stay]]  # (B, K, T)
+        self.prefixes = torch.cat((rows, step.tokens[stay][..., None]), dim=-1)
+        self.scores = step.scores[stay]
+
+    def is_done(self, source: int, score: float) -> bool:
+        """No extension of a prefix of log-probability `score` or less enters the nbest."""
+        found = self.found[source]
+        bound = scored(score, self.limits[source], self.lenpen)
+        return len(found) == self.nbest and found[-1].score >= bound
+
+    def cut(self, step: Extensions, places: list[int]) -> None:
+        """Fills up the nbest with prefixes that reached the limit."""
+        for place in places:
+            found = self.found[self.where[place]]
+            n_missing = self.nbest - len(found)
+            ids = self.prefixes[place, step.parents[place, :n_missing], 1:].tolist()
+            tokens = step.tokens[place, :n_missing].tolist()
+            log_probs = step.scores[place, :n_missing].tolist()
+            for prefix, token, log_prob in zip(ids, tokens, log_probs, strict=True):
+                found.append(hypothesis([*prefix, token], log_prob, self.lenpen))

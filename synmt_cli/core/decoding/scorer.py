@@ -1,0 +1,51 @@
+"""Who scores the next token: the interface that search stands on, and ensembles of models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Scorer(Protocol):
+    """The next token's scores for B sources with K hypotheses each; K may change each step.
+
+    A scorer may remember what it computed for a prefix (cached.py) or read the prefix anew
+    each time, which models need whose known tokens see later ones.
+    """
+
+    def step(self, prefixes: Tensor) -> Tensor:
+        """prefixes: (B, K, T), BOS first -> logits (B, K, V), a new tensor.
+
+        One token longer than at the last call, of the hypotheses that `select` left.
+        """
+
+    def select(self, sources: Tensor, parents: Tensor) -> None:
+        """Drops sources and reorders hypotheses, between two steps.
+
+        sources: (B',), the old index of each source that stays. parents: (B', K'), the old
+        hypothesis of that source which each new one continues.
+        """
+
+
+class Ensemble:
+    """Several scorers of one target vocabulary as one: the mean of their probabilities.
+
+    P(w) = 1/M sum_m P_m(w), in the log domain.
+    """
+
+    def __init__(self, scorers: Sequence[Scorer]) -> None:
+        self.scorers = tuple(scorers)
+
+    def step(self, prefixes: Tensor) -> Tensor:
+        """(B, K, T) -> log-probabilities (B, K, V)."""
+        each = [scorer.step(prefixes).log_softmax(-1) for scorer in self.scorers]
+        return torch.stack(each).logsumexp(0) - math.log(len(each))
+
+    def select(self, sources: Tensor, parents: Tensor) -> None:
+        """The same for every member."""
+        for scorer in self.scorers:
+            scorer.select(sources, parents)

@@ -1,0 +1,155 @@
+"""Search: against all sequences there are, against loops written out, and its promises."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+import torch
+from tiny_models import S, V, forced, model, sources
+
+from synmt_cli.core.decoding.beam import BeamSearch, search
+from synmt_cli.core.decoding.hypothesis import BOS, EOS, NEVER, hypothesis, limits
+from synmt_cli.core.model.modifier import Side
+
+
+class Table:
+    """A scorer of one source: {prefix: probabilities of UNK, PAD, BOS, EOS, 4, 5, ...}."""
+
+    def __init__(self, table):
+        self.table = {key: torch.tensor(row).log() for key, row in table.items()}
+
+    def step(self, prefixes):
+        rows = [[self.table[tuple(p[1:])] for p in source] for source in prefixes.tolist()]
+        return torch.stack([torch.stack(row) for row in rows])
+
+    def select(self, sources, parents):
+        pass
+
+
+def lengths(side):
+    return (~side.pad).sum(1).tolist()
+
+
+@torch.inference_mode()
+def log_probs(net, side, rows):
+    """Of sequences of one length after BOS, by teacher forcing; side: one source."""
+    rows = torch.tensor(rows)
+    bos = torch.full((len(rows), 1), BOS)
+    source = Side(side.ids.expand(len(rows), -1))
+    states, _ = net.decode(Side(torch.cat((bos, rows[:, :-1]), 1)), net.encode(source))
+    each = net.logits(states).log_softmax(-1)
+    return each.gather(2, rows[..., None]).sum((1, 2)).tolist()
+
+
+@pytest.mark.parametrize("lenpen", [0.0, 0.6, 2.0])
+def test_a_wide_beam_finds_the_best_of_all_sequences(lenpen):
+    torch.manual_seed(5)
+    n_max, words = 4, range(4, 8)
+    net = model()
+    net.encoder.embedding.table.weight.data = net.encoder.embedding.table.weight.data[:8]
+    side = Side(torch.tensor([[4, 5, EOS]]))
+    every = []
+    for n in range(n_max):
+        rows = [[*body, EOS] for body in product(words, repeat=n)]
+        scores = log_probs(net, side, rows)
+        every += [hypothesis(y, p, lenpen) for y, p in zip(rows, scores, strict=True)]
+    ranked = sorted(every, key=lambda h: -h.score)
+    found = search(
+        [net], side, beam=4**n_max, lenpen=lenpen, nbest=9, max_ratio=0, max_extra=n_max
+    )[0]
+    assert [h.ids for h in found] == [h.ids for h in ranked[:9]]
+    assert [h.score for h in found] == pytest.approx([h.score for h in ranked[:9]], abs=1e-5)
+
+
+@torch.no_grad()
+def test_beam_one_is_the_greedy_loop():
+    net, side = model(), sources()
+    for b, (found,) in enumerate(search([net], side, beam=1)):
+        one, limit = Side(side.ids[b : b + 1, : lengths(side)[b]]), limits(side, 2, 20)[b]
+        prefix = [BOS]
+        while prefix[-1] != EOS and len(prefix) <= limit:
+            logits = forced(net, one, torch.tensor([[prefix]]))[0, 0]
+            logits[list(NEVER)] = -torch.inf
+            prefix.append(logits.argmax().item())
+        assert found.ids == [w for w in prefix[1:] if w != EOS]
+        assert found.cut == (prefix[-1] != EOS)
+        assert found.log_prob == pytest.approx(log_probs(net, one, [prefix[1:]])[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_other_sources_in_the_batch_change_nothing(beam):
+    net, side = model(), sources()
+    together = search([net], side, beam=beam, nbest=beam)
+    for b in range(len(side.ids)):
+        one = Side(side.ids[b : b + 1, : lengths(side)[b]])
+        alone = search([net], one, beam=beam, nbest=beam)[0]
+        assert [h.ids for h in alone] == [h.ids for h in together[b]]
+        assert [h.score for h in alone] == pytest.approx([h.score for h in together[b]], abs=1e-5)
+
+
+def test_the_n_best_are_sorted_distinct_and_clean():
+    for found in search([model()], sources(), beam=6, nbest=6):
+        complete = [h for h in found if not h.cut]
+        assert [h.score for h in complete] == sorted((h.score for h in complete), reverse=True)
+        assert found == complete + [h for h in found if h.cut]
+        assert len({tuple(h.ids) for h in found}) == len(found) == 6
+        assert not {*NEVER, EOS} & {w for h in found for w in h.ids}
+
+
+def test_an_ensemble_of_a_model_with_itself_is_the_model():
+    net, side = model(), sources()
+    one = search([net], side, beam=3, nbest=3)
+    for single, twice in zip(one, search([net, net], side, beam=3, nbest=3), strict=True):
+        assert [h.ids for h in single] == [h.ids for h in twice]
+        assert [h.score for h in single] == pytest.approx([h.score for h in twice], abs=1e-5)
+
+
+def test_an_ensemble_averages_probabilities():
+    from synmt_cli.core.decoding.scorer import Ensemble
+
+    a, b = Table({(): [0.0, 0, 0, 0.8, 0.2]}), Table({(): [0.0, 0, 0, 0.4, 0.6]})
+    mean = Ensemble([a, b]).step(torch.full((1, 1, 1), BOS)).exp()[0, 0]
+    torch.testing.assert_close(mean, torch.tensor([0.0, 0, 0, 0.6, 0.4]))
+
+
+def test_length_counts_eos_in_the_score():
+    # "4 EOS" has log(.5 * .8); divided by 2^.6, because EOS counts.
+    table = {(): [0.0, 0, 0, 0.1, 0.5, 0.4], (4,): [0.0, 0, 0, 0.8, 0.1, 0.1]}
+    table |= {(5,): [0.0, 0, 0, 0.2, 0.4, 0.4]}
+    table |= {(a, b): [0.0, 0, 0, 0.98, 0.01, 0.01] for a in (4, 5) for b in (4, 5)}
+    ((best, *_),) = BeamSearch(Table(table), torch.tensor([3]), 2, 2, 0.6).run()
+    assert best.ids == [4]
+    assert best.score == pytest.approx(torch.tensor(0.4).log().item() / 2**0.6, abs=1e-6)
+
+
+def test_a_long_translation_may_overtake_a_finished_one():
+    # Finished first: "EOS" at log .5 / 1. Later and better per token: "4 4 4 EOS".
+    table = {(4,) * n: [0.0, 0, 0, 0.0, 1.0] for n in range(1, 3)}
+    table |= {(): [0.0, 0, 0, 0.5, 0.5], (4, 4, 4): [0.0, 0, 0, 1.0, 0.0]}
+    ((best,),) = BeamSearch(Table(table), torch.tensor([9]), 2, 1, 1.0).run()
+    assert best.ids == [4, 4, 4]
+
+
+def test_a_translation_cut_at_the_limit_is_marked():
+    table = {(4,) * n: [0.0, 0, 0, 0.1, 0.9] for n in range(4)}
+    found = BeamSearch(Table(table), torch.tensor([3]), 2, 4, 0.0).run()[0]
+    assert [(h.ids, h.cut) for h in found] == [
+        ([], False),
+        ([4], False),
+        ([4, 4], False),
+        ([4, 4, 4], True),
+    ]
+
+
+def test_limits_count_tokens_not_pads():
+    assert limits(sources(), 2.0, 5).tolist() == [2 * S + 5, 2 * (S - 3) + 5, 2 * (S - 1) + 5]
+    assert limits(sources(1), 0.0, 0).tolist() == [1]
+
+
+def test_search_leaves_training_mode_as_it_was():
+    net = model().train()
+    search([net], sources())
+    assert net.training
+    states, _ = net.decode(Side(torch.randint(4, V, (3, 5))), net.encode(sources()))
+    states.sum().backward()  # what search cached must not forbid gradients

@@ -1,0 +1,73 @@
+"""Remembered keys and values change nothing: step by step equals teacher forcing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny_models import B, V, forced, model, sources
+
+from synmt_cli.core.decoding.cached import Cached
+from synmt_cli.core.decoding.hypothesis import BOS
+from synmt_cli.core.model.modifier import Modifier, Side
+
+SHAPES = {
+    "post": {},
+    "pre": {"norm": "pre"},
+    "no positions": {"positions": "none"},
+    "untied": {"tied": "none"},
+}
+
+
+class Causal(Modifier):
+    """A decoder modifier with every hook that decoding calls: later keys score lower."""
+
+    def prepare(self, side):
+        return side.ids
+
+    def tokens(self, state, x):
+        return 2 * x
+
+    def inputs(self, state, x):
+        return x.tanh()
+
+    def scores(self, state, site, scores):
+        j = torch.arange(site.k.size(2))
+        i = j[-site.q.size(2) :]
+        return scores - 0.1 * (i[:, None] - j) - 0.01 * state[:, None, None, :]
+
+    def context(self, state, site, weights, context):
+        return context + weights.square().sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("modified", [False, True])
+@torch.inference_mode()
+def test_steps_equal_teacher_forcing(shape, modified):
+    net = model([Causal([0])] if modified else (), **SHAPES[shape])
+    side, scorer = sources(), None
+    prefixes = torch.cat((torch.full((B, 1, 1), BOS), torch.randint(4, V, (B, 1, 40))), -1)
+    scorer = Cached(net, side)
+    for t in range(1, 41):  # beyond the room there is at first
+        logits = scorer.step(prefixes[..., :t])
+        torch.testing.assert_close(logits, forced(net, side, prefixes[..., :t]))
+
+
+@torch.inference_mode()
+def test_hypotheses_may_branch_swap_and_leave():
+    net, side = model(), sources(4)
+    scorer, prefixes = Cached(net, side), torch.full((4, 1, 1), BOS)
+    moves = [
+        ([0, 1, 2, 3], [[0, 0, 0]] * 4),  # one hypothesis becomes three
+        ([0, 3, 2], [[2, 0, 0], [1, 1, 1], [0, 1, 2]]),  # source 1 left, the last took its place
+        ([0, 1, 2], [[0, 1, 2], [2, 1, 0], [1, 0, 2]]),
+        ([1], [[2, 1]]),
+        ([0], [[1, 0, 0, 1]]),
+    ]
+    for kept, parents in moves:
+        torch.testing.assert_close(scorer.step(prefixes), forced(net, side, prefixes))
+        stay, parents = torch.tensor(kept), torch.tensor(parents)
+        scorer.select(stay, parents)
+        side = Side(side.ids[stay], side.pad[stay])
+        new = torch.randint(4, V, (*parents.shape, 1))
+        prefixes = torch.cat((prefixes[stay[:, None], parents], new), -1)
+    torch.testing.assert_close(scorer.step(prefixes), forced(net, side, prefixes))
