@@ -30,7 +30,7 @@ class Ragged:
         """Copies the rows into one array."""
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         flat = (value for row in rows for value in row)
-        values = np.fromiter(flat, dtype, int(lengths.sum()))
+        values: Array = np.fromiter(flat, dtype, int(lengths.sum()))
         return cls(values, lengths, np.cumsum(lengths) - lengths)
 
     def __len__(self) -> int:

@@ -186,7 +186,7 @@ def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Translat
 
 
 def needs(config: Config) -> tuple[str, ...]:
-    """The source features that the variant reads, sorted. None means: no parser is needed."""
+    """The source features that the variant reads, sorted. Without any no parser is needed."""
     encoder, _ = modifiers(config, 1)
     return tuple(sorted({name for modifier in encoder for name in modifier.needs}))
 

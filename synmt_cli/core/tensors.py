@@ -60,7 +60,7 @@ def _digest(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        sha.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+        sha.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return sha.hexdigest()
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-_SMALL_DATA = {"model": {"dropout": 0.3}, "training": {"max_steps": 20_000}}
-_LARGE_DATA = {"model": {"dropout": 0.1}, "training": {"max_steps": 100_000}}
+Tables = dict[str, dict[str, Any]]
+
+_SMALL_DATA: Tables = {"model": {"dropout": 0.3}, "training": {"max_steps": 20_000}}
+_LARGE_DATA: Tables = {"model": {"dropout": 0.1}, "training": {"max_steps": 100_000}}
 
 
-def _paper_pascal(
-    scale: dict[str, dict[str, Any]], beta2: float, heads: int, ignore: float
-) -> dict[str, Any]:
+def _paper_pascal(scale: Tables, beta2: float, heads: int, ignore: float) -> dict[str, Any]:
     """A row of Table 2: Adam's beta_2, h_Pascal, q; the rest is the same in all rows."""
     return {
         "variant": "pascal",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ def open_session(config: Config, inputs: Inputs, device: str) -> Session:
     return Session(config, inputs, vocabularies, train, dev, labels, chosen)
 
 
-def _records(paths: Sequence[str]) -> Iterator[tuple[Record, str, int]]:
+def _records(paths: Sequence[str]) -> Generator[tuple[Record, str, int], None, None]:
     for source in streams.sources(paths):
         for number, one in enumerate(record.read(source), 1):
             yield one, source.name, number

@@ -76,13 +76,18 @@ def pascal(
     layer: 0 is the bottom layer, the paper's layer 1. variance: sigma^2, in tokens^2.
     ignore: q of parent ignoring, in training only. parent_only: weights on parents alone.
     """
+    n_layers, n_heads = setting.n_layers, setting.size.n_heads
+    if not 0 <= layer < n_layers:
+        raise UsageError(f"pascal.layer must be within 0..{n_layers - 1}, not {layer}")
+    if isinstance(heads, list) and layer:
+        raise UsageError("pascal.layer does not go with a list of heads, which names its layers")
     counts = heads if isinstance(heads, list) else [0] * layer + [heads]
-    if not 0 <= layer < setting.n_layers or len(counts) > setting.n_layers:
-        raise UsageError(f"pascal.layer must be below the {setting.n_layers} layers there are")
-    if not all(0 <= h <= setting.size.n_heads for h in counts):
-        raise UsageError(f"pascal.heads must be within 0..{setting.size.n_heads}, not {heads}")
-    if not variance > 0:
-        raise UsageError(f"pascal.variance must be positive, not {variance}")
+    if len(counts) > n_layers:
+        raise UsageError(f"pascal.heads counts {len(counts)} layers; there are {n_layers}")
+    if not all(0 <= h <= n_heads for h in counts):
+        raise UsageError(f"pascal.heads must be within 0..{n_heads}, not {heads}")
+    if not 0 < variance < math.inf:
+        raise UsageError(f"pascal.variance must be positive and finite, not {variance}")
     if not 0 <= ignore <= 1:
         raise UsageError(f"pascal.ignore must be within 0..1, not {ignore}")
     chosen = {layer: h for layer, h in enumerate(counts) if h > 0}

@@ -1,0 +1,105 @@
+"""Layers of settings: who wins, and how a wrong one is refused."""
+
+import pytest
+
+from synmt_cli.core.training.config import (
+    Layer,
+    flatten,
+    from_file,
+    from_settings,
+    refuse_another,
+    resolve,
+)
+from synmt_cli.core.training.presets import PRESETS
+from synmt_cli.errors import ConfigError, UsageError
+
+
+def test_later_layers_win(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text("[model]\ndropout = 0.2\nd_ff = 64\n")
+    layers = [from_file(str(file)), *from_settings(["model.dropout=0.4"])]
+    found = resolve("vanilla", "tiny", layers)
+    assert (found.model.dropout, found.model.d_ff, found.model.d_model) == (0.4, 64, 128)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_resolves_and_survives_a_round_trip(preset):
+    found = resolve(None, preset, [])
+    again = resolve(None, "base", [Layer(found.to_toml(), "x.toml", "x")])
+    assert flatten(again.to_toml()) == flatten(found.to_toml()) | {"preset": "base"}
+
+
+# Table 2 of Bugliarello and Okazaki (2020), with steps and dropout from its section on training.
+TABLE_2 = {
+    "nc11-en-de": (0.997, 2, 0.4, 0.3, 20_000),
+    "nc11-de-en": (0.997, 8, 0.0, 0.3, 20_000),
+    "wmt18-en-tr": (0.98, 7, 0.3, 0.3, 20_000),
+    "wmt16-en-de": (0.98, 5, 0.0, 0.1, 100_000),
+    "wmt17-en-de": (0.997, 7, 0.3, 0.1, 100_000),
+    "wat-en-ja": (0.997, 7, 0.0, 0.1, 100_000),
+}
+
+
+@pytest.mark.parametrize("row", TABLE_2)
+def test_paper_presets_are_the_rows_of_table_2(row):
+    beta2, heads, ignore, dropout, steps = TABLE_2[row]
+    found = resolve(None, f"paper-pascal-{row}", [])
+    assert (found.variant, found.training.lr, found.training.betas) == ("pascal", 7e-4, (0.9, beta2))
+    assert (found.options["pascal"]["heads"], found.options["pascal"]["ignore"]) == (heads, ignore)
+    assert (found.model.dropout, found.training.max_steps) == (dropout, steps)
+    assert (found.model.d_model, found.model.encoder_layers, found.model.n_heads) == (512, 6, 8)
+    assert found.training.batch_tokens * found.training.accumulate == 32 * 1024
+
+
+def test_a_presets_variant_gives_way_to_the_one_named():
+    assert resolve("vanilla", "paper-pascal-nc11-en-de", []).options == {"vanilla": {}}
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "what"),
+    [
+        ("[model]\ndropuot = 1\n", ":2:", "did you mean 'dropout'?"),
+        ("\n[model]\nd_ff = 'x'\n", ":3:", "expected a whole number, not 'x'"),
+        ("[model]\nd_ff = true\n", ":2:", "expected a whole number"),
+        ("[model]\nd_ff = 1.0\n", ":2:", "expected a whole number"),
+        ("[training]\nlr = 1\nbetas = [0.9]\n", ":3:", "expected a list of 2 numbers"),
+        ("[model]\ndropout = 1.5\n", ":2:", "must be at most 1"),
+        ("[modle]\nd_ff = 1\n", ":1:", "did you mean 'model'?"),
+        ("[pascal]\nvarianse = 1\n", ":2:", "did you mean 'variance'?"),
+        ("[model]\nnorm = 'middle'\n", ":2:", "one of post, pre"),
+        ("[model\n", ":1:", "not TOML"),
+        ("variant = 3\n", ":1:", "expected a text"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_key_file_and_line(tmp_path, text, place, what):
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        resolve("pascal", "base", [from_file(str(file))])
+    assert f"bad.toml{place}" in str(caught.value)
+    assert what in str(caught.value)
+
+
+def test_the_command_line_is_refused_as_usage():
+    with pytest.raises(UsageError, match="did you mean 'd_model'"):
+        resolve("vanilla", "base", from_settings(["model.d_modle=3"]))
+    with pytest.raises(UsageError, match="section"):
+        from_settings(["no_such=1"])
+    with pytest.raises(UsageError, match="did you mean 'tiny'"):
+        resolve("vanilla", "tinny", [])
+
+
+def test_a_key_without_section_is_found():
+    assert resolve(None, "base", from_settings(["positions=none"])).model.positions == "none"
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(ConfigError, match="n_heads"):
+        resolve(None, "base", from_settings(["n_heads=7"]))
+
+
+def test_resuming_names_the_option_that_differs(tmp_path):
+    old, new = ({"model": {"d_ff": n}, "training": {"max_steps": n}} for n in (1, 2))
+    with pytest.raises(ConfigError, match=r"model\.d_ff = 1, not 2"):
+        refuse_another(old, new, tmp_path)
+    refuse_another(old, {**new, "model": {"d_ff": 1}}, tmp_path)
