@@ -1,0 +1,258 @@
+"""`synmt score`: metrics, significance and scores by length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from synmt_cli import console, streams
+from synmt_cli.commands.manual import Manual, Out, Quiet, Seed, Verbose
+from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
+
+if TYPE_CHECKING:
+    from synmt_cli.core.evaluation.buckets import Buckets
+    from synmt_cli.core.evaluation.significance import Test
+    from synmt_cli.formats.scores import Report
+
+MANUAL = Manual(
+    input="Plain text, one segment a line, not tokenized. REF, each SYS, each --refs and --src"
+    " have the same number of lines. One of them may be `-`, stdin.",
+    output="A table, or with `--format tsv` one line for each bucket, system and metric, or with"
+    ' `--format json` one object: `{"n": 500, "systems": [{"name": "base.de", "scores": {"bleu":'
+    ' {"score": 26.6, "signature": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"}},'
+    ' "paired": {}}], "buckets": []}`.',
+    memory="Linear in the test set: its text, and some numbers for each segment and metric.",
+    examples=(
+        "synmt score ref.de pascal.de",
+        "synmt score ref.de base.de pascal.de -M bleu,chrf+,ter,ribes",
+        "synmt score ref.de base.de pascal.de --by length:5,8,12 --src test.en",
+        "synmt score ref.de base.de pascal.de --paired ar --format json > scores.json",
+        "synmt score ref.de --get bleu < pascal.de",
+        "synmt score ref.de pascal.de --fail-under chrf=1",
+    ),
+    see_also=("translate", "bucket-by-length"),
+)
+TOKENIZED = 100  # as many lines that end in " ." look tokenized, as sacreBLEU has it
+SHOWN = 5  # line numbers that a warning names
+
+
+def score(
+    ref: Annotated[str, typer.Argument(metavar="REF", help="The reference translations.")],
+    systems: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SYS", help="Outputs of systems, the baseline first; none is stdin."
+        ),
+    ] = None,
+    metrics: Annotated[
+        str,
+        typer.Option(
+            "-M", "--metrics", metavar="LIST", help="Of: bleu,chrf,chrf+,chrf++,ter,ribes."
+        ),
+    ] = "bleu,chrf",
+    refs: Annotated[
+        list[str] | None,
+        typer.Option("--refs", metavar="FILE", help="A further reference; can be repeated."),
+    ] = None,
+    tokenize: Annotated[
+        str, typer.Option("--tokenize", metavar="NAME", help="sacreBLEU's, for BLEU and RIBES.")
+    ] = "13a",
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")
+    ] = False,
+    paired: Annotated[
+        Literal["bs", "ar", "sign", "none"] | None,
+        typer.Option("--paired", help="The test against the baseline.", show_default="bs"),
+    ] = None,
+    p: Annotated[
+        Literal["centred", "koehn", "sacrebleu"],
+        typer.Option("--p", help="The definition of p."),
+    ] = "centred",
+    samples: Annotated[
+        int | None,
+        typer.Option("-n", "--samples", metavar="N", min=1, help="bs: 1000, ar: 10000."),
+    ] = None,
+    seed: Seed = 12345,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="length[:EDGES]", help="Score by source length, in words."),
+    ] = None,
+    src: Annotated[
+        str | None, typer.Option("--src", metavar="FILE", help="The source text, for --by.")
+    ] = None,
+    get: Annotated[
+        str | None,
+        typer.Option("--get", metavar="METRIC", help="Print this figure alone, one a line."),
+    ] = None,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-under", metavar="METRIC=X", help="Exit 1 if a system is worse; repeatable."
+        ),
+    ] = None,
+    form: Annotated[
+        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
+    ] = "table",
+    output: Out = "-",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Scores translations, and says whether systems differ by more than chance.
+
+    BLEU, chrF and TER are sacreBLEU's, with its signatures. `chrf` is chrF2, `chrf+` is
+    Popović's chrF++.py with one word order (beta 3, eps smoothing), `chrf++` is chrF2++. RIBES
+    is NKT * P^0.25 * BP^0.10, from 0 to 1, the mean over segments, lower-cased, its words
+    aligned as in RIBES.py 1.03. TER ignores case; lower is better.
+
+    --tokenize takes 13a, none, char, intl, zh, ja-mecab, ko-mecab, flores101, flores200 and
+    spBLEU-1K. Nothing is ever downloaded: where a tokenizer needs more, the error says what.
+
+    With two systems or more each is compared with the first. d is the difference, d* that on
+    a sample, n the number of samples:
+
+    \b
+      --paired bs, the bootstrap: segments are drawn with replacement
+        --p centred     (1 + #{|d* - mean d*| >= |d|}) / (n + 1), two-sided
+        --p koehn       the share of samples that the better system does not win
+        --p sacrebleu   (1 + #{|d*| - mean |d*| > |d|}) / (n + 1)
+      --paired ar, approximate randomization: outputs change sides
+        --p centred     (1 + #{|d*| >= |d|}) / (n + 1), two-sided
+        --p sacrebleu   the same with >
+      --paired sign, the sign test: segments won and lost, exact binomial, two-sided
+
+    A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's definitions. The samples
+    are those that sacreBLEU draws with the same seed. The 95 % interval of d is the bootstrap's
+    percentiles, whatever the test.
+
+    --by length:20,30,40,50 scores the buckets 0-19, 20-29, 30-39, 40-49 and 50+ of the source
+    length, in words between white space. An empty bucket is `n/a`.
+
+    An empty output line is scored like any other. An empty reference is warned of, with its
+    line; RIBES leaves it out of its mean.
+    """
+    from synmt_cli.core.evaluation import metrics as available  # NumPy, sacreBLEU
+    from synmt_cli.core.evaluation.evaluate import evaluate
+
+    limits = _limits(fail_under or [])
+    names = list(dict.fromkeys([*([get] if get else metrics.split(",")), *limits]))
+    available.check(names, tokenize)
+    systems = systems or ["-"]
+    test = _test(paired, p, samples, seed, len(systems)) if not get else None
+    buckets = _buckets(by, src, get)
+    paths = [ref, *(refs or []), *systems, *([src] if src else [])]
+    with streams.output(output) as writer:
+        texts = _read(paths)
+        references = [ref, *(refs or [])]
+        _warn(texts, references, systems if "bleu" in names and tokenize != "none" else [])
+        built = available.build(names, [texts[name] for name in references], tokenize, lowercase)
+        report = evaluate(
+            built,
+            [(name, texts[name]) for name in systems],
+            references,
+            test,
+            (buckets, texts[src]) if buckets and src else None,
+        )
+        writer.write(_shown(report, get, form))
+    _judge(report, limits)
+
+
+def _limits(options: Sequence[str]) -> dict[str, float]:
+    """`bleu=30` as {"bleu": 30.0}."""
+    limits = {}
+    for option in options:
+        name, _, value = option.partition("=")
+        try:
+            limits[name] = float(value)
+        except ValueError:
+            limits[name] = math.nan
+        if not math.isfinite(limits[name]):
+            raise UsageError(f"--fail-under takes METRIC=NUMBER, not {quoted(option)}")
+    return limits
+
+
+def _test(
+    paired: str | None, p: str, samples: int | None, seed: int, n_systems: int
+) -> Test | None:
+    from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, Test
+
+    if seed < 0:
+        raise UsageError(f"--seed is 0 or more, not {seed}")
+    if n_systems < 2 and paired not in (None, "none"):
+        raise UsageError("--paired compares systems with the first one: give two or more")
+    name = paired or "bs"
+    if n_systems < 2 or name == "none":
+        return None
+    definitions = list(FORMULAS[name])
+    definition = definitions[0] if p == "centred" else p
+    if definition not in definitions:
+        raise UsageError(f"--paired {name} has no --p {p}")
+    return Test(name, definition, samples or SAMPLES[name], seed)
+
+
+def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None:
+    from synmt_cli.core.evaluation.buckets import Buckets, parse_edges
+
+    if by is None:
+        if src is not None:
+            raise UsageError("--src is for --by length")
+        return None
+    if get is not None:
+        raise UsageError("--get prints one figure for each system: it cannot be split --by length")
+    kind, colon, edges = by.partition(":")
+    if kind != "length":
+        raise UsageError(f"--by takes length or length:20,30,40,50, not {quoted(by)}")
+    if src is None:
+        raise UsageError("--by length needs --src, the source text")
+    return parse_edges(edges) if colon else Buckets()
+
+
+def _read(paths: Sequence[str]) -> dict[str, list[str]]:
+    from synmt_cli.core.evaluation import corpus
+
+    if paths.count("-") > 1:
+        raise UsageError("only one input can be stdin")
+    texts = {path: corpus.read(path) for path in paths}
+    corpus.check_parallel({"<stdin>" if name == "-" else name: t for name, t in texts.items()})
+    return texts
+
+
+def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]) -> None:
+    """Says what makes scores doubtful: empty references, tokenized outputs."""
+    from synmt_cli.core.evaluation.corpus import blank_lines
+
+    for name in references:
+        blank = blank_lines(texts[name])
+        for number in blank[:SHOWN]:
+            console.warn(f"{printable(name)}:{number}: empty reference")
+        if len(blank) > SHOWN:
+            console.warn(f"{printable(name)}: {len(blank):,} empty references in all")
+    for name in dict.fromkeys(systems):
+        n = sum(line.endswith(" .") for line in texts[name])
+        if n >= TOKENIZED:
+            console.warn(f"{printable(name)}: {n:,} lines end in ' .': is the text tokenized?")
+
+
+def _shown(report: Report, get: str | None, form: str) -> bytes:
+    from synmt_cli.formats.scores import FORMATS
+
+    if get is None:
+        return FORMATS[form](report)
+    digits = next(metric.digits for metric in report.metrics if metric.name == get)
+    figures = [f"{system.scores[get]:.{digits}f}\n" for system in report.systems]
+    return "".join(figures).encode()
+
+
+def _judge(report: Report, limits: dict[str, float]) -> None:
+    """Raises NegativeAnswer if a system is worse than a limit."""
+    for metric in report.metrics:
+        limit = limits.get(metric.name)
+        for system in report.systems if limit is not None else []:
+            assert limit is not None
+            value = system.scores[metric.name]
+            if value < limit if metric.higher_is_better else value > limit:
+                side = "under" if metric.higher_is_better else "over"
+                shown = f"{metric.name} {value:.{metric.digits}f} is {side} {limit:g}"
+                raise NegativeAnswer(f"{printable(system.name)}: {shown}")

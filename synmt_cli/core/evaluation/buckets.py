@@ -1,0 +1,57 @@
+"""Buckets of sentence lengths: [0, e1), [e1, e2), ..., [ek, infinity), in source words."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from synmt_cli.errors import UsageError, quoted
+
+EDGES = (20, 30, 40, 50)  # of Xie et al. (2021), Figure 2
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Buckets with these edges, positive and rising.
+
+    >>> Buckets((20, 30)).names
+    ('0-19', '20-29', '30+')
+    """
+
+    edges: tuple[int, ...] = EDGES
+
+    def __post_init__(self) -> None:
+        pairs = zip((0, *self.edges), self.edges, strict=False)
+        if not self.edges or any(low >= high for low, high in pairs):
+            raise ValueError("edges must be positive and rise")
+
+    @property
+    def limits(self) -> tuple[tuple[int, int | None], ...]:
+        """The least and the greatest length of each bucket; the last has no greatest."""
+        lows = (0, *self.edges)
+        return tuple(zip(lows, (*(edge - 1 for edge in self.edges), None), strict=True))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """`LOW-HIGH`, both included, and `LOW+`. A bucket of one length is still `LOW-LOW`."""
+        return tuple(f"{low}+" if high is None else f"{low}-{high}" for low, high in self.limits)
+
+    def index(self, length: int) -> int:
+        """Which bucket a length falls in: an edge belongs to the bucket that it begins."""
+        return bisect_right(self.edges, length)
+
+
+def parse_edges(text: str) -> Buckets:
+    """Buckets from `20,30,40,50`. Raises UsageError."""
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
+        raise UsageError(f"edges are whole numbers with commas, like 20,30,40: {quoted(text)}")
+    try:
+        return Buckets(tuple(map(int, parts)))
+    except ValueError as error:
+        raise UsageError(f"{error}: {quoted(text)}") from None
+
+
+def n_words(line: str) -> int:
+    """Words between white space. An empty line has none."""
+    return len(line.split())

@@ -1,0 +1,217 @@
+"""Is a system better than the baseline, or lucky with the test set? Paired tests.
+
+d is the difference system - baseline on the test set, d* that on a sample, n the samples.
+
+bs, paired bootstrap (Koehn, 2004): sentences are drawn with replacement. Three definitions
+of p are in circulation; figures of one cannot be compared with figures of another.
+ar, approximate randomization (Riezler and Maxwell, 2005): the outputs of each sentence
+change sides with probability 1/2.
+sign, sign test: the exact binomial of sentences won and lost, ties dropped.
+
+FORMULAS has each p. A system against itself has p = 1, but 1 / (n + 1) where sacreBLEU
+defines it. Whatever the test, the 95 % interval of d is the bootstrap's percentiles.
+
+The samples are those that sacreBLEU draws with the same seed, the same for every metric and
+system, and sentence statistics are summed over them by matrix products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synmt_cli.core.evaluation.formulas import Array
+from synmt_cli.core.evaluation.metrics import Metric
+from synmt_cli.formats.scores import Paired
+
+CELLS = 2**22  # of a (samples, sentences) matrix that are held at a time: 32 MiB
+SAMPLES = {"bs": 1000, "ar": 10000, "sign": 1000}  # defaults; of the interval for sign
+# test: definition of p: formula. The first definition is the test's default.
+FORMULAS = {
+    "bs": {
+        "centred": "(1 + #{|d* - mean d*| >= |d|}) / (n + 1), two-sided",
+        "koehn": "the share of samples in which the better system does not win, one-sided",
+        "sacrebleu": "(1 + #{|d*| - mean |d*| > |d|}) / (n + 1), two-sided",
+    },
+    "ar": {
+        "two-sided": "(1 + #{|d*| >= |d|}) / (n + 1)",
+        "sacrebleu": "(1 + #{|d*| > |d|}) / (n + 1), two-sided",
+    },
+    "sign": {"binomial": "exact binomial over the n sentences that are not ties, two-sided"},
+}
+TIE = 1e-9  # of a score point: equal scores whose floats were summed in another order
+
+# Sentence statistics of one metric, (n_sentences, k) for each system, the baseline first.
+Statistics = Sequence[Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A paired test. name, definition: keys of FORMULAS. n: samples, at least 1."""
+
+    __test__ = False  # not for pytest
+
+    name: str
+    definition: str
+    n: int
+    seed: int
+
+    @property
+    def formula(self) -> str:
+        """How p is computed, in words."""
+        return FORMULAS[self.name][self.definition]
+
+    @property
+    def interval_n(self) -> int:
+        """Bootstrap samples behind the interval: the test's own, or as many as its default."""
+        return SAMPLES["bs"] if self.name == "ar" else self.n
+
+
+def compare(
+    test: Test, metrics: Sequence[Metric], statistics: Sequence[Statistics]
+) -> list[list[Paired]]:
+    """For each metric: the comparison of each system but the first with the first."""
+    n_sentences = len(statistics[0][0])
+    counts = bootstrap_counts(n_sentences, test.interval_n, test.seed)
+    resampled = bootstrap_differences(metrics, statistics, counts)
+    drawn = resampled
+    if test.name == "ar":
+        drawn = swap_differences(metrics, statistics, swaps(n_sentences, test.n, test.seed))
+    return [
+        [
+            _paired(test, metric, (systems[0], systems[s]), resampled[m, s - 1], drawn[m, s - 1])
+            for s in range(1, len(systems))
+        ]
+        for m, (metric, systems) in enumerate(zip(metrics, statistics, strict=True))
+    ]
+
+
+def _paired(
+    test: Test, metric: Metric, statistics: tuple[Array, Array], resampled: Array, drawn: Array
+) -> Paired:
+    baseline, system = (metric.corpus(of_one.sum(axis=0)) for of_one in statistics)
+    delta = system - baseline
+    low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
+    n, p = test.n, 1.0
+    if test.name == "sign":
+        wins, losses = wins_and_losses(metric, *statistics)
+        n, p = wins + losses, binomial(wins, losses)
+    else:
+        p = p_value(test, delta, drawn)
+    return Paired(test.name, test.definition, n, test.seed, delta, (low, high), p)
+
+
+def p_value(test: Test, delta: float, sampled: Array) -> float:
+    """p of the difference `delta`, given the differences on the test's samples (n,)."""
+    n, distance = len(sampled), np.abs(sampled)
+    match test.name, test.definition:
+        case "bs", "centred":
+            as_far = np.abs(sampled - sampled.mean()) >= abs(delta) - TIE
+        case "bs", "koehn":
+            won = sampled * np.sign(delta) > TIE
+            return float(n - np.count_nonzero(won)) / n
+        case "bs", "sacrebleu":
+            as_far = distance - distance.mean() > abs(delta)
+        case "ar", "two-sided":
+            as_far = distance >= abs(delta) - TIE
+        case "ar", "sacrebleu":
+            as_far = distance > abs(delta) + TIE
+        case name:
+            raise ValueError(f"no such p: {name}")
+    return (1 + int(np.count_nonzero(as_far))) / (n + 1)
+
+
+def wins_and_losses(metric: Metric, baseline: Array, system: Array) -> tuple[int, int]:
+    """How many sentences the system scores better and worse than the baseline."""
+    difference = metric.sentences(system) - metric.sentences(baseline)
+    higher = int(np.count_nonzero(difference > TIE))
+    lower = int(np.count_nonzero(difference < -TIE))
+    return (higher, lower) if metric.higher_is_better else (lower, higher)
+
+
+def binomial(wins: int, losses: int) -> float:
+    """The chance of a split at least as uneven when each side wins with probability 1/2.
+
+    >>> binomial(9, 1)  # 2 * (1 + 10) / 1024
+    0.021484375
+    """
+    n, fewer = wins + losses, min(wins, losses)
+    if 2 * fewer >= n - 1:  # the two tails are everything
+        return 1.0
+    ways, tail = 1, 1
+    for k in range(1, fewer + 1):
+        ways = ways * (n - k + 1) // k
+        tail += ways
+    return float(2 * tail / 2**n)
+
+
+def bootstrap_counts(n_sentences: int, n: int, seed: int) -> Iterator[Array]:
+    """Blocks of (samples, n_sentences): how often each sample holds each sentence."""
+    random = np.random.default_rng(seed)
+    rows = max(1, CELLS // n_sentences)
+    for start in range(0, n, rows):
+        size = min(rows, n - start)
+        drawn = random.integers(n_sentences, size=(size, n_sentences))
+        drawn += np.arange(size)[:, None] * n_sentences
+        counts = np.bincount(drawn.ravel(), minlength=size * n_sentences)
+        yield counts.reshape(size, n_sentences).astype(np.float64)
+
+
+def swaps(n_sentences: int, n: int, seed: int) -> Iterator[Array]:
+    """Blocks of (samples, n_sentences): 1 where a sentence keeps its side, 0 where not."""
+    random = np.random.default_rng(seed)
+    # NumPy takes 32 truth values from each random number and drops the rest of the last one:
+    # with a multiple of 32 rows blocks are the same as all samples at once.
+    rows = max(32, CELLS // n_sentences // 32 * 32)
+    for start in range(0, n, rows):
+        size = (min(rows, n - start), n_sentences)
+        yield random.integers(2, size=size, dtype=np.bool_).astype(np.float64)
+
+
+def bootstrap_differences(
+    metrics: Sequence[Metric], statistics: Sequence[Statistics], counts: Iterable[Array]
+) -> Array:
+    """d*, (metrics, systems - 1, samples), where sample i holds sentence j counts[i, j] times."""
+    joined, borders = _joined([of_one for systems in statistics for of_one in systems])
+    blocks = []
+    for block in counts:
+        sums = iter(np.split(block @ joined, borders, axis=1))
+        scores = [
+            [metric.scores(next(sums)) for _ in systems]
+            for metric, systems in zip(metrics, statistics, strict=True)
+        ]
+        blocks.append(np.array([[one - rest[0] for one in rest[1:]] for rest in scores]))
+    return np.concatenate(blocks, axis=-1)
+
+
+def swap_differences(
+    metrics: Sequence[Metric], statistics: Sequence[Statistics], kept: Iterable[Array]
+) -> Array:
+    """d*, (metrics, systems - 1, samples), where the outputs that are not kept change sides."""
+    pairs = [(systems[0], system) for systems in statistics for system in systems[1:]]
+    joined, borders = _joined([system - baseline for baseline, system in pairs])
+    blocks = []
+    for block in kept:
+        sums = iter(np.split(block @ joined, borders, axis=1))
+        blocks.append(
+            np.array(
+                [
+                    [_swapped(metric, systems[0], system, next(sums)) for system in systems[1:]]
+                    for metric, systems in zip(metrics, statistics, strict=True)
+                ]
+            )
+        )
+    return np.concatenate(blocks, axis=-1)
+
+
+def _swapped(metric: Metric, baseline: Array, system: Array, kept: Array) -> Array:
+    """d* of one pair. kept: (samples, k), the summed system - baseline of the kept sides."""
+    return metric.scores(baseline.sum(axis=0) + kept) - metric.scores(system.sum(axis=0) - kept)
+
+
+def _joined(matrices: Sequence[Array]) -> tuple[Array, list[int]]:
+    """The matrices side by side, and the columns at which the second, third, ... begin."""
+    borders = np.cumsum([matrix.shape[1] for matrix in matrices])[:-1]
+    return np.hstack(matrices), borders.tolist()
