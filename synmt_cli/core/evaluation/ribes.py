@@ -66,7 +66,7 @@ def alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int]:
     right, with which it occurs exactly once in both sentences; none such, and it is left out.
 
     >>> alignment("the cat saw the dog".split(), "the dog saw the cat".split())
-    [3, 4, 2, 0, 1]
+    [3, 4, 2, 3, 1]
     """
     codes = {word: chr(n) for n, word in enumerate(dict.fromkeys(reference), 1)}
     if len(codes) >= sys.maxunicode:

@@ -72,7 +72,8 @@ def test_a_sentence_without_repeats_is_like_itself(words):
         ("a b c x d", "a b c y d", (4 / 5) ** 0.25),
         # 0 2 1: 2 of 3 pairs; 3 of 3 words; penalty e^(1 - 4/3).
         ("a b c d", "a c b", 2 / 3 * math.exp(-1 / 3) ** 0.10),
-        # `the` by its right neighbour: 3 4 2 0 1, so 3 4 and 0 1 ascend: 2 of 10 pairs.
+        # The first `the` by `the dog`, the second by `saw the`: 3 4 2 3 1, so 3 4 and 2 3
+        # ascend, 2 of 10 pairs.
         ("the cat saw the dog", "the dog saw the cat", 0.2),
         ("a", "a", 1.0),
         ("a", "a b", (1 / 2) ** 0.25),  # one aligned word is all of the reference
