@@ -1,0 +1,144 @@
+"""`synmt parse`: text to CoNLL-U."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from synmt_cli import console, pool, streams
+from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.core import udpipe
+from synmt_cli.errors import DataError, UsageError
+from synmt_cli.formats import conllu
+
+CHUNK = 8  # segments that travel to a worker together
+
+MANUAL = Manual(
+    input="One segment a line: `The dog sleeps .`",
+    output="One block a segment: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\tTokenRange=4:7`",
+    memory=f"The model once, shared by the processes of -j, and for each of them at most "
+    f"{(pool.IN_FLIGHT + 2) * CHUNK} segments of at most {udpipe.MAX_CHARACTERS:,} characters.",
+    examples=(
+        "synmt parse -m en.udpipe test.en > test.parsed.conllu",
+        "head -3 test.en | synmt parse -m en.udpipe -j 2 --segment split",
+        "synmt parse -m en.udpipe --input conllu test.en.conllu -o test.again.conllu",
+    ),
+    see_also=("parser train", "featurize"),
+)
+
+
+class Input(StrEnum):
+    """What a segment is."""
+
+    TEXT = "text"
+    TOKENS = "tokens"
+    CONLLU = "conllu"
+
+
+class Segmentation(StrEnum):
+    """How many trees a line gets."""
+
+    LINE = "line"
+    SPLIT = "split"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One segment and where it stands. `id` runs over all operands."""
+
+    id: int
+    content: str | conllu.Sentence
+    source: str
+    line: int
+
+
+def parse(
+    model: Annotated[
+        str, typer.Option("-m", "--model", metavar="MODEL", help="The UDPipe 1 model to apply.")
+    ],
+    files: Files = None,
+    input: Annotated[
+        Input,
+        typer.Option(
+            "--input",
+            help="text: lines, tokenised by the model. tokens: words with spaces between them. "
+            "conllu: tokenised sentences, tagged and parsed again.",
+        ),
+    ] = Input.TEXT,
+    segment: Annotated[
+        Segmentation,
+        typer.Option(
+            "--segment", help="line: one tree for each line. split: one for each sentence in it."
+        ),
+    ] = Segmentation.LINE,
+    jobs: Jobs = 1,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> None:
+    """Parse text with a UDPipe model: one CoNLL-U record for each line, in order.
+
+    Each record has the comments sent_id (the number of the line over all files) and text
+    (the line as it is); TokenRange in MISC says where in it a word stands, in characters.
+    An empty or blank line becomes a record of one word `_` with synmt_status = empty. So
+    does a line that gets no tree, with synmt_status = failed and a synmt_reason; these are
+    counted at the end, and --strict stops at the first.
+
+    With --segment split, a line N of k sentences becomes the records N.1 to N.k with
+    synmt_line = N, which featurize joins again; their texts together are the line.
+
+    Sentences over 1,000 words are parsed greedily, as the model's beam takes quadratic time.
+    """
+    if segment is Segmentation.SPLIT and input is not Input.TEXT:
+        raise UsageError("--segment split is for --input text: other input has its own sentences")
+    parser = udpipe.Parser(model)
+    failures: Counter[str] = Counter()
+    with streams.output(output, line_buffered) as writer, console.progress("parsed") as bar:
+        parsing = _function(parser, input, segment, strict)
+        for parsed in pool.ordered_map(parsing, _items(files or (), input), jobs, CHUNK):
+            writer.write(parsed.conllu.encode())
+            if parsed.status == udpipe.FAILED:
+                failures[parsed.reason] += 1
+            bar.advance()
+    if failures:
+        reasons = "; ".join(f"{reason} ({n:,})" for reason, n in failures.most_common(5))
+        console.warn(f"{failures.total():,} of {bar.done:,} segments failed: {reasons}")
+
+
+def _items(files: Sequence[str], kind: Input) -> Iterator[Item]:
+    ids = itertools.count(1)
+    for source in streams.sources(files):
+        if kind is Input.CONLLU:
+            for sentence in conllu.read(source):
+                yield Item(next(ids), sentence, source.name, sentence.line)
+        else:
+            for line, text in streams.text_lines(source):
+                if "\0" in text:  # CoNLL-U cannot hold it
+                    raise DataError(source.name, line, "NUL character")
+                yield Item(next(ids), text, source.name, line)
+
+
+def _function(
+    parser: udpipe.Parser, kind: Input, segments: Segmentation, strict: bool
+) -> Callable[[Item], udpipe.Parsed]:
+    of_text = parser.sentences if segments is Segmentation.SPLIT else parser.line
+    if kind is Input.TOKENS:
+        of_text = parser.tokens
+
+    def parsed(item: Item) -> udpipe.Parsed:
+        if isinstance(item.content, conllu.Sentence):
+            result = parser.again(item.content)
+        else:
+            result = of_text(item.content, str(item.id))
+        if strict and result.status == udpipe.FAILED:
+            raise DataError(item.source, item.line, result.reason)
+        return result
+
+    return parsed

@@ -1,0 +1,207 @@
+"""UDPipe 1 models: from one line of text to one CoNLL-U record.
+
+Source: Straka and Straková 2017, "Tokenizing, POS Tagging, Lemmatizing and Parsing UD 2.0
+with UDPipe", through the binding ufal.udpipe. The binding holds the interpreter's lock, so
+many lines at once need processes (pool.py), not threads.
+
+Every line gets a fresh tokenizer: no line is lost, and the offsets are relative to it.
+What the library does to odd lines, and what is done here instead:
+
+- it splits a line at CR and takes U+2028 and its like for letters. It is shown a space
+  instead of each, one character for one, so that its offsets stay right;
+- it drops empty lines. They become a record of one word `_` with status `empty`;
+- its parser takes time quadratic in the sentence with the usual beam of 5 (42 s for 8,000
+  words). Sentences over LONG words are searched greedily, in linear time (0.1 s).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from synmt_cli.errors import Unavailable, printable
+from synmt_cli.formats import conllu
+
+LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
+MAX_WORDS = 100_000  # in a sentence; a word takes about 4 kB of memory
+MAX_CHARACTERS = 1_000_000  # in a line
+OK, EMPTY, FAILED = "ok", "empty", "failed"
+
+# White space that would end the line or become part of a word. NBSP and its like are known.
+_SPACES = dict.fromkeys([*range(0x0A, 0x0E), *range(0x1C, 0x20), 0x85, 0x2028, 0x2029], " ")
+_TOKEN = re.compile(r"[^ \t]+")
+# At the end of a row, so in MISC: no FORM can look like it.
+_TOKEN_RANGE = re.compile(r"TokenRange=([0-9]+):[0-9]+$", re.MULTILINE)
+_ROOT = re.compile(r"^[0-9]+(?:\t[^\t\n]*){5}\t0\t", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """One record: its CoNLL-U, one or several blocks; its status; why, unless it is ok."""
+
+    conllu: str
+    status: str = OK
+    reason: str = ""
+
+
+class Parser:
+    """A UDPipe model with a tagger and a parser. Raises Unavailable."""
+
+    def __init__(self, path: str) -> None:
+        import ufal.udpipe as binding
+
+        self._binding = binding
+        self._name = printable(path)
+        self._model = load(path)
+        self._writer = binding.OutputFormat.newOutputFormat("conllu")
+
+    def line(self, text: str, segment: str) -> Parsed:
+        """The record of a line of text, as one tree. `segment` is its id."""
+        if skipped := _unparsed(text, segment):
+            return skipped
+        return self._one(text, segment, self._split(text, "presegmented;ranges"))
+
+    def tokens(self, text: str, segment: str) -> Parsed:
+        """The record of a line of words with spaces or TABs between them, kept as they are."""
+        if skipped := _unparsed(text, segment):
+            return skipped
+        sentence = self._binding.Sentence()
+        for match in _TOKEN.finditer(text):
+            sentence.addWord(match[0]).misc = f"TokenRange={match.start()}:{match.end()}"
+        return self._one(text, segment, [sentence])
+
+    def sentences(self, text: str, segment: str) -> Parsed:
+        """The record of a line of text, a tree for each sentence that the model finds.
+
+        The blocks are `segment`.1, `segment`.2, …; their `# text` comments joined are the
+        line. TokenRange counts from the start of the line in each of them.
+        """
+        if skipped := _unparsed(text, segment):
+            return skipped
+        try:
+            blocks = [self._block(sentence) for sentence in self._split(text, "ranges")]
+        except _NoTree as problem:
+            return failed(text, segment, str(problem))
+        ends = [*map(_begin, blocks[1:]), len(text)]
+        record: list[str] = []
+        begin = 0
+        for k, (block, end) in enumerate(zip(blocks, ends, strict=True), 1):
+            record += _comments(f"{segment}.{k}", text[begin:end]), f"# synmt_line = {segment}\n"
+            record.append(block)
+            begin = end
+        return Parsed("".join(record))
+
+    def again(self, sentence: conllu.Sentence) -> Parsed:
+        """The sentence tagged and parsed again: FORM, ranges, comments and MISC are kept.
+
+        So are empty nodes and DEPS, which no UDPipe model predicts. A record that stands for
+        a line without a tree (`# synmt_status`) comes out as it is.
+        """
+        block = conllu.to_bytes(sentence).decode()
+        metadata = sentence.metadata()
+        status = metadata.get("synmt_status", OK)
+        if status != OK:
+            return Parsed(block, status, metadata.get("synmt_reason", ""))
+        comments = "".join(f"{comment}\n" for comment in sentence.comments)
+        reader = self._binding.InputFormat.newInputFormat("conllu")
+        reader.setText(block)
+        try:
+            (again,) = self._read(reader)
+            return Parsed(comments + self._block(again))
+        except _NoTree as problem:
+            return _placeholder(comments, FAILED, str(problem))
+
+    def _split(self, text: str, options: str) -> list[Any]:
+        tokenizer = self._model.newTokenizer(options)
+        if tokenizer is None:
+            raise Unavailable(f"{self._name} has no tokenizer: use --input tokens or conllu")
+        tokenizer.setText(text.translate(_SPACES))
+        return self._read(tokenizer)
+
+    def _read(self, reader: Any) -> list[Any]:
+        sentences = []
+        error = self._binding.ProcessingError()
+        while reader.nextSentence(sentence := self._binding.Sentence(), error):
+            sentences.append(sentence)
+        assert sentences, error.message  # white space alone never comes here
+        return sentences
+
+    def _one(self, text: str, segment: str, sentences: list[Any]) -> Parsed:
+        try:
+            (block,) = map(self._block, sentences)
+        except _NoTree as problem:
+            return failed(text, segment, str(problem))
+        return Parsed(_comments(segment, text) + block)
+
+    def _block(self, sentence: Any) -> str:
+        """The rows of a sentence that was tagged and parsed, and a blank line."""
+        n_words = len(sentence.words) - 1  # the first is the root that stands for no word
+        if n_words > MAX_WORDS:
+            raise _NoTree(f"{n_words:,} words in a sentence, at most {MAX_WORDS:,}")
+        error = self._binding.ProcessingError()
+        options = "beam_search=1" if n_words > LONG else ""
+        if not self._model.tag(sentence, "", error) or not self._model.parse(
+            sentence, options, error
+        ):
+            raise Unavailable(f"{self._name}: {error.message.strip()}")
+        sentence.comments.clear()
+        block: str = self._writer.writeSentence(sentence)
+        n_roots = len(_ROOT.findall(block))
+        if n_roots != 1:
+            raise _NoTree(f"the parser gives {n_roots} roots")
+        return block
+
+
+class _NoTree(Exception):
+    """Why a sentence has none."""
+
+
+def failed(text: str, segment: str, reason: str) -> Parsed:
+    """The record of a line that has no tree: one word `_`, so that it is counted."""
+    return _placeholder(_comments(segment, text), FAILED, reason)
+
+
+def _unparsed(text: str, segment: str) -> Parsed | None:
+    """The record of a line that never goes through the model, None for any other."""
+    if not text or text.isspace():
+        return _placeholder(_comments(segment, text), EMPTY)
+    if len(text) > MAX_CHARACTERS:
+        return failed(text, segment, f"{len(text):,} characters, at most {MAX_CHARACTERS:,}")
+    return None
+
+
+def _placeholder(comments: str, status: str, reason: str = "") -> Parsed:
+    comments += f"# synmt_status = {status}\n"
+    if reason:
+        comments += f"# synmt_reason = {reason}\n"
+    return Parsed(comments + "1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n", status, reason)
+
+
+def _comments(segment: str, text: str) -> str:
+    return f"# sent_id = {segment}\n# text = {text}\n"
+
+
+def _begin(block: str) -> int:
+    match = _TOKEN_RANGE.search(block)
+    assert match is not None  # the tokenizer was asked for ranges
+    return int(match[1])
+
+
+def load(path: str) -> Any:
+    """The binding's model. Raises Unavailable for a file that is missing or is none."""
+    import ufal.udpipe as binding
+
+    name = printable(path)
+    advice = "give -m a UDPipe 1 model: one from https://ufal.mff.cuni.cz/udpipe/1/models, "
+    advice += "or your own by `synmt parser train`"
+    try:
+        with open(path, "rb") as file:
+            file.read(1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Unavailable(f"cannot read the model {name}: {reason}; {advice}") from error
+    model = binding.Model.load(path)
+    if model is None:
+        raise Unavailable(f"{name} is damaged or no UDPipe 1 model; {advice}")
+    return model
