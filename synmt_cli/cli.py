@@ -12,13 +12,17 @@ import os
 import signal
 import sys
 import traceback
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals, streams
 from synmt_cli.errors import BUG, SynmtError, UsageError, WriteError, printable
+
+if TYPE_CHECKING:
+    from synmt_cli.commands.manual import Manual
 
 # name: (module in commands/, what it does). The order is the order of the pipe.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -71,17 +75,29 @@ class Commands(TyperGroup):
         return [name[len(prefix) :] for name in COMMANDS if name.startswith(prefix)]
 
 
-def load(name: str) -> TyperCommand:
-    """Imports a command and gives it its examples. `name` is a key of COMMANDS."""
+def function(name: str) -> Callable[..., None]:
+    """The function behind a command. `name` is a key of COMMANDS."""
     module = importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
-    function = getattr(module, name.replace(" ", "_").replace("-", "_"))
+    found: Callable[..., None] = getattr(module, name.replace(" ", "_").replace("-", "_"))
+    return found
+
+
+def manual(name: str) -> Manual:
+    """What its help and man page say beyond its options."""
+    module = importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
+    found: Manual = module.MANUAL
+    return found
+
+
+def load(name: str) -> TyperCommand:
+    """Imports a command and gives it its examples."""
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
-    lines = "\n".join(f"  {example}" for example in module.MANUAL.examples)
+    lines = "\n".join(f"  {example}" for example in manual(name).examples)
     one.command(
         name.split()[-1],
         epilog=f"\b\nExamples:\n{lines}",
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    )(function)
+    )(function(name))
     command = typer.main.get_command(one)
     assert isinstance(command, TyperCommand)
     return command

@@ -1,0 +1,143 @@
+"""Writes the man pages beside this file: synmt.1 and one for each command.
+
+Everything comes from the command table, the option tables and each module's MANUAL, so a
+page cannot say what the program does not. `python man/generate.py --check` only compares.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import typer
+
+from synmt_cli import __version__, cli
+
+HERE = Path(__file__).parent
+EXIT_STATUS = (
+    ("0", "Done."),
+    ("1", "A question was answered no (score --fail-under)."),
+    ("2", "Wrong usage."),
+    ("65", "Bad data, named with file and line; or streams of different length."),
+    ("66, 73, 74", "Cannot read; cannot create; I/O error such as a full disk."),
+    ("69", "A model, a device or an optional package is missing; the message says what to run."),
+    ("70", "A bug in synmt."),
+    ("75", "Stopped and saved; the same command resumes (train)."),
+    ("78", "A configuration or vocabulary does not fit the run directory."),
+    ("130, 141, 143", "SIGINT, SIGPIPE, SIGTERM."),
+)
+STREAMS = """\
+Every filter reads FILEs or stdin and writes stdout or the file named by -o. A segment is what
+stands between two LF characters; nothing else ends a line. One result comes out for each
+segment that goes in, in the same order; an empty line stays an empty line. Input is UTF-8; gz,
+bz2, xz and zst are known by their first bytes, and written by suffix. A file named by -o appears
+whole or not at all. A line has at most 64 MiB. Messages go to stderr; NO_COLOR is honoured."""
+
+
+def escape(text: str) -> str:
+    """Text as roff reads it."""
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
+    return "\n".join("\\&" + line if line.startswith(".") else line for line in text.split("\n"))
+
+
+def section(name: str, *paragraphs: str) -> str:
+    """A headed section; nothing where there is nothing to say."""
+    body = "\n.PP\n".join(escape(p) for p in paragraphs if p)
+    return f".SH {name}\n{body}\n" if body else ""
+
+
+def verbatim(text: str) -> str:
+    """Lines that are not filled."""
+    return f".nf\n{escape(text)}\n.fi\n"
+
+
+def tagged(rows: list[tuple[str, str]]) -> str:
+    """A definition list."""
+    return "".join(f".TP\n\\fB{escape(tag)}\\fR\n{escape(text)}\n" for tag, text in rows)
+
+
+def heading(name: str, what: str) -> str:
+    """Title line and NAME."""
+    title = name.replace(" ", "-")
+    return (
+        f'.TH "{title.upper()}" 1 "" "synmt {__version__}" "synmt"\n'
+        f".SH NAME\n{escape(title)} \\- {escape(what.rstrip('.'))}\n"
+    )
+
+
+def description(function: object) -> str:
+    """A docstring as roff: paragraphs filled, those behind \\b as they stand."""
+    parts = []
+    for paragraph in (inspect.getdoc(function) or "").split("\n\n"):
+        if paragraph.startswith("\b"):
+            parts.append(verbatim(paragraph.removeprefix("\b\n")))
+        else:
+            parts.append(escape(paragraph) + "\n")
+    return ".SH DESCRIPTION\n" + ".PP\n".join(parts)
+
+
+def page(name: str) -> str:
+    """The page of one command. `name` is a key of cli.COMMANDS."""
+    command, manual = cli.load(name), cli.manual(name)
+    context = typer.Context(command, info_name=f"synmt {name}")
+    options = [r for p in command.get_params(context) if (r := p.get_help_record(context))]
+    usage = " ".join(command.collect_usage_pieces(context))
+    others = ", ".join(f"\\fBsynmt\\-{escape(o.replace(' ', '-'))}\\fR(1)" for o in manual.see_also)
+    return "".join(
+        [
+            heading(f"synmt {name}", cli.COMMANDS[name][1]),
+            f".SH SYNOPSIS\n\\fBsynmt {escape(name)}\\fR {escape(usage)}\n",
+            description(cli.function(name)),
+            ".SH OPTIONS\n" + tagged(options),
+            section("INPUT", manual.input),
+            section("OUTPUT", manual.output),
+            section("MEMORY", manual.memory),
+            ".SH EXIT STATUS\n" + tagged(list(EXIT_STATUS)),
+            ".SH EXAMPLES\n" + "".join(map(verbatim, manual.examples)),
+            ".SH SEE ALSO\n\\fBsynmt\\fR(1)" + (f", {others}" if others else "") + "\n",
+        ]
+    )
+
+
+def overview() -> str:
+    """The page of `synmt` itself."""
+    rows = [(f"synmt {name}", what) for name, (_, what) in cli.COMMANDS.items()]
+    return "".join(
+        [
+            heading("synmt", "syntax-aware neural machine translation as small tools"),
+            ".SH SYNOPSIS\n\\fBsynmt\\fR COMMAND [OPTIONS] [ARGS]...\n",
+            description(cli.synmt),
+            ".SH COMMANDS\n" + tagged(rows),
+            ".SH OPTIONS\n" + tagged(_root_options()),
+            section("STREAMS", STREAMS),
+            ".SH EXIT STATUS\n" + tagged(list(EXIT_STATUS)),
+        ]
+    )
+
+
+def _root_options() -> list[tuple[str, str]]:
+    command = typer.main.get_command(cli.app)
+    context = typer.Context(command, info_name="synmt")
+    return [r for p in command.get_params(context) if (r := p.get_help_record(context))]
+
+
+def pages() -> dict[str, str]:
+    """File name -> text of every page."""
+    each = {f"synmt-{name.replace(' ', '-')}.1": page(name) for name in cli.COMMANDS}
+    return {"synmt.1": overview(), **each}
+
+
+def main() -> None:
+    """Writes the pages, or with --check exits 1 if one of them is old."""
+    for name, text in pages().items():
+        path = HERE / name
+        if "--check" in sys.argv:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                sys.exit(f"{name} is old: run `make man`")
+        else:
+            path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""The documents say what the program does."""
+
+import importlib.util
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+from synmt_cli import cli
+
+
+@pytest.fixture(scope="module")
+def generate():
+    spec = importlib.util.spec_from_file_location("man_generate", ROOT / "man" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_man_pages_are_what_the_option_table_gives(generate):
+    for name, text in generate.pages().items():
+        assert (ROOT / "man" / name).read_text(encoding="utf-8") == text, f"{name}: run make man"
+    assert {p.name for p in (ROOT / "man").glob("*.1")} == generate.pages().keys()
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_flag_is_in_its_page(name):
+    page = (ROOT / "man" / f"synmt-{name.replace(' ', '-')}.1").read_text(encoding="utf-8")
+    for param in cli.load(name).params:
+        for flag in (*param.opts, *param.secondary_opts):
+            if flag.startswith("-"):
+                assert flag.replace("-", "\\-") in page
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_is_in_the_readme_and_in_the_overview(name):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert name in readme or f"`{name.split()[1]}`" in readme
+    overview = (ROOT / "man" / "synmt.1").read_text(encoding="utf-8")
+    assert f"synmt {name}".replace("-", "\\-") in overview
+
+
+def examples():
+    for name in cli.COMMANDS:
+        for example in cli.manual(name).examples:
+            yield pytest.param(example, id=example[:60])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", examples())
+def test_examples_in_help_and_man_run(example, example_folder, shell):
+    done = shell(example, example_folder)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def readme_pipe():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"## The pipe\n\n((?: {4}.*\n)+)", text)[1]
+    return [line.strip() for line in block.splitlines()]
+
+
+@pytest.mark.slow
+def test_the_readme_pipe_runs(readme_folder, shell):
+    for line in readme_pipe():
+        if line.startswith("synmt train"):
+            line += " --preset tiny --max-steps 4 --threads 1"
+        done = shell(line, readme_folder)
+        assert done.returncode == 0, (line, done.stderr.decode())
+    assert (readme_folder / "pascal.en").read_bytes().count(b"\n") == 20
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_documents_name_files_that_exist(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for path in re.findall(r"\b(?:docs|benchmarks|tests|man|examples)/[\w./-]*\w", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_make_demo_is_a_script_that_bash_can_read():
+    for script in (ROOT / "examples").glob("*.sh"):
+        subprocess.run(["bash", "-n", script], check=True)
