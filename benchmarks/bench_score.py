@@ -1,0 +1,96 @@
+"""`synmt score`'s significance against sacreBLEU's own, in one run on the same texts.
+
+    python benchmarks/bench_score.py [REF SYS SYS...]
+
+Without files: 3,000 seeded random segments and three noisy copies. Each round times both
+programs from lines to p values, and the samples alone once the sentence statistics are
+there. The figures are medians over ROUNDS; the ratio is sacreBLEU's time over ours.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import sacrebleu
+from sacrebleu import BLEU, CHRF
+from sacrebleu.significance import PairedTest
+
+from synmt_cli import __version__
+from synmt_cli.core.evaluation.metrics import build
+from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, Test, compare
+
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+SACREBLEU = {"bleu": BLEU, "chrf": CHRF}
+
+
+def texts(paths: list[str]) -> tuple[list[str], list[list[str]]]:
+    """The reference and the systems, from files or by seed."""
+    if paths:
+        reference, *systems = (Path(path).read_bytes().decode().split("\n")[:-1] for path in paths)
+        return reference, systems
+    dice = random.Random(1)
+    words = [f"w{int(dice.paretovariate(0.8)) % 5000}" for _ in range(100_000)]
+    reference = [" ".join(dice.choices(words, k=dice.randint(5, 40))) for _ in range(3000)]
+
+    def noisy(rate: float) -> list[str]:
+        return [
+            " ".join(dice.choice(words) if dice.random() < rate else word for word in line.split())
+            for line in reference
+        ]
+
+    return reference, [noisy(0.30), noisy(0.32), noisy(0.34)]
+
+
+def ours(kind: str, name: str, reference: list[str], systems: list[list[str]]) -> list[float]:
+    """Seconds from lines to p values, and of these the seconds for the samples."""
+    begin = time.perf_counter()
+    metrics = build([name], [reference])
+    extracted = [[metric.statistics(lines) for lines in systems] for metric in metrics]
+    middle = time.perf_counter()
+    compare(Test(kind, next(iter(FORMULAS[kind])), SAMPLES[kind], 12345), metrics, extracted)
+    end = time.perf_counter()
+    return [end - begin, end - middle]
+
+
+def theirs(kind: str, name: str, reference: list[str], systems: list[list[str]]) -> float:
+    """sacreBLEU's seconds from lines to p values."""
+    begin = time.perf_counter()
+    metrics = {name: SACREBLEU[name](references=[reference])}
+    named = [(str(i), lines) for i, lines in enumerate(systems)]
+    PairedTest(named, metrics, None, test_type=kind, n_samples=SAMPLES[kind])()
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    """Prints the machine, the versions, and one line for each test and metric."""
+    reference, systems = texts(sys.argv[1:])
+    cpu = platform.processor() or platform.machine()
+    print(f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}", end="; ")
+    print(f"synmt {__version__}, sacrebleu {sacrebleu.__version__}, numpy {np.__version__}")
+    print(f"{len(reference):,} segments, {len(systems)} systems, medians of {ROUNDS} rounds")
+    print("test  samples  metric  synmt s  of it samples s  sacrebleu s  ratio")
+    for kind in ("bs", "ar"):
+        for name in SACREBLEU:
+            rounds = [
+                (*ours(kind, name, reference, systems), theirs(kind, name, reference, systems))
+                for _ in range(ROUNDS)
+            ]
+            whole, samples, other = (
+                statistics.median(column) for column in zip(*rounds, strict=True)
+            )
+            ratio = statistics.median(row[2] / row[0] for row in rounds)
+            print(
+                f"{kind:4}  {SAMPLES[kind]:7}  {name:6}  {whole:7.3f}  {samples:15.3f}"
+                f"  {other:11.3f}  {ratio:5.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
