@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def all_reach_root(parents: Sequence[int]) -> bool:
-    """Whether no node is above itself. parents[0] = 0 is the root; the others are 0 … n.
+def all_reach_root(parents: Sequence[int], root: int = 0) -> bool:
+    """Whether no node is above itself. The root is its own parent: parents[root] == root.
 
     Doubles the length of every jump at once: O(n log n), and no Python loop over nodes.
+    `[0, *heads]` suits 1-based heads; `[*heads, -1]` with root -1 suits 0-based ones.
 
-    >>> all_reach_root([0, 2, 3, 0, 6, 6, 3, 3]), all_reach_root([0, 0, 3, 2])
-    (True, False)
+    >>> all_reach_root([0, 2, 3, 0, 6, 6, 3, 3]), all_reach_root([1, -1, 0, -1], -1)
+    (True, True)
+    >>> all_reach_root([0, 0, 3, 2])
+    False
     """
     jump = list(parents)
     for _ in range(len(jump).bit_length()):
         jump = list(map(jump.__getitem__, jump))
-        if not any(jump):
+        if jump.count(root) == len(jump):
             return True
     return False
 

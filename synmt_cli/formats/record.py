@@ -121,7 +121,8 @@ def _fields(line: bytes, source: str, number: int) -> dict[str, Any]:
         raise DataError(source, number, f"not a JSON object: {quoted(line.decode())}")
     # Before every colon outside strings is a quote, or white space. So if there is no such
     # space, `":` is there at least once for each key: as often as keys means no key twice.
-    if line.count(b'":') != len(fields) or b" :" in line or b"\t:" in line or b"\r:" in line:
+    spaced = b" :" in line or b"\t" in line or b"\r" in line
+    if spaced or line.count(b'":') != len(fields):
         _refuse_repeated_keys(line, fields, source, number)
     return fields
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from itertools import chain
 from typing import Any
 
 from synmt_cli.errors import quoted
@@ -61,12 +60,8 @@ def _integers(value: object) -> str | None:
     return _list_of(int, value, "integers")
 
 
-def _spans(value: Any) -> str | None:
-    if problem := _list_of(list, value, "[begin, end] pairs"):
-        return problem
-    if value and set(map(len, value)) != {2}:
-        return "an item that is not a [begin, end] pair"
-    return _list_of(int, list(chain.from_iterable(value)), "integers")
+def _pairs(value: object) -> str | None:
+    return _list_of(list, value, "[begin, end] pairs")
 
 
 KINDS: dict[str, Callable[[Any], str | None]] = {
@@ -75,7 +70,7 @@ KINDS: dict[str, Callable[[Any], str | None]] = {
     "reason": _text,
     "src": _segment,
     "words": _texts,
-    "spans": _spans,
+    "spans": _pairs,
     "heads": _integers,
     "deprels": _texts,
     "upos": _texts,
@@ -110,10 +105,15 @@ def tree_problem(known: Mapping[str, Any]) -> str | None:
     )
 
 
-def _span_problem(spans: list[list[int]], n_characters: int) -> str | None:
+def _span_problem(spans: list[list[Any]], n_characters: int) -> str | None:
     if not spans:
         return None
+    if set(map(len, spans)) != {2}:
+        index = next(index for index, span in enumerate(spans) if len(span) != 2)
+        return f"field spans: item {index} is not a [begin, end] pair"
     begins, ends = zip(*spans, strict=True)
+    if set(map(type, begins + ends)) != {int}:
+        return "field spans: a bound that is not an integer"
     if min(begins) >= 0 and max(ends) <= n_characters and all(map(operator.le, begins, ends)):
         return None
     wrong = (index for index, (b, e) in enumerate(spans) if not 0 <= b <= e <= n_characters)
@@ -128,22 +128,15 @@ def _head_problem(heads: list[int], sents: list[int]) -> str | None:
     if sents[:1] != [0] or sents[-1] >= n or any(map(operator.ge, sents, sents[1:])):
         return f"field sents: not rising from 0 to at most {n - 1}"
     for begin, end in zip(sents, [*sents[1:], n], strict=True):
-        if problem := _sentence_problem(heads[begin:end], begin, end):
-            return problem
-    if not all_reach_root([0, *map((1).__add__, heads)]):
+        own = heads[begin:end]
+        if (n_roots := own.count(-1)) != 1:
+            return f"field heads: {n_roots} roots (-1) in words {begin} to {end - 1}, expected 1"
+        if min(own) < -1 or max(own) >= end or (begin and any(-1 < head < begin for head in own)):
+            index = next(i for i, h in enumerate(own) if h != -1 and not begin <= h < end)
+            return f"field heads: item {begin + index} is {own[index]}, not in {begin} to {end - 1}"
+    if not all_reach_root([*heads, -1], -1):
         return "field heads: a cycle"
     return None
-
-
-def _sentence_problem(heads: list[int], begin: int, end: int) -> str | None:
-    n_roots = heads.count(-1)
-    if n_roots != 1:
-        return f"field heads: {n_roots} roots (-1) in words {begin} to {end - 1}, expected 1"
-    inside = [head for head in heads if head != -1]
-    if not inside or (min(inside) >= begin and max(inside) < end):
-        return None
-    index = next(i for i, head in enumerate(heads) if head != -1 and not begin <= head < end)
-    return f"field heads: item {begin + index} is {heads[index]}, not in {begin} to {end - 1}"
 
 
 def _piece_problem(known: Mapping[str, Any], n_words: int) -> str | None:
