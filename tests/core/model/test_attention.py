@@ -133,6 +133,12 @@ def test_a_row_with_nothing_to_see_stays_finite(dtype):
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 1, 2, dtype=dtype))
 
 
+def test_hidden_stays_hidden_beside_very_negative_scores():
+    scores = torch.tensor([-6e4, 3.0, -6e4])
+    weights = block(scores, torch.tensor([True, False, True])).softmax(-1)
+    assert weights.tolist() == [0.5, 0.0, 0.5]
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("eager", [True, False])
 def test_a_padded_sentence_gives_finite_outputs_and_gradients(eager, dtype):
