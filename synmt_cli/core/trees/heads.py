@@ -1,0 +1,104 @@
+"""Dependency trees as lists of heads: heads[i] is the head of word i, -1 marks a root.
+
+A line of several sentences is one list with several roots. Nothing here recurses, so that
+a chain of a hundred thousand words is as safe as a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from synmt_cli.formats.arcs import all_reach_root
+
+ROOT = -1
+_UNKNOWN, _OPEN = -1, -2
+Label = TypeVar("Label")
+
+
+def is_acyclic(heads: Sequence[int]) -> bool:
+    """Whether every word reaches a root.
+
+    >>> is_acyclic([1, -1, 1]), is_acyclic([1, 0, -1])
+    (True, False)
+    """
+    return all_reach_root([*heads, ROOT], ROOT)
+
+
+def depths(heads: Sequence[int]) -> list[int]:
+    """Arcs between each word and its root. Raises ValueError on a cycle.
+
+    Omote et al. (2019), Figure 2, "My father bought a red car .":
+
+    >>> depths([1, 2, -1, 5, 5, 2, 2])
+    [2, 1, 0, 2, 2, 1, 1]
+    """
+    found = [_UNKNOWN] * len(heads)
+    for start in range(len(heads)):
+        path, word = [], start
+        while word != ROOT and found[word] == _UNKNOWN:
+            found[word] = _OPEN
+            path.append(word)
+            word = heads[word]
+        depth = ROOT if word == ROOT else found[word]
+        if depth == _OPEN:
+            raise ValueError("a cycle of heads")
+        for word in reversed(path):
+            depth += 1
+            found[word] = depth
+    return found
+
+
+def children(heads: Sequence[int]) -> list[list[int]]:
+    """The dependents of each word, from left to right.
+
+    >>> children([1, -1, 1])
+    [[], [0, 2], []]
+    """
+    found: list[list[int]] = [[] for _ in heads]
+    for word, head in enumerate(heads):
+        if head != ROOT:
+            found[head].append(word)
+    return found
+
+
+def paths(heads: Sequence[int], labels: Sequence[Label]) -> list[list[Label]]:
+    """The labels from the root down to each word, the root's own first: depth + 1 of them.
+
+    As long as the tree is deep, so a chain of n words takes n * n / 2 labels.
+
+    >>> paths([1, -1, 1], ["nsubj", "root", "obj"])
+    [['root', 'nsubj'], ['root'], ['root', 'obj']]
+    """
+    found: list[list[Label]] = [[] for _ in heads]
+    for word in from_roots(heads):
+        above = [] if heads[word] == ROOT else found[heads[word]]
+        found[word] = [*above, labels[word]]
+    return found
+
+
+def from_roots(heads: Sequence[int]) -> list[int]:
+    """Every word, none before its head. Raises ValueError on a cycle."""
+    return sorted(range(len(heads)), key=depths(heads).__getitem__)
+
+
+def is_projective(heads: Sequence[int]) -> bool:
+    """Whether every word between a head and its dependent is below that head.
+
+    Equally: whether each word and all that is below it are neighbours. An arc over the root
+    is not projective, although it crosses no other arc of words:
+
+    >>> is_projective([1, -1, 1]), is_projective([2, -1, 1])
+    (True, False)
+    """
+    n = len(heads)
+    first, last, size = list(range(n)), list(range(n)), [1] * n
+    for word in reversed(from_roots(heads)):
+        if last[word] - first[word] + 1 != size[word]:
+            return False
+        head = heads[word]
+        if head != ROOT:
+            first[head] = min(first[head], first[word])
+            last[head] = max(last[head], last[word])
+            size[head] += size[word]
+    return True
