@@ -165,7 +165,8 @@ def _status(error: BaseException) -> int:
             return UsageError.exit_code
         case signals.Interrupted():
             return 128 + error.number
-        case BrokenPipeError():
+        # typer makes an exit(1) of a closed pipe, whatever is asked of it
+        case BrokenPipeError() | SystemExit(__context__=BrokenPipeError()):
             return 128 + signal.SIGPIPE
         case OSError():
             console.error(f"{printable(str(error.filename or 'stdout'))}: {error.strerror}")
