@@ -91,17 +91,16 @@ class Extensions(NamedTuple):
     scores: Tensor
 
 
-def extend(logits: Tensor, scores: Tensor, beam: int) -> Extensions:
-    """logits: (B, K, V), overwritten; scores: (B, K), log P of each prefix.
+def extend(each: Tensor, scores: Tensor, beam: int) -> Extensions:
+    """each: (B, K, V), the next token's log P, overwritten; scores: (B, K), each prefix's.
 
     Ties go to EOS, then to the better prefix, then as torch.topk orders tokens.
     """
-    base = scores - logits.logsumexp(-1)  # (B, K)
-    end = base + logits[..., EOS]
-    logits[..., (*NEVER, EOS)] = -torch.inf
-    width = min(beam, logits.size(-1) - len(NEVER) - 1)
-    top, tokens = logits.topk(width, dim=-1)  # (B, K, width)
-    top, order = (base[..., None] + top).flatten(1).sort(dim=-1, descending=True, stable=True)
+    end = scores + each[..., EOS]
+    each[..., (*NEVER, EOS)] = -torch.inf
+    width = min(beam, each.size(-1) - len(NEVER) - 1)
+    top, tokens = each.topk(width, dim=-1)  # (B, K, width)
+    top, order = (scores[..., None] + top).flatten(1).sort(dim=-1, descending=True, stable=True)
     top, order = top[:, :beam], order[:, :beam]
     better = (top[:, None] > end[..., None]).sum(-1) + (end[:, None] > end[..., None]).sum(-1)
     return Extensions(end, better < beam, order // width, tokens.flatten(1).gather(1, order), top)
@@ -127,7 +126,7 @@ class BeamSearch:
     def run(self) -> list[list[Hypothesis]]:
         """The nbest hypotheses of each source."""
         while self.where:
-            step = extend(self.scorer.step(self.prefixes).float(), self.scores, self.beam)
+            step = extend(self.scorer.step(self.prefixes), self.scores, self.beam)
             self.finish(step)
             self.advance(step)
         return self.found

@@ -21,11 +21,10 @@ def greedy(scorer: Scorer, limits: Tensor, lenpen: float) -> list[Hypothesis]:
     n_tokens = 0
     while len(where):
         n_tokens += 1
-        logits = scorer.step(prefixes).float()
-        total = logits.logsumexp(-1)
-        logits[..., NEVER] = -torch.inf
-        best, token = logits.max(-1)  # (B, 1)
-        log_probs = log_probs + best - total
+        each = scorer.step(prefixes)
+        each[..., NEVER] = -torch.inf
+        best, token = each.max(-1)  # (B, 1)
+        log_probs = log_probs + best
         prefixes = torch.cat((prefixes, token[..., None]), dim=-1)
         ends = ((token == EOS) | (n_tokens >= limits[:, None])).flatten()
         if not ends.any():

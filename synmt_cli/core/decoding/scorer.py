@@ -18,7 +18,7 @@ class Scorer(Protocol):
     """
 
     def step(self, prefixes: Tensor) -> Tensor:
-        """prefixes: (B, K, T), BOS first -> logits (B, K, V), a new tensor.
+        """prefixes: (B, K, T), BOS first -> log-probabilities (B, K, V), a new tensor.
 
         One token longer than at the last call, of the hypotheses that `select` left.
         """
@@ -42,7 +42,7 @@ class Ensemble:
 
     def step(self, prefixes: Tensor) -> Tensor:
         """(B, K, T) -> log-probabilities (B, K, V)."""
-        each = [scorer.step(prefixes).log_softmax(-1) for scorer in self.scorers]
+        each = [scorer.step(prefixes) for scorer in self.scorers]
         return torch.stack(each).logsumexp(0) - math.log(len(each))
 
     def select(self, sources: Tensor, parents: Tensor) -> None:

@@ -57,6 +57,10 @@ class SelfAttention(nn.Module):
         q, k, v = self.qkv(x).chunk(3, dim=-1)
         return tuple(split_heads(t, self.n_heads) for t in (q, k, v))  # type: ignore[return-value]
 
+    def acting(self, active: Sequence[Active]) -> list[Active]:
+        """Those of the modifiers that change this layer's attention."""
+        return [a for a in active if self.layer in a.modifier.layers]
+
     def forward(
         self, x: Tensor, allowed: Tensor | None, causal: bool, active: Sequence[Active]
     ) -> Tensor:
@@ -76,7 +80,7 @@ class SelfAttention(nn.Module):
         x: (B, Tq, D). q: (B, H, Tq, D / H); k, v: (B, H, T, D / H). causal: only if Tq = T.
         """
         q, k, v = qkv
-        here = [a for a in active if self.layer in a.modifier.layers]
+        here = self.acting(active)
         dropout = self.dropout if self.training else 0.0
         if here:
             if causal:

@@ -31,5 +31,5 @@ def forced(net, side, prefixes):
     columns = []
     for k in range(prefixes.size(1)):
         states, _ = net.decode(Side(prefixes[:, k]), net.encode(side))
-        columns.append(net.logits(states[:, -1]))
+        columns.append(net.logits(states[:, -1]).log_softmax(-1))
     return torch.stack(columns, 1)
