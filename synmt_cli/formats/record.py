@@ -92,6 +92,23 @@ def from_bytes(line: bytes, source: str = "<stdin>", number: int = 1, id: str = 
     return Record(**known, extra=extra)
 
 
+def fields_from_bytes(line: bytes, source: str, number: int) -> dict[str, Any]:
+    """The fields of one line, `src` among them, each of its type. Raises DataError.
+
+    For filters that add a field and leave the others as they are: whether the fields make a
+    tree is not looked at, and none is filled in.
+    """
+    fields = _fields(line, source, number)
+    for name, value in fields.items():
+        if (kind := KINDS.get(name)) is not None and (problem := kind(value)):
+            raise DataError(source, number, f"field {name}: {problem}")
+    if "src" not in fields:
+        raise DataError(source, number, "field src is missing")
+    if problem := extra_problem({name: fields[name] for name in fields if name not in KINDS}):
+        raise DataError(source, number, problem)
+    return fields
+
+
 def to_bytes(record: Record) -> bytes:
     """The line of a record, LF included."""
     fields = {

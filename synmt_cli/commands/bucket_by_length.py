@@ -1,0 +1,114 @@
+"""`synmt bucket-by-length`: segments by the length of their source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from synmt_cli import streams
+from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from synmt_cli.core.evaluation.buckets import Buckets
+    from synmt_cli.core.evaluation.segments import Segment
+
+MANUAL = Manual(
+    input="Parallel text, one segment a line; or JSONL records; or CoNLL-U.",
+    output="--count: `20-29<TAB>765<TAB>25.5` for each bucket, under a header. --annotate: the"
+    " stream with its buckets, `20-29<TAB>A line of text` for text. --split-to: files.",
+    memory="One segment.",
+    examples=(
+        "synmt bucket-by-length train.en --edges 5,8,12",
+        "synmt bucket-by-length test.en test.de --edges 5,8 --split-to 'by.{bucket}.{name}'",
+        "synmt bucket-by-length pascal.de --src test.en --edges 8 --split-to '{bucket}.{name}'",
+        "synmt bucket-by-length test.en.conllu --edges 5,8 --annotate > labelled.conllu",
+        'synmt bucket-by-length --annotate < train.jsonl | grep -c \'"bucket":"0-19"\'',
+    ),
+    see_also=("score", "featurize"),
+)
+
+
+def bucket_by_length(
+    files: Files = None,
+    edges: Annotated[
+        str, typer.Option("--edges", metavar="LIST", help="Where each further bucket begins.")
+    ] = "20,30,40,50",
+    count: Annotated[
+        bool, typer.Option("--count", help="Count the buckets (the default).")
+    ] = False,
+    annotate: Annotated[
+        bool, typer.Option("--annotate", help="Write the stream with the bucket of each segment.")
+    ] = False,
+    split_to: Annotated[
+        str | None,
+        typer.Option("--split-to", metavar="TEMPLATE", help="Write a file for each bucket."),
+    ] = None,
+    src: Annotated[
+        str | None,
+        typer.Option("--src", metavar="FILE", help="Measure this text, parallel to the others."),
+    ] = None,
+    kind: Annotated[
+        Literal["auto", "text", "jsonl", "conllu"],
+        typer.Option("--from", help="What the input is; auto looks at the first record."),
+    ] = "auto",
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Counts, labels or splits segments by the length of their source, in words.
+
+    --edges 20,30,40,50 makes the buckets 0-19, 20-29, 30-39, 40-49 and 50+: each edge begins
+    a bucket. An empty line has length 0.
+
+    Text: several FILEs are parallel, line by line, and the first is measured, or --src, whose
+    lines are not written. Words are between white space. JSONL: the field `words`, or where
+    it is absent the words of `src`. CoNLL-U: syntactic words; sentences with the same
+    synmt_line are one segment. Several FILEs of records are read one after the other.
+
+    --annotate gives JSONL the field `bucket`, CoNLL-U the comment synmt_bucket, and text a
+    first column, before a TAB; parallel lines follow with TABs between them.
+
+    --split-to puts {bucket} into the file's name, and for parallel text {name}, the last part
+    of each FILE, or {side}, its number from 1. Every bucket gets its file, if empty. The
+    files appear when all of them are complete; where the input is bad, none does.
+    """
+    from synmt_cli.core.evaluation import segments, splitting
+    from synmt_cli.core.evaluation.buckets import parse_edges
+
+    buckets = parse_edges(edges)
+    if count + annotate + (split_to is not None) > 1:
+        raise UsageError("one of --count, --annotate and --split-to at a time")
+    if split_to is not None and output != "-":
+        raise UsageError("--split-to names its files: no --output")
+    paths = files or ["-"]
+    if [*paths, src].count("-") > 1:
+        raise UsageError("only one input can be stdin")
+    with segments.opened(paths, kind, src) as opened:
+        if split_to is not None:
+            outputs = splitting.paths(split_to, buckets, opened.sides)
+            splitting.refuse_inputs(outputs, [*paths, *([src] if src else [])])
+            splitting.split(opened.segments, buckets, outputs)
+            return
+        with streams.output(output, line_buffered) as writer:
+            if annotate:
+                for segment in opened.segments:
+                    writer.write(segment.labelled(buckets.names[buckets.index(segment.length)]))
+            else:
+                writer.write(_counted(opened.segments, buckets))
+
+
+def _counted(segments: Iterable[Segment], buckets: Buckets) -> bytes:
+    """`BUCKET<TAB>N<TAB>PERCENT` for each bucket, under a header."""
+    counts = [0] * len(buckets.names)
+    for segment in segments:
+        counts[buckets.index(segment.length)] += 1
+    total = sum(counts)
+    rows = [
+        f"{name}\t{n}\t{100 * n / max(total, 1):.1f}\n"
+        for name, n in zip(buckets.names, counts, strict=True)
+    ]
+    return "".join(["bucket\tn\t%\n", *rows]).encode()

@@ -1,0 +1,64 @@
+"""The kind of a stream, and that nothing of it is lost by looking."""
+
+import gzip
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synmt_cli import streams
+from synmt_cli.formats.detect import detect
+
+ROW = b"1\tA\ta\tDET\t_\t_\t0\troot\t_\t_\n"
+
+
+def kind_and_bytes(data):
+    kind, source = detect(streams.Source("x", io.BufferedReader(io.BytesIO(data))))
+    return kind, source.file.read()
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b'{"src": "a"}\n', "jsonl"),
+        (b' { "src"', "jsonl"),
+        (b"\xef\xbb\xbf{}", "jsonl"),
+        (ROW, "conllu"),
+        (b"1-2\tim\n", "conllu"),
+        (b"# sent_id = 1\n", "conllu"),
+        (b"# a remark\r\n" + ROW, "conllu"),
+        (b"\n\n" + ROW, "conllu"),
+        (b"# newpar\n", "conllu"),
+        (b"# textual criticism\nis hard\n", "text"),
+        (b"# one\n# two\n", "text"),
+        (b"{ curly }\n", "text"),
+        (b"1 One\n", "text"),
+        (b"", "text"),
+        (b"\n", "text"),
+        (b"\xff\n", "text"),
+    ],
+)
+def test_the_first_record_decides(data, expected):
+    assert kind_and_bytes(data) == (expected, data)
+
+
+@given(st.binary(max_size=200))
+def test_every_byte_is_read_again(data):
+    assert kind_and_bytes(data)[1] == data
+
+
+def test_it_does_not_read_ahead_without_bound():
+    comments = b"# a remark\n" * 100_000
+    assert kind_and_bytes(comments + ROW) == ("text", comments + ROW)
+    assert kind_and_bytes(b"x" * 10**6) == ("text", b"x" * 10**6)
+
+
+def test_lines_and_chunks_of_compressed_data(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b'{"src":""}\nb\n'))
+    with streams.open_source(str(path)) as source:
+        kind, again = detect(source)
+        assert (kind, list(streams.lines(again))) == ("jsonl", [b'{"src":""}', b"b"])
+    with streams.open_source(str(path)) as source:
+        assert b"".join(streams.chunks(detect(source)[1])) == b'{"src":""}\nb\n'
