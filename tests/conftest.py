@@ -52,3 +52,77 @@ def device(request):
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA device")
     return request.param
+
+
+# --- files that examples in help, man pages and README may use -----------------------------
+
+
+@pytest.fixture
+def shell():
+    """Runs a line of shell in a folder, as a user would; `synmt` is the installed program."""
+
+    def run_line(line, folder):
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", line],
+            cwd=folder,
+            env={**os.environ, **ENVIRONMENT},
+            capture_output=True,
+            timeout=300,
+            check=False,
+        )
+
+    return run_line
+
+
+EXAMPLE_FILES = """
+synmt synth -n 300 --seed 1 --prefix train
+synmt synth -n 40 --seed 2 --prefix dev
+synmt synth -n 40 --seed 3 --prefix test
+synmt parser train --dev dev.en.conllu -o en.udpipe train.en.conllu
+synmt vocab train --size 250 -o spm.model train.en train.de
+for s in train dev test; do
+  synmt featurize --spm spm.model --tgt $s.de -o $s.jsonl $s.en.conllu
+done
+common="--train train.jsonl --dev dev.jsonl --parser en.udpipe --preset tiny --max-steps 3"
+synmt train $common --run runs/base
+synmt train $common --variant pascal --run runs/pascal
+cp test.de ref.de
+sed 's/ist/war/' test.de > base.de
+cp test.de pascal.de
+"""
+
+
+@pytest.fixture(scope="session")
+def example_folder(tmp_path_factory):
+    """A folder with every file that the examples in help and man pages name."""
+    folder = tmp_path_factory.mktemp("examples")
+    _prepare(EXAMPLE_FILES, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def readme_folder(tmp_path_factory):
+    """A folder with the files that the README's pipe begins with, German to English."""
+    folder = tmp_path_factory.mktemp("readme")
+    steps = """
+    synmt synth -n 300 --seed 1 --prefix train
+    synmt synth -n 20 --seed 2 --prefix dev
+    synmt synth -n 20 --seed 3 --prefix test
+    synmt parser train --dev dev.de.conllu -o de.udpipe train.de.conllu
+    synmt vocab train --size 250 -o spm.model train.en train.de
+    synmt featurize --spm spm.model --tgt dev.en -o dev.jsonl dev.de.conllu
+    cp test.en base.en
+    """
+    _prepare(steps, folder)
+    return folder
+
+
+def _prepare(script, folder):
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
