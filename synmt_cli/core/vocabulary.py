@@ -1,0 +1,149 @@
+"""A subword vocabulary: a sentencepiece model with fixed special ids.
+
+    0 <unk>   1 <pad>   2 <s>   3 </s>
+
+No text ever becomes a control id: a text `<s>` is split like any other, and where it comes
+back whole, as a run of unknown characters, it is <unk>.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from synmt_cli.errors import ConfigError, Unavailable, printable
+from synmt_cli.formats.spm import Making, making
+
+UNK, PAD, BOS, EOS = 0, 1, 2, 3
+SPACE = "▁"  # what sentencepiece writes for a space
+
+
+def sentencepiece() -> Any:
+    """The library, silent on stderr."""
+    import sentencepiece as library
+
+    library.SetMinLogLevel(3)
+    return library
+
+
+class Vocabulary:
+    """Text <-> pieces <-> ids. Immutable.
+
+    fingerprint: the first 16 hexadecimal digits of the SHA-256 of the model file.
+    """
+
+    def __init__(self, model: bytes, name: str) -> None:
+        self._model = model
+        self._processor = _processor(model, name)
+        self.fingerprint = hashlib.sha256(model).hexdigest()[:16]
+
+    @classmethod
+    def load(cls, path: str) -> Vocabulary:
+        """Reads a model file. Raises Unavailable, and ConfigError for other special ids."""
+        try:
+            model = Path(path).read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise Unavailable(
+                f"cannot read the vocabulary {printable(path)}: {reason} "
+                "(synmt vocab train makes one)"
+            ) from error
+        return cls(model, path)
+
+    @classmethod
+    def from_bytes(cls, model: bytes, name: str = "<bytes>") -> Vocabulary:
+        """The vocabulary of a model in memory. Raises Unavailable, ConfigError."""
+        return cls(model, name)
+
+    def to_bytes(self) -> bytes:
+        """The model file."""
+        return self._model
+
+    @property
+    def size(self) -> int:
+        """How many ids there are, the special ones counted."""
+        return int(self._processor.get_piece_size())
+
+    @cached_property
+    def making(self) -> Making:
+        """Type and normalization of the model."""
+        return making(self._model)
+
+    def encode(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
+        """The pieces of a text and [begin, end) of each in its characters.
+
+        A piece that begins a word reaches from the space before it. A piece that stands for
+        no character (the mark before the first word) is empty. The bytes of one character
+        share its place.
+        """
+        mapping = self._processor.encode_as_offset_mapping(text)
+        pieces, offsets = mapping["pieces"], mapping["offsets"]
+        if self._bytes:
+            # The library gives the whole character to the last of its bytes.
+            for i in range(len(pieces) - 2, -1, -1):
+                if offsets[i][0] == offsets[i][1] and pieces[i] in self._bytes:
+                    offsets[i] = offsets[i + 1]
+        return pieces, offsets
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of a text."""
+        found: list[str] = self._processor.encode(text, out_type=str)
+        return found
+
+    def ids(self, pieces: Sequence[str]) -> list[int]:
+        """The id of each piece, UNK for what is not a piece; never a control id."""
+        get = self._ids.get
+        return [get(piece, UNK) for piece in pieces]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids. Control ids are nothing, UNK is ` ⁇ `. Never holds a line feed.
+
+        Raises IndexError for an id that is not in the vocabulary.
+        """
+        text: str = self._processor.decode(list(ids))
+        return text.replace("\n", " ")  # byte pieces can spell one
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """The text of pieces; unknown ones stand for themselves. Never holds a line feed."""
+        text = b"".join(self._bytes.get(piece) or piece.encode() for piece in pieces)
+        return text.decode("utf-8", "replace").replace(SPACE, " ").replace("\n", " ").lstrip(" ")
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        processor = self._processor
+        return {
+            piece: id
+            for id, piece in enumerate(processor.id_to_piece(list(range(self.size))))
+            if not (processor.is_control(id) or processor.is_unknown(id))
+        }
+
+    @cached_property
+    def _bytes(self) -> dict[str, bytes]:
+        """The pieces of byte fallback, `<0x00>` to `<0xFF>`; empty without it."""
+        if not self.making.byte_fallback:
+            return {}
+        return {f"<0x{value:02X}>": bytes([value]) for value in range(256)}
+
+
+def _processor(model: bytes, name: str) -> Any:
+    try:
+        processor = sentencepiece().SentencePieceProcessor(model_proto=model)
+    except (RuntimeError, ValueError):
+        processor = None
+    if processor is None or not processor.get_piece_size():
+        raise Unavailable(
+            f"{printable(name)} is no sentencepiece model, or it is damaged "
+            "(synmt vocab train makes one)"
+        )
+    names = ("unk", "pad", "bos", "eos")
+    found = [getattr(processor, f"{name}_id")() for name in names]
+    if found != [UNK, PAD, BOS, EOS]:
+        has = ", ".join(f"{name} {id}" for name, id in zip(names, found, strict=True))
+        raise ConfigError(
+            f"{printable(name)} has {has}; needed are unk 0, pad 1, bos 2, eos 3, "
+            "as synmt vocab train makes them"
+        )
+    return processor

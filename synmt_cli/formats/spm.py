@@ -1,0 +1,80 @@
+"""What a sentencepiece model file says about its making.
+
+The file is a protocol buffer (sentencepiece_model.proto). sentencepiece reads all of it but
+tells nothing of this part, and two fields are not worth a protobuf library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_TRAINER, _NORMALIZER = 2, 3  # fields of ModelProto
+_MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # fields of TrainerSpec
+_NAME = 1  # field of NormalizerSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """type: a value of TYPES. normalization: a rule's name, "" if there is none."""
+
+    type: str
+    normalization: str
+    byte_fallback: bool
+
+
+def making(model: bytes) -> Making:
+    """How a model was made. Raises ValueError if the bytes are no model."""
+    parts = {number: value for number, value in _fields(model) if number in (2, 3)}
+    trainer = dict(_fields(_message(parts.get(_TRAINER, b""))))
+    normalizer = dict(_fields(_message(parts.get(_NORMALIZER, b""))))
+    return Making(
+        type=TYPES.get(_number(trainer.get(_MODEL_TYPE, 1)), "unknown"),
+        normalization=_message(normalizer.get(_NAME, b"")).decode("utf-8", "replace"),
+        byte_fallback=bool(trainer.get(_BYTE_FALLBACK, 0)),
+    )
+
+
+def _message(value: bytes | int) -> bytes:
+    if isinstance(value, int):
+        raise ValueError("a number where a message belongs")
+    return value
+
+
+def _number(value: bytes | int) -> int:
+    if not isinstance(value, int):
+        raise ValueError("a message where a number belongs")
+    return value
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """Yields (field number, value) of a message. Raises ValueError, IndexError."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        number, wire = key >> 3, key & 7
+        if wire == _VARINT:
+            value, at = _varint(message, at)
+            yield number, value
+            continue
+        if wire == _BYTES:
+            length, at = _varint(message, at)
+        elif wire in (_FIXED32, _FIXED64):
+            length = 4 if wire == _FIXED32 else 8
+        else:
+            raise ValueError(f"wire type {wire}")
+        yield number, message[at : at + length]
+        at += length
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+        if byte < 0x80:
+            return value, at
