@@ -31,6 +31,7 @@ from synmt_cli.core.decoding.hypothesis import (
     scored,
 )
 from synmt_cli.core.decoding.scorer import Ensemble, Scorer
+from synmt_cli.core.decoding.top import top
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.translation import Translation
 
@@ -94,16 +95,16 @@ class Extensions(NamedTuple):
 def extend(each: Tensor, scores: Tensor, beam: int) -> Extensions:
     """each: (B, K, V), the next token's log P, overwritten; scores: (B, K), each prefix's.
 
-    Ties go to EOS, then to the better prefix, then as torch.topk orders tokens.
+    Ties go to EOS, then to the better prefix, then as `top` orders tokens.
     """
     end = scores + each[..., EOS]
     each[..., (*NEVER, EOS)] = -torch.inf
     width = min(beam, each.size(-1) - len(NEVER) - 1)
-    top, tokens = each.topk(width, dim=-1)  # (B, K, width)
-    top, order = (scores[..., None] + top).flatten(1).sort(dim=-1, descending=True, stable=True)
-    top, order = top[:, :beam], order[:, :beam]
-    better = (top[:, None] > end[..., None]).sum(-1) + (end[:, None] > end[..., None]).sum(-1)
-    return Extensions(end, better < beam, order // width, tokens.flatten(1).gather(1, order), top)
+    best, tokens = top(each, width)  # (B, K, width)
+    best, order = (scores[..., None] + best).flatten(1).sort(dim=-1, descending=True, stable=True)
+    best, order = best[:, :beam], order[:, :beam]
+    better = (best[:, None] > end[..., None]).sum(-1) + (end[:, None] > end[..., None]).sum(-1)
+    return Extensions(end, better < beam, order // width, tokens.flatten(1).gather(1, order), best)
 
 
 class BeamSearch:

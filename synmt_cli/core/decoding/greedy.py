@@ -7,13 +7,11 @@ from torch import Tensor
 
 from synmt_cli.core.decoding.hypothesis import BOS, EOS, NEVER, Hypothesis, hypothesis
 from synmt_cli.core.decoding.scorer import Scorer
+from synmt_cli.core.decoding.top import top
 
 
 def greedy(scorer: Scorer, limits: Tensor, lenpen: float) -> list[Hypothesis]:
-    """One hypothesis for each source; limits: (B,), the most tokens of each, EOS included.
-
-    Of equally probable tokens the one with the smallest id is taken.
-    """
+    """One hypothesis for each source; limits: (B,), the most tokens of each, EOS included."""
     found: dict[int, Hypothesis] = {}
     where = torch.arange(len(limits), device=limits.device)  # place in the batch -> source
     prefixes = torch.full((len(limits), 1, 1), BOS, device=limits.device)
@@ -23,7 +21,7 @@ def greedy(scorer: Scorer, limits: Tensor, lenpen: float) -> list[Hypothesis]:
         n_tokens += 1
         each = scorer.step(prefixes)
         each[..., NEVER] = -torch.inf
-        best, token = each.max(-1)  # (B, 1)
+        best, token = (one[..., 0] for one in top(each, 1))  # (B, 1)
         log_probs = log_probs + best
         prefixes = torch.cat((prefixes, token[..., None]), dim=-1)
         ends = ((token == EOS) | (n_tokens >= limits[:, None])).flatten()
