@@ -34,6 +34,7 @@ from synmt_cli.core.decoding.scorer import Ensemble, Scorer
 from synmt_cli.core.decoding.top import top
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.vocabulary import BOS, EOS
 
 
 def search(

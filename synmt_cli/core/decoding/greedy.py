@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from synmt_cli.core.decoding.hypothesis import BOS, EOS, NEVER, Hypothesis, hypothesis
+from synmt_cli.core.decoding.hypothesis import NEVER, Hypothesis, hypothesis
 from synmt_cli.core.decoding.scorer import Scorer
 from synmt_cli.core.decoding.top import top
+from synmt_cli.core.vocabulary import BOS, EOS
 
 
 def greedy(scorer: Scorer, limits: Tensor, lenpen: float) -> list[Hypothesis]:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.vocabulary import BOS, EOS, PAD, UNK
 
-UNK, PAD, BOS, EOS = range(4)
 NEVER = (UNK, PAD, BOS)  # not generated, but they keep their share of the probability
 
 

@@ -9,8 +9,9 @@ import torch
 from tiny_models import S, V, forced, model, sources
 
 from synmt_cli.core.decoding.beam import BeamSearch, search
-from synmt_cli.core.decoding.hypothesis import BOS, EOS, NEVER, hypothesis, limits
+from synmt_cli.core.decoding.hypothesis import NEVER, hypothesis, limits
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.vocabulary import BOS, EOS
 
 
 class Table:

@@ -7,8 +7,8 @@ import torch
 from tiny_models import B, V, forced, model, sources
 
 from synmt_cli.core.decoding.cached import Cached
-from synmt_cli.core.decoding.hypothesis import BOS
 from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.vocabulary import BOS
 
 SHAPES = {
     "post": {},

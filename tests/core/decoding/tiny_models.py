@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from synmt_cli.core.decoding.hypothesis import EOS, PAD
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.vocabulary import EOS, PAD
 
 B, S, V = 3, 7, 23
 
