@@ -22,8 +22,6 @@ from torch import Tensor
 from synmt_cli.core.decoding.cached import Cached
 from synmt_cli.core.decoding.greedy import greedy, remaining
 from synmt_cli.core.decoding.hypothesis import (
-    BOS,
-    EOS,
     NEVER,
     Hypothesis,
     hypothesis,
