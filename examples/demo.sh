@@ -34,7 +34,7 @@ done
 say "5. Train the plain Transformer and PASCAL, one core each"
 for variant in vanilla pascal; do
   synmt train --variant "$variant" --preset tiny --max-steps "$steps" --seed 1 --threads 1 \
-    --set warmup=300 --set batch_tokens=1024 --set validate_every=300 \
+    --set validate_every=300 --set save_every=300 \
     --train train.jsonl --dev dev.jsonl --parser en.udpipe --run "runs/$variant" &
   pids+=($!)
 done

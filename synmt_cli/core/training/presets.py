@@ -2,6 +2,8 @@
 
 What the PASCAL paper does not print is as its published training scripts have it: Adam's
 epsilon and the first learning rate. Its 32K-token batch is 16 devices times 2,048 tokens.
+`tiny` was chosen on Multi30k's validation set for what one core learns in an hour: small
+batches, and normalisation before the sub-layers, which learns several times faster early on.
 """
 
 from __future__ import annotations
@@ -43,14 +45,14 @@ PRESETS: dict[str, dict[str, Any]] = {
             "n_heads": 4,
             "encoder_layers": 4,
             "decoder_layers": 4,
-            "dropout": 0.3,
+            "dropout": 0.1,
+            "norm": "pre",
         },
         "training": {
-            "lr": 0.005,
-            "warmup": 1000,
-            "max_steps": 6000,
-            "validate_every": 500,
-            "save_every": 500,
+            "lr": 0.003,
+            "warmup": 300,
+            "batch_tokens": 1024,
+            "max_steps": 12_000,
         },
     },
     "small": {
