@@ -8,28 +8,22 @@ its suffix. A file named by `-o` appears whole or not at all.
 from __future__ import annotations
 
 import contextlib
-import lzma
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO
 
-from synmt_cli import signals
+from synmt_cli import compression, signals
 from synmt_cli.errors import CreateError, DataError, ReadError, WriteError, printable
 
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused, so that memory stays bounded
 BUFFER = 2**16
 BOM = b"\xef\xbb\xbf"
-MAGIC = {
-    b"\x1f\x8b": "gz",
-    b"BZh": "bz2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zst",
-}
-SUFFIXES = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
+NAME_LIMIT = 230  # bytes; a longer name has no room beside it for ".", process id and ".tmp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +54,11 @@ def open_source(path: str) -> Iterator[Source]:
         raise ReadError(f"cannot read {printable(name)}: {_reason(error)}") from error
     with raw:
         try:
-            file = _decompressed(raw)
+            file = compression.decompressed(raw)
         except OSError as error:
             raise ReadError(f"cannot read {printable(name)}: {_reason(error)}") from error
         with file:
             yield Source(name, file)
-
-
-def _decompressed(raw: BinaryIO) -> BinaryIO:
-    start = raw.peek(6)  # type: ignore[attr-defined]
-    for magic, kind in MAGIC.items():
-        if start.startswith(magic):
-            from xopen import xopen  # only where it is needed: filters start fast
-
-            return xopen(raw, "rb", threads=0, format=kind)
-    return raw
 
 
 def lines(source: Source) -> Iterator[bytes]:
@@ -83,15 +67,18 @@ def lines(source: Source) -> Iterator[bytes]:
     Memory is one line. A last line without LF counts; nothing after the last LF does not.
     """
     for number, line in enumerate(_physical_lines(source), 1):
-        if line.endswith(b"\n"):
-            line = line[:-1]
-        elif len(line) > LINE_LIMIT:
+        ended = line.endswith(b"\n")
+        if not ended and len(line) > LINE_LIMIT:
             limit = LINE_LIMIT // 2**20
             raise DataError(source.name, number, f"line longer than {limit} MiB")
-        if line.endswith(b"\r"):
-            line = line[:-1]
         if number == 1 and line.startswith(BOM):
             line = line[len(BOM) :]
+            if not line:  # a mark alone is an empty file
+                return
+        if ended:
+            line = line[:-1]
+        if line.endswith(b"\r"):
+            line = line[:-1]
         yield line
 
 
@@ -131,8 +118,7 @@ def read_failure(source: Source, line: int, error: Exception) -> Exception:
         return DataError(source.name, line, "line too long for the memory there is")
     if isinstance(error, OSError) and error.errno is not None:
         return ReadError(f"cannot read {printable(source.name)}: {_reason(error)}")
-    damaged = isinstance(error, (OSError, EOFError, zlib.error, lzma.LZMAError))
-    if damaged or type(error).__name__ == "ZstdError":  # not imported unless such data is read
+    if compression.is_damage(error):
         return DataError(source.name, line, f"damaged compressed data: {printable(str(error))}")
     return error
 
@@ -212,18 +198,16 @@ def atomic(path: str | Path) -> Iterator[Writer]:
     Written beside `path` under a name with the process id, compressed by suffix, flushed to
     disk, renamed. Raises CreateError, WriteError; then nothing is left behind.
     """
-    path = Path(path)
-    # A device or pipe such as /dev/stdout cannot be replaced: it is written as it is.
-    special = path.exists() and not path.is_file() and not path.is_dir()
-    beside = path if special else path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    name = printable(str(path))
     try:
-        if path.is_dir():
-            raise IsADirectoryError(21, "Is a directory")
-        raw = open(beside, "wb")  # noqa: SIM115
+        path, beside = _places(Path(path))
+        raw = open(beside, "ab" if path == beside else "wb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise CreateError(f"cannot create {printable(str(path))}: {_reason(error)}") from error
+        raise CreateError(f"cannot create {name}: {_reason(error)}") from error
     try:
-        file = _compressed(raw, path.suffix)
+        if path != beside and path.exists():  # a private file stays private
+            os.fchmod(raw.fileno(), stat.S_IMODE(path.stat().st_mode))
+        file = compression.compressed(raw, path.name)
         writer = Writer(file, str(path))
         try:
             yield writer
@@ -236,8 +220,34 @@ def atomic(path: str | Path) -> Iterator[Writer]:
             raise
         _finish(file, raw, beside, path)
     finally:
-        if not special:
+        if path != beside:
             beside.unlink(missing_ok=True)
+
+
+def _places(path: Path) -> tuple[Path, Path]:
+    """Where a file is to stand, and where it is written until it is whole."""
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory")
+    # A device, a pipe or what is open already cannot be replaced: it is written as it is.
+    if (path.exists() and not path.is_file()) or _is_descriptor(path):
+        return path, path
+    path = Path(os.path.realpath(path))  # a link stays a link
+    name = path.name
+    if len(os.fsencode(name)) > NAME_LIMIT:
+        name = f"{zlib.crc32(os.fsencode(name)):x}"
+    return path, path.with_name(f".{name}.{os.getpid()}.tmp")
+
+
+def _is_descriptor(path: Path) -> bool:
+    """True for /dev/stdout, /dev/fd/3 and the like, also where they lead to a plain file."""
+    for _ in range(40):  # the system follows no more links either
+        folder = os.path.realpath(path.parent)
+        if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
+            return True
+        if not path.is_symlink():
+            break
+        path = path.parent / os.readlink(path)
+    return False
 
 
 def _finish(file: IO[bytes], raw: IO[bytes], beside: Path, path: Path) -> None:
@@ -253,14 +263,6 @@ def _finish(file: IO[bytes], raw: IO[bytes], beside: Path, path: Path) -> None:
             sync_folder(path.parent)
     except OSError as error:
         raise WriteError(f"cannot write {printable(str(path))}: {_reason(error)}") from error
-
-
-def _compressed(raw: IO[bytes], suffix: str) -> IO[bytes]:
-    if suffix not in SUFFIXES:
-        return raw
-    from xopen import xopen
-
-    return cast(IO[bytes], xopen(raw, "wb", threads=0, format=SUFFIXES[suffix]))
 
 
 def sync_folder(folder: Path) -> None:
