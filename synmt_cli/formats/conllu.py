@@ -10,6 +10,7 @@ Memory is one sentence and a chunk of the stream. A sentence has at most SENTENC
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -22,6 +23,8 @@ SENTENCE_LIMIT = 32 * 2**20  # bytes
 N_CACHED = 2**16  # longer sentences are read row by row
 
 _NOT_PLAIN = ("\t\t", "\t\n", "\0")  # an empty column, or a character that no column may hold
+
+_BLOCK_END = re.compile(rb"[^\n]\n\n")
 
 _ids: list[str] = []  # "1", "2", … as far as a sentence has needed them
 _values: dict[str, int] = {"0": 0}  # the same strings -> numbers
@@ -84,41 +87,32 @@ class Sentence:
         return self.metadata().get(key)
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Whole blocks as bytes, each ending with a blank line; `line` is the first one's."""
+
+    source: str
+    line: int
+    data: bytes
+
+    def __len__(self) -> int:
+        """The number of blocks."""
+        if self.data.startswith(b"\n") or b"\n\n\n" in self.data:  # extra blank lines
+            return len(_BLOCK_END.findall(self.data))
+        return self.data.count(b"\n\n")
+
+
 def read(source: streams.Source) -> Iterator[Sentence]:
     """Yields the sentences of a source as they end. Raises DataError, ReadError."""
-    line = 1
-    for batch in _batches(source):
-        text, error = _decoded(batch, source.name, line)
-        plain = not any(mark in text for mark in _NOT_PLAIN)
-        blocks = text.split("\n\n")
-        rest = blocks.pop()  # a batch ends with a blank line: nothing, or one more
-        for block in blocks:
-            if block[:1] == "\n":  # extra blank lines
-                line += len(block)
-                block = block.lstrip("\n")
-                line -= len(block)
-            if block:
-                lines = block.split("\n")
-                sentence = _plain_sentence(lines) if plain else None
-                sentence = sentence or _any_sentence(lines, source.name, line)
-                sentence.source, sentence.line = source.name, line
-                line += len(lines) + 1
-                yield sentence
-            else:
-                line += 2
-        line += len(rest)
-        if error is not None:
-            raise error
+    for batch in batches(source):
+        yield from sentences(batch)
 
 
-def to_bytes(sentence: Sentence) -> bytes:
-    """The block of a sentence: its comments, its rows, a blank line."""
-    lines = [*sentence.comments, *map("\t".join, sentence.rows)]
-    return ("\n".join(lines) + "\n\n").encode()
+def batches(source: streams.Source) -> Iterator[Batch]:
+    """Yields a source as runs of whole blocks, without BOM and without CR before LF.
 
-
-def _batches(source: streams.Source) -> Iterator[bytes]:
-    """Yields runs of whole blocks, without CR before LF, each ending with a blank line."""
+    To be read elsewhere, in another process say, by `sentences`. Raises DataError, ReadError.
+    """
     pending, searched = bytearray(), 0  # no blank line ends before `searched`
     first, held = 1, b""  # the line where `pending` begins; a CR that may stand before an LF
     for chunk in streams.chunks(source):
@@ -128,7 +122,8 @@ def _batches(source: streams.Source) -> Iterator[bytes]:
         pending += chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
         end = pending.rfind(b"\n\n", searched) + 2
         if end > 1:
-            yield bytes(pending[:end])
+            data = bytes(pending[:end])
+            yield Batch(source.name, first, data.removeprefix(streams.BOM) if first == 1 else data)
             first += pending.count(b"\n", 0, end)
             del pending[:end]
         elif len(pending) > SENTENCE_LIMIT:
@@ -136,26 +131,52 @@ def _batches(source: streams.Source) -> Iterator[bytes]:
             limit = SENTENCE_LIMIT // 2**20
             raise DataError(source.name, line, f"sentence longer than {limit} MiB")
         searched = max(len(pending) - 1, 0)
-    if pending:
-        yield bytes(pending) + b"\n\n"
+    rest = bytes(pending)
+    if rest := rest.removeprefix(streams.BOM) if first == 1 else rest:
+        yield Batch(source.name, first, rest + b"\n\n")
 
 
-def _decoded(batch: bytes, source: str, line: int) -> tuple[str, DataError | None]:
+def sentences(batch: Batch) -> Iterator[Sentence]:
+    """Yields the sentences of a batch. Raises DataError at the first bad line."""
+    line = batch.line
+    text, error = _decoded(batch)
+    plain = not any(mark in text for mark in _NOT_PLAIN)
+    for block in text.split("\n\n"):
+        if block[:1] == "\n":  # extra blank lines
+            line += len(block)
+            block = block.lstrip("\n")
+            line -= len(block)
+        if block:
+            lines = block.split("\n")
+            sentence = _plain_sentence(lines) if plain else None
+            sentence = sentence or _any_sentence(lines, batch.source, line)
+            sentence.source, sentence.line = batch.source, line
+            line += len(lines) + 1
+            yield sentence
+        else:
+            line += 2
+    if error is not None:
+        raise error
+
+
+def to_bytes(sentence: Sentence) -> bytes:
+    """The block of a sentence: its comments, its rows, a blank line."""
+    lines = [*sentence.comments, *map("\t".join, sentence.rows)]
+    return ("\n".join(lines) + "\n\n").encode()
+
+
+def _decoded(batch: Batch) -> tuple[str, DataError | None]:
     """The text of whole blocks; or the blocks before the first bad byte, and the error."""
-    if line == 1:
-        batch = batch.removeprefix(streams.BOM)
+    data = batch.data
     try:
-        return batch.decode("utf-8"), None
+        return data.decode("utf-8"), None
     except UnicodeDecodeError as error:
-        begin = batch.rfind(b"\n", 0, error.start) + 1  # of the line at fault
-        end = batch.find(b"\n", begin)
-        whole = batch.rfind(b"\n\n", 0, error.start) + 2
-        good = batch[:whole].decode("utf-8") if whole > 1 else ""
-        try:
-            streams.decode(batch[begin:end], source, line + batch.count(b"\n", 0, begin))
-        except DataError as named:
-            return good, named
-        raise
+        begin = data.rfind(b"\n", 0, error.start) + 1  # of the line at fault
+        line = batch.line + data.count(b"\n", 0, begin)
+        whole = data.rfind(b"\n\n", 0, error.start) + 2
+        good = data[:whole].decode("utf-8") if whole > 1 else ""
+        problem = f"invalid UTF-8 at byte {error.start - begin + 1}"
+        return good, DataError(batch.source, line, problem)
 
 
 def _plain_sentence(lines: list[str]) -> Sentence | None:

@@ -1,0 +1,130 @@
+"""`synmt featurize`: CoNLL-U to JSONL records."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+
+from synmt_cli import console, pool, streams
+from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.core.features import EMITTED
+from synmt_cli.core.featurizer import Featurizer, with_targets, works
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.errors import UsageError, quoted
+from synmt_cli.formats import conllu
+
+MANUAL = Manual(
+    input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\tTokenRange=4:7`",
+    output='One JSON object a segment: `{"id":"1","status":"ok","src":"A dog.",'
+    '"words":["A","dog","."],"spans":[[0,1],[2,5],[5,6]],"heads":[1,-1,1],…}`',
+    memory=f"Some {4 * streams.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
+    f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
+    examples=(
+        "synmt featurize --spm spm.model --tgt train.de train.en.conllu > train.de.jsonl",
+        "synmt featurize test.en.conllu | head -1 | jq -c '[.words, .heads]'",
+        "synmt featurize --spm spm.model --emit depth,parent_middle test.en.conllu | head -2",
+        "synmt parse -m en.udpipe test.en | synmt featurize --spm spm.model -j 2 -o test.en.jsonl",
+    ),
+    see_also=("parse", "vocab train", "train"),
+)
+
+
+def featurize(
+    files: Files = None,
+    spm: Annotated[
+        str | None,
+        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words only."),
+    ] = None,
+    tgt: Annotated[
+        str | None,
+        typer.Option("--tgt", metavar="FILE", help="Target lines, one for each segment."),
+    ] = None,
+    tgt_spm: Annotated[
+        str | None,
+        typer.Option(
+            "--tgt-spm", metavar="MODEL", help="Vocabulary of the target, if it has its own."
+        ),
+    ] = None,
+    emit: Annotated[
+        str,
+        typer.Option(
+            "--emit",
+            metavar="NAME,…",
+            help=f"Also write these for each piece: {', '.join(EMITTED)}.",
+        ),
+    ] = "",
+    jobs: Jobs = 1,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> None:
+    """Join trees with the text, its subword pieces and its target: one record a segment.
+
+    Any CoNLL-U will do: each sentence is a segment. Those of one line, which synmt parse
+    --segment split marks, are one segment again, its heads counted through the line.
+
+    Words and pieces are joined by the characters of the line, which is the comment text, or
+    where there is none, the forms with spaces between them. Tokens that are not those of
+    the text give a record of status failed and no tree; these are counted at the end, and
+    --strict stops at the first. The id is that of the comments (synmt_line, sent_id), which
+    need not be unique, else the number of the segment.
+
+    Without --spm there are words only, so this also checks CoNLL-U. Features of --emit that
+    take more than a million values for one segment make it skipped.
+    """
+    names = _names(emit)
+    if tgt_spm is not None and (tgt is None or spm is None):
+        raise UsageError("--tgt-spm needs --spm and --tgt")
+    if tgt == "-" and "-" in (files or ["-"]):
+        raise UsageError("stdin cannot be both the trees and --tgt")
+    featurizer = Featurizer(
+        None if spm is None else Vocabulary.load(spm),
+        None if tgt_spm is None else Vocabulary.load(tgt_spm),
+        names,
+        strict,
+    )
+    statuses: Counter[str] = Counter()
+    first_failure = ""
+    with (
+        streams.output(output, line_buffered) as writer,
+        console.progress("featurized", unit="segments") as bar,
+        contextlib.ExitStack() as stack,
+    ):
+        parts = works(_batches(files or ()))
+        if tgt is not None:
+            parts = with_targets(parts, stack.enter_context(streams.open_source(tgt)))
+        for done in pool.ordered_map(featurizer.run, parts, jobs, chunk=1):
+            for line in done.lines:
+                writer.write(line)
+            statuses += done.statuses
+            first_failure = first_failure or done.first_failure
+            bar.advance(len(done.lines))
+            if done.error is not None:
+                raise done.error
+    _report(statuses, first_failure)
+
+
+def _names(emit: str) -> tuple[str, ...]:
+    names = tuple(name for name in emit.split(",") if name)
+    for name in names:
+        if name not in EMITTED:
+            raise UsageError(f"--emit {quoted(name)} is none of {', '.join(EMITTED)}")
+    return names
+
+
+def _batches(files: Sequence[str]) -> Iterator[conllu.Batch]:
+    for source in streams.sources(files):
+        yield from conllu.batches(source)
+
+
+def _report(statuses: Counter[str], first_failure: str) -> None:
+    for status in ("failed", "skipped"):
+        if n := statuses[status]:
+            console.warn(f"{n:,} of {statuses.total():,} segments {status}")
+    if first_failure:
+        console.warn(f"the first of them: {first_failure}")
