@@ -140,7 +140,13 @@ def main() -> NoReturn:
     """Runs `synmt` and ends the process. Never a traceback for what a user can cause."""
     streams.guard_descriptors()
     signals.install()
-    _leave(_run(sys.argv[1:]))
+    try:
+        status = _run(sys.argv[1:])
+        signals.close()
+    except signals.Interrupted as error:  # while another end was being reported
+        signals.close()
+        status = 128 + error.number
+    _leave(status)
 
 
 def _run(arguments: list[str]) -> int:

@@ -1,7 +1,8 @@
 """SIGINT and SIGTERM end a command as an exception, so that every `finally` runs.
 
-A signal that arrives while a record is being written waits until it is written whole, at
-most GRACE seconds: a reader that never reads must not keep the process alive.
+A signal that arrives while a record is being written waits until it is written whole.
+Whatever is done on the way to the end has GRACE seconds: a reader that never reads must not
+keep the process alive. Further signals change nothing meanwhile.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from types import FrameType
 
 GRACE = 5.0  # seconds
 _depth = 0
-_pending: int | None = None
+_number: int | None = None  # of the signal that asked for the end
+_raised = False
+_closed = False
 
 
 class Interrupted(BaseException):
@@ -25,17 +28,16 @@ class Interrupted(BaseException):
 
 
 def _arrive(number: int, frame: FrameType | None) -> None:
-    global _pending
-    if _depth and _pending is None:
-        _pending = number
-        signal.setitimer(signal.ITIMER_REAL, GRACE)
-        return
-    raise Interrupted(number)
+    global _number
+    if _number is None and not _closed:
+        _number = number
+        signal.setitimer(signal.ITIMER_REAL, GRACE, GRACE)
+        release()
 
 
 def _expire(number: int, frame: FrameType | None) -> None:
-    if _pending is not None:
-        raise Interrupted(_pending)
+    if _number is not None and not _closed:
+        raise Interrupted(_number)
 
 
 def install() -> None:
@@ -94,9 +96,14 @@ def requested() -> Iterator[Request]:
 
 
 def release() -> None:
-    """Raises the signal that was held back, if there is one."""
-    global _pending
-    if _depth == 0 and _pending is not None:
-        number, _pending = _pending, None
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        raise Interrupted(number)
+    """Raises the signal that was held back, if there is one, and only once."""
+    global _raised
+    if _depth == 0 and _number is not None and not _raised:
+        _raised = True
+        raise Interrupted(_number)
+
+
+def close() -> None:
+    """For the last moment of a process: no signal raises any more."""
+    global _closed
+    _closed = True

@@ -481,3 +481,30 @@ def test_memory_does_not_grow_with_the_input():
         )
         peaks.append(int(done.stderr))
     assert peaks[1] - peaks[0] < 16 * 1024  # KiB
+
+
+@each_signal
+def test_a_reader_that_never_reads_cannot_keep_the_process_alive(number):
+    """Its pipe is full and more is buffered: the end waits, but not for ever."""
+    with start("-") as child:
+        child.stdin.write(b"x" * (2**16 - 1) + b"\n")
+        time.sleep(0.5)
+        child.stdin.write(b"y\n")
+        time.sleep(0.3)
+        began = time.monotonic()
+        child.send_signal(number)
+        assert child.wait(timeout=20) == 128 + number
+        assert time.monotonic() - began < 10
+
+
+def test_pressing_control_c_again_and_again_leaves_nothing_behind(tmp_path):
+    for _ in range(4):
+        with start(str(tmp_path / "x.gz")) as child:
+            child.stdin.write(TEXT[:100_000])
+            time.sleep(0.4)
+            for _ in range(30):
+                child.send_signal(signal.SIGINT)
+                time.sleep(0.0005)
+            _, err = child.communicate(timeout=20)
+        assert (child.returncode, err) == (130, b"")
+        assert os.listdir(tmp_path) == []
