@@ -1,0 +1,224 @@
+"""`synmt train` as a user runs it: resuming, stopping, refusing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import ENVIRONMENT
+from safetensors.numpy import load_file
+
+SIZE = ["--preset", "tiny", "--set", "d_model=16", "--set", "d_ff=16", "--threads", "1", "-q"]
+
+
+@pytest.fixture
+def records(example_folder):
+    return ["--train", example_folder / "train.jsonl", "--dev", example_folder / "dev.jsonl"]
+
+
+@pytest.fixture
+def train(run, records, tmp_path):
+    """`train("name", "--max-steps", 3)` trains in tmp_path/name and returns what happened."""
+
+    def start(name, *options, **others):
+        return run("train", *SIZE, *records, "--run", tmp_path / name, *options, **others)
+
+    return start
+
+
+def digest(run_folder, step):
+    return load_file(run_folder / f"checkpoints/step-{step}/weights.safetensors")
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all((a[k] == b[k]).all() for k in a)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["vanilla", "pascal"])
+def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(train, tmp_path, variant):
+    options = ["--variant", variant, "--set", "save_every=7", "--set", "validate_every=5"]
+    if variant == "pascal":
+        options += ["--set", "pascal.ignore=0.5"]
+    assert train("whole", "--max-steps", 12, *options).returncode == 0
+    for steps in (4, 9, 12):
+        assert train("parts", "--max-steps", steps, *options).returncode == 0
+    assert same(digest(tmp_path / "whole", 12), digest(tmp_path / "parts", 12))
+    assert not same(digest(tmp_path / "whole", 12), digest(tmp_path / "whole", 10))
+
+
+def test_a_finished_run_is_left_alone(train, tmp_path):
+    assert train("r", "--max-steps", 2).returncode == 0
+    before = (tmp_path / "r/model.safetensors").stat().st_mtime_ns
+    assert train("r", "--max-steps", 2).returncode == 0
+    assert (tmp_path / "r/model.safetensors").stat().st_mtime_ns == before
+
+
+def test_a_run_directory_holds_what_it_promises(train, tmp_path):
+    assert train("r", "--max-steps", 2).returncode == 0
+    names = {path.name for path in (tmp_path / "r").iterdir()}
+    promised = {"config.toml", "spm.model", "labels.json", "model.safetensors", "checkpoints"}
+    assert names == promised | {"metrics.jsonl", "env.json", ".lock"}
+    lines = (tmp_path / "r/metrics.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["event"] == "dev"
+    assert "nsubj" in json.loads((tmp_path / "r/labels.json").read_text())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_the_run_goes_on_from_there(train, records, tmp_path, number):
+    command = [sys.executable, "-m", "synmt_cli", "train", *SIZE, *records]
+    command += ["--run", tmp_path / "r", "--max-steps", "100000", "--set", "validate_every=9999"]
+    with subprocess.Popen(
+        list(map(str, command)), stderr=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}
+    ) as process:
+        while not (tmp_path / "r/config.toml").exists():
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(number)
+        assert process.wait(30) == 75
+        assert b"stopped at step" in process.stderr.read()
+    (saved,) = (tmp_path / "r/checkpoints").iterdir()
+    step = int(saved.name.removeprefix("step-"))
+    done = train("r", "--max-steps", step + 1, "--set", "validate_every=9999")
+    assert done.returncode == 0
+    assert (tmp_path / f"r/checkpoints/step-{step + 1}").is_dir()
+
+
+def test_a_time_limit_is_kept_and_ends_with_75(train):
+    start = time.monotonic()
+    done = train("r", "--max-steps", 100000, "--time-limit", "1s")
+    assert done.returncode == 75
+    assert b"time limit" in done.stderr
+    assert time.monotonic() - start < 60
+
+
+def test_a_second_writer_is_refused_and_a_dead_ones_lock_is_not(train, records, tmp_path):
+    import fcntl
+
+    (tmp_path / "r").mkdir()
+    with open(tmp_path / "r/.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = train("r", "--max-steps", 1)
+        assert done.returncode == 73
+        assert b"another" in done.stderr
+    assert train("r", "--max-steps", 1).returncode == 0
+
+
+def test_a_loss_that_is_no_number_stops_with_its_step(train, tmp_path):
+    done = train("r", "--max-steps", 9, "--set", "lr=1e30", "--set", "warmup=0")
+    assert done.returncode == 78
+    assert b"at step" in done.stderr
+    for path in (tmp_path / "r").rglob("*.safetensors"):
+        assert all(abs(value).max() < 1e9 for value in load_file(path).values())
+
+
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [
+        (["--set", "d_ff=32"], b"model.d_ff = 16, not 32"),
+        (["--variant", "pascal"], b"variant = 'vanilla', not 'pascal'"),
+        (["--seed", "3"], b"training.seed = 1, not 3"),
+    ],
+)
+def test_another_run_in_the_same_folder_is_refused(train, option, what):
+    assert train("r", "--max-steps", 1).returncode == 0
+    done = train("r", "--max-steps", 2, *option)
+    assert done.returncode == 78
+    assert what in done.stderr
+
+
+def test_other_training_data_is_refused(train, run, tmp_path, example_folder):
+    assert train("r", "--max-steps", 1).returncode == 0
+    (tmp_path / "other.jsonl").write_bytes((example_folder / "dev.jsonl").read_bytes())
+    spm = example_folder / "spm.model"
+    options = ["--dev", example_folder / "dev.jsonl", "--spm", spm, "--max-steps", 2]
+    done = run(
+        "train", *SIZE, "--train", tmp_path / "other.jsonl", "--run", tmp_path / "r", *options
+    )
+    assert done.returncode == 78
+    assert b"data.train_sha256" in done.stderr
+
+
+def test_a_damaged_checkpoint_is_refused_by_name(train, tmp_path):
+    assert train("r", "--max-steps", 1).returncode == 0
+    path = tmp_path / "r/checkpoints/step-1/optimizer.safetensors"
+    damaged = bytearray(path.read_bytes())
+    damaged[-9] ^= 4
+    path.write_bytes(damaged)
+    done = train("r", "--max-steps", 2)
+    assert done.returncode == 65
+    assert b"optimizer.safetensors" in done.stderr
+
+
+def test_a_vocabulary_that_is_not_the_records_is_refused(train, run, tmp_path, example_folder):
+    other = tmp_path / "other.model"
+    made = run("vocab", "train", "--size", 200, "-o", other, example_folder / "train.de")
+    assert made.returncode == 0
+    done = train("r", "--max-steps", 1, "--spm", other)
+    assert done.returncode == 78
+    assert b"train.jsonl:1:" in done.stderr
+
+
+def test_what_is_not_ok_is_left_out_and_counted(train, tmp_path, example_folder):
+    lines = (example_folder / "train.jsonl").read_bytes().splitlines(keepends=True)
+    fields = json.loads(lines[0])
+    failed = {**fields, "status": "failed", "reason": "x"}
+    lines[0] = json.dumps(failed).encode() + b"\n"
+    (tmp_path / "t.jsonl").write_bytes(b"".join(lines))
+    spm = example_folder / "spm.model"
+    options = ["--train", tmp_path / "t.jsonl", "--spm", spm, "--run", tmp_path / "r"]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "synmt_cli",
+            "train",
+            *map(str, [*SIZE[:-1], *options, "--dry-run"]),
+        ],
+        capture_output=True,
+        check=True,
+    )
+    assert b"1 training records left out: failed" in done.stderr
+    assert b"parameters\t" in done.stdout
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_folder_that_cannot_be_made_fails_before_the_first_step(train):
+    done = train("/proc/x/y")
+    assert done.returncode == 73
+    done = train("/dev/null/x")
+    assert done.returncode == 73
+
+
+def test_a_folder_that_is_something_else_is_not_touched(train, tmp_path):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r/thesis.tex").write_text("years")
+    assert train("r", "--max-steps", 1).returncode == 73
+    assert [p.name for p in (tmp_path / "r").iterdir()] == ["thesis.tex"]
+
+
+def test_a_full_disk_keeps_what_was_saved(train, records, tmp_path):
+    assert train("r", "--max-steps", 1).returncode == 0
+    size = (tmp_path / "r/checkpoints/step-1/optimizer.safetensors").stat().st_size
+    arguments = [*SIZE, *records, "--run", tmp_path / "r", "--max-steps", 2]
+    line = " ".join(map(str, [sys.executable, "-m synmt_cli train", *arguments]))
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -f {size // 2048}; {line}"], capture_output=True, check=False
+    )
+    assert 1 <= done.returncode <= 125, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert [p.name for p in (tmp_path / "r/checkpoints").iterdir()] == ["step-1"]
+    assert train("r", "--max-steps", 2).returncode == 0
+
+
+@pytest.mark.parametrize("option", [["--device", "tpu"], ["--device", "cuda:77"]])
+def test_a_device_that_is_not_there_is_named(train, option):
+    assert train("r", *option).returncode == 69
+
+
+def test_training_without_a_run_is_a_usage_error(run, records):
+    assert run("train", *records).returncode == 2
+    assert run("train", "--train", "-", "--run", "x").returncode == 2
