@@ -11,7 +11,7 @@ from synmt_cli.core.synth.lexemes import ANIMAL, PERSON
 from synmt_cli.core.synth.meaning import Clause, Kind, Phrase
 from synmt_cli.core.synth.modifiers import CIRCUMSTANCES, THAT, WHETHER
 from synmt_cli.core.synth.nouns import HE, IT
-from synmt_cli.core.synth.phrases import ALL_SORTS, Phrases, adjectives
+from synmt_cli.core.synth.phrases import Phrases
 from synmt_cli.core.synth.plan import KINDS, Plan
 from synmt_cli.core.synth.settings import Settings
 from synmt_cli.core.synth.verbs import BE
@@ -180,10 +180,10 @@ class Clauses:
         dice, plan = self._dice, self._plan
         musts = [kind for kind in KINDS if plan.wants(kind, role, dice)]
         if not musts:
-            if "intransitive" in need.frames and dice.chance(0.1):
-                dice.pick(adjectives(need.subject or ALL_SORTS))  # there must be one
+            fitting = verbs(need)
+            if "intransitive" in need.frames and (not fitting or dice.chance(0.1)):
                 return Given(role, BE)
-            return Given(role, dice.pick(verbs(need)))
+            return Given(role, dice.pick(fitting))
         must = plan.lead if plan.lead in musts else dice.pick(musts)
         need = need._replace(allowed=plan.wishes & set(KINDS))
         oneself = not (need.complement or need.preposition or need.bare)

@@ -1,0 +1,143 @@
+"""`synmt synth` as a user runs it."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from synmt_cli.commands import synth
+from synmt_cli.core.synth.settings import PHENOMENA
+
+FILES = ["train.de", "train.de.conllu", "train.en", "train.en.conllu"]
+
+
+def test_writes_four_aligned_files(run, tmp_path):
+    done = run("synth", "-n", 120, "--seed", 1, "--prefix", "train", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert sorted(os.listdir(tmp_path)) == FILES
+    for side in ("en", "de"):
+        lines = (tmp_path / f"train.{side}").read_text().split("\n")[:-1]
+        trees = (tmp_path / f"train.{side}.conllu").read_text()
+        assert len(lines) == 120
+        assert [row[9:] for row in trees.split("\n") if row.startswith("# text = ")] == lines
+        assert trees.count("\n\n") == trees.count("# sent_id = ") == 120
+
+
+def test_streams_carry_the_same_pairs(run, tmp_path):
+    options = ("-n", 30, "--seed", 4, "--mix", 0.5)
+    run("synth", *options, "--prefix", "train", cwd=tmp_path)
+    table = run("synth", *options).stdout.decode().split("\n")[:-1]
+    for column, side in enumerate(("en", "de")):
+        text = run("synth", *options, "--side", side, "--format", "text").stdout
+        trees = run("synth", *options, "--side", side, "--format", "conllu").stdout
+        assert text == (tmp_path / f"train.{side}").read_bytes()
+        assert trees == (tmp_path / f"train.{side}.conllu").read_bytes()
+        assert [line.split("\t")[column] for line in table] == text.decode().split("\n")[:-1]
+
+
+def test_same_bytes_everywhere(run):
+    worlds = [
+        {"PYTHONHASHSEED": "0"},
+        {"PYTHONHASHSEED": "77", "LC_ALL": "tr_TR.UTF-8", "COLUMNS": "20"},
+        {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TZ": "Asia/Tokyo", "HOME": "/nowhere"},
+    ]
+    options = ("-n", 60, "--side", "de", "--format", "conllu", "--unique")
+    assert len({run("synth", *options, env=world).stdout for world in worlds}) == 1
+
+
+def test_a_test_set_apart_from_the_training_set(run, tmp_path):
+    options = ("--phenomena", "reflexive", "--mix", 0, "--unique")
+    run("synth", "-n", 300, *options, "--prefix", "train", cwd=tmp_path)
+    apart = ("--exclude", "train.en", "--seed", 2, "--prefix", "test")
+    assert run("synth", "-n", 300, *options, *apart, cwd=tmp_path).returncode == 0
+    for side in ("en", "de"):
+        train, test = (
+            set((tmp_path / f"{name}.{side}").read_text().split("\n")) - {""}
+            for name in ("train", "test")
+        )
+        assert len(train) == len(test) == 300
+        assert not train & test
+
+
+def test_nothing_is_an_empty_file(run, tmp_path):
+    assert run("synth", "-n", 0, "--prefix", "train", cwd=tmp_path).returncode == 0
+    assert [(tmp_path / name).read_bytes() for name in FILES] == [b""] * 4
+
+
+@pytest.mark.parametrize("prefix", ["nowhere/x", "/proc/x/y", "/dev/null/x"])
+def test_a_prefix_that_cannot_be(run, tmp_path, prefix):
+    done = run("synth", "--prefix", prefix, cwd=tmp_path)
+    assert done.returncode == 73
+    assert done.stderr.startswith(f"synmt synth: cannot create {prefix}.en: ".encode())
+    assert not os.listdir(tmp_path)
+
+
+def test_all_four_files_or_none(run, tmp_path):
+    (tmp_path / "train.de.conllu").mkdir()
+    done = run("synth", "--prefix", "train", cwd=tmp_path)
+    assert done.returncode == 73
+    assert os.listdir(tmp_path) == ["train.de.conllu"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    line = f"ulimit -f 8; exec {sys.executable} -m synmt_cli synth -n 3000 --prefix train"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 74
+    assert b"File too large" in done.stderr
+    assert not os.listdir(tmp_path)
+
+
+def test_an_interrupt_leaves_nothing(tmp_path):
+    command = [sys.executable, "-m", "synmt_cli", "synth", "-n", "100000000", "--prefix", "x"]
+    with subprocess.Popen(command, cwd=tmp_path) as process:
+        while not os.listdir(tmp_path):
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait(10) == 143
+    assert not os.listdir(tmp_path)
+
+
+def test_a_closed_pipe_ends_it(shell, tmp_path):
+    done = shell("set +o pipefail; synmt synth -n 100000000 | head -n 1", tmp_path)
+    assert done.stdout.count(b"\n") == 1
+    assert done.stderr == b""
+
+
+def test_too_few_sentences(run, tmp_path):
+    (tmp_path / "bad").write_bytes(b"good\n\xff\n")
+    done = run("synth", "--exclude", "bad", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (65, b"")
+    assert done.stderr == b"synmt synth: bad:2: invalid UTF-8 at byte 1\n"
+    assert run("synth", "--exclude", "none", cwd=tmp_path).returncode == 66
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--format", "text"), "need --side"),
+        (("--side", "en"), "tsv has both sides"),
+        (("--prefix", "x", "--side", "en"), "--prefix names its files"),
+        (("--prefix", "x/"), "no beginning of a file name"),
+        (("--phenomena", "relativ"), "did you mean relative?"),
+        (("--min-depth", "3"), "above --depth 2"),
+        (("--mix", "1.1"), "expected 0 to 1"),
+        (("-n", "-1"), "-n"),
+        (("--exclude", "x.en", "--prefix", "x"), "would replace what --exclude reads"),
+    ],
+)
+def test_usage(run, tmp_path, options, message):
+    (tmp_path / "x.en").write_text("kept\n")
+    done = run("synth", *options, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.count(b"\n") == 1
+    assert message in done.stderr.decode()
+    assert os.listdir(tmp_path) == ["x.en"]
+
+
+def test_help_names_every_phenomenon():
+    listed = [
+        line.split()[0] for line in synth.synth.__doc__.split("\n") if line.startswith(" " * 6)
+    ]
+    assert listed == list(PHENOMENA)
