@@ -81,7 +81,7 @@ class Featurizer:
         found, tokens = record_of(sentences, id)
         if self.source is not None:
             found.pieces, offsets = self.source.encode(found.src)
-            found.piece_word = piece_words(offsets, tokens)
+            found.piece_word = piece_words(offsets, tokens.spans, tokens.first_words)
             found.vocab = self.fingerprint
         self._add_target(found, target)
         if self.emit:

@@ -10,9 +10,11 @@ Every step is linear in the line.
 
 from __future__ import annotations
 
+import operator
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
 from synmt_cli.errors import quoted
@@ -27,6 +29,7 @@ _SPACES_AFTER = re.compile(r"(?:^|\|)SpacesAfter=([^|]*)")
 _ESCAPED = re.compile(r"\\([strnp\\])")
 _UNESCAPED = {"s": " ", "t": "\t", "r": " ", "n": " ", "p": "|", "\\": "\\"}
 Span = tuple[int, int]
+_BEYOND = [sys.maxsize, sys.maxsize]
 
 
 class Mismatch(Exception):
@@ -34,15 +37,16 @@ class Mismatch(Exception):
 
 
 @dataclass(slots=True)
-class Surface:
+class Tokens:
     """The tokens of a line as they are written: a multiword token is one.
 
-    first_words: the first word of each token, 0-based over all sentences of the line.
+    first_words: the first word of each token, 0-based over all sentences of the line. spans:
+    [begin, end) of each in characters of the line.
     """
 
-    forms: list[str]
-    miscs: list[str]
-    first_words: list[int]
+    rows: list[list[str]]
+    first_words: Sequence[int]
+    spans: list[list[int]] = field(default_factory=list)
 
 
 def segments(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -70,8 +74,8 @@ def begins_segment(before: str | None, line: str | None, sent_id: str | None) ->
     return line is None or line != before or sent_id == f"{line}.1"
 
 
-def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, list[tuple[int, int, int]]]:
-    """The record of one line, and (begin, end, first word) of each of its tokens.
+def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
+    """The record of one line, and its tokens: none where the record has no tree.
 
     id: for a line whose comments give none. The reason of a failure names a character.
     """
@@ -79,14 +83,15 @@ def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, list[tupl
     id = metadata.get("synmt_line") or metadata.get("sent_id") or id
     status = metadata.get("synmt_status", "ok")
     if status != "ok":
-        return _treeless(id, metadata.get("text", ""), status, metadata.get("synmt_reason")), []
-    surface = _surface(sentences)
+        record = _treeless(id, metadata.get("text", ""), status, metadata.get("synmt_reason"))
+        return record, Tokens([], [])
+    tokens = _tokens(sentences)
     src = _text(sentences, metadata)
     try:
-        spans = _spans(src, surface)
+        tokens.spans = _spans(src, tokens)
     except Mismatch as reason:
-        return _treeless(id, src, "failed", str(reason)), []
-    return _record(sentences, id, src, surface, spans)
+        return _treeless(id, src, "failed", str(reason)), Tokens([], [])
+    return _record(sentences, id, src, tokens), tokens
 
 
 def _treeless(id: str, src: str, status: str, reason: str | None) -> Record:
@@ -97,54 +102,57 @@ def _treeless(id: str, src: str, status: str, reason: str | None) -> Record:
     return Record(id, src, status, reason or f"synmt_status = {status}")
 
 
-def _record(
-    sentences: Sequence[Sentence], id: str, src: str, surface: Surface, spans: list[Span]
-) -> tuple[Record, list[tuple[int, int, int]]]:
-    starts = [0, *accumulate(len(sentence.words) for sentence in sentences)]
-    n_words = starts.pop()
-    ends = [*surface.first_words[1:], n_words]
-    record = Record(
+def _record(sentences: Sequence[Sentence], id: str, src: str, tokens: Tokens) -> Record:
+    if len(sentences) == 1:
+        (one,) = sentences
+        words, deprels, upos = one.forms, one.deprels, one.upos
+        heads = [head - 1 for head in one.heads]
+        sents = [0]
+    else:
+        words, deprels, upos = (
+            list(chain.from_iterable(columns))
+            for columns in zip(*((s.forms, s.deprels, s.upos) for s in sentences), strict=True)
+        )
+        sents = [0, *accumulate(len(sentence.words) for sentence in sentences)][:-1]
+        heads = [
+            head - 1 + start if head else -1
+            for sentence, start in zip(sentences, sents, strict=True)
+            for head in sentence.heads
+        ]
+    spans = tokens.spans
+    if len(spans) < len(words):  # multiword tokens: their words share a span
+        ends = [*tokens.first_words[1:], len(words)]
+        lengths = map(operator.sub, ends, tokens.first_words)
+        spans = [span for span, n in zip(spans, lengths, strict=True) for _ in range(n)]
+    return Record(
         id,
         src,
-        words=list(chain.from_iterable(sentence.forms for sentence in sentences)),
-        spans=[
-            [begin, end]
-            for (begin, end), first, after in zip(spans, surface.first_words, ends, strict=True)
-            for _ in range(first, after)
-        ],
-        heads=[
-            head - 1 + start if head else -1
-            for sentence, start in zip(sentences, starts, strict=True)
-            for head in sentence.heads
-        ],
-        deprels=list(chain.from_iterable(sentence.deprels for sentence in sentences)),
-        upos=list(chain.from_iterable(sentence.upos for sentence in sentences)),
-        sents=starts,
+        words=words,
+        spans=spans,
+        heads=heads,
+        deprels=deprels,
+        upos=upos,
+        sents=sents,
     )
-    tokens = [(b, e, first) for (b, e), first in zip(spans, surface.first_words, strict=True)]
-    return record, tokens
 
 
-def _surface(sentences: Sequence[Sentence]) -> Surface:
+def _tokens(sentences: Sequence[Sentence]) -> Tokens:
+    if len(sentences) == 1 and len(sentences[0].rows) == len(sentences[0].words):
+        return Tokens(sentences[0].rows, range(len(sentences[0].rows)))
     rows: list[list[str]] = []
     first_words: list[int] = []
     start = 0
     for sentence in sentences:
-        n = len(sentence.words)
-        if n == len(sentence.rows):
-            rows += sentence.words
-            first_words += range(start, start + n)
-        else:
-            word = 0
-            for first, last, row in [*sentence.ranges, (n + 1, n, [])]:
-                rows += sentence.words[word : first - 1]
-                first_words += range(start + word, start + first - 1)
-                if row:
-                    rows.append(row)
-                    first_words.append(start + first - 1)
-                word = last
+        n, word = len(sentence.words), 0
+        for first, last, row in [*sentence.ranges, (n + 1, n, [])]:
+            rows += sentence.words[word : first - 1]
+            first_words += range(start + word, start + first - 1)
+            if row:
+                rows.append(row)
+                first_words.append(start + first - 1)
+            word = last
         start += n
-    return Surface([row[FORM] for row in rows], [row[MISC] for row in rows], first_words)
+    return Tokens(rows, first_words)
 
 
 def _text(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
@@ -153,19 +161,19 @@ def _text(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
         return metadata["text"]
     line = ""
     for sentence in sentences:
-        surface = _surface([sentence])
+        tokens = _tokens([sentence])
         text = sentence.comment("text")
-        if line and (match := _RANGE.search(surface.miscs[0])):
+        if line and (match := _RANGE.search(tokens.rows[0][MISC])):
             gap = int(match[1]) - len(line)  # some tools trim the text
             line += " " * gap if gap <= LONGEST_GAP else ""
-        line += _rebuilt(surface) if text is None else text
+        line += _rebuilt(tokens.rows) if text is None else text
     return line
 
 
-def _rebuilt(surface: Surface) -> str:
+def _rebuilt(rows: Sequence[Sequence[str]]) -> str:
     parts: list[str] = []
-    for form, misc in zip(surface.forms, surface.miscs, strict=True):
-        parts += form, _space_after(misc)
+    for row in rows:
+        parts += row[FORM], _space_after(row[MISC])
     return "".join(parts[:-1])
 
 
@@ -179,17 +187,17 @@ def _space_after(misc: str) -> str:
     return " "
 
 
-def _spans(src: str, surface: Surface) -> list[Span]:
+def _spans(src: str, tokens: Tokens) -> list[list[int]]:
     """[begin, end) of each token in `src`. Raises Mismatch."""
     try:
-        return _aligned(src, surface.forms)
+        return _aligned(src, [row[FORM] for row in tokens.rows])
     except Mismatch:
-        if ranges := _ranges(src, surface):
+        if ranges := _ranges(src, tokens.rows):
             return ranges
         raise
 
 
-def _aligned(src: str, forms: Sequence[str]) -> list[Span]:
+def _aligned(src: str, forms: Sequence[str]) -> list[list[int]]:
     spans = []
     at, n = 0, len(src)
     for form in forms:
@@ -199,7 +207,7 @@ def _aligned(src: str, forms: Sequence[str]) -> list[Span]:
             end = at + len(form)
         else:
             at, end = _loosely_at(src, at, form)
-        spans.append((at, end))
+        spans.append([at, end])
         at = end
     if src[at:].strip():
         raise Mismatch(f"no token for {quoted(src[at:].strip())} at character {at + 1} of the text")
@@ -222,44 +230,58 @@ def _loosely_at(src: str, at: int, form: str) -> Span:
     return (at, at) if begin is None else (begin, at)
 
 
-def _ranges(src: str, surface: Surface) -> list[Span] | None:
+def _ranges(src: str, rows: Sequence[Sequence[str]]) -> list[list[int]] | None:
     """TokenRange of every token, if each has one that rises and holds the token; else None."""
-    spans: list[Span] = []
+    spans: list[list[int]] = []
     before = 0
-    for form, misc in zip(surface.forms, surface.miscs, strict=True):
-        match = _RANGE.search(misc)
+    for row in rows:
+        match = _RANGE.search(row[MISC])
         if match is None:
             return None
         begin, end = int(match[1]), int(match[2])
         if not before <= begin <= end <= len(src):
             return None
-        if "".join(src[begin:end].split()) != "".join(form.split()):
+        if "".join(src[begin:end].split()) != "".join(row[FORM].split()):
             return None
-        spans.append((begin, end))
+        spans.append([begin, end])
         before = end
     return spans
 
 
-def piece_words(offsets: Iterable[Span], tokens: Sequence[tuple[int, int, int]]) -> list[int]:
+def piece_words(
+    offsets: Iterable[Span], spans: Sequence[Sequence[int]], first_words: Sequence[int]
+) -> list[int]:
     """The word of each piece: that of the token it overlaps most, the first of equals.
 
-    offsets: [begin, end) of each piece, begins rising. tokens: (begin, end, first word),
-    rising. NONE for a piece that overlaps no token.
+    offsets: [begin, end) of each piece, begins rising. spans: [begin, end) of each token,
+    rising. first_words: the word of each token. NONE for a piece that overlaps no token.
 
-    >>> piece_words([(0, 2), (2, 5), (5, 6)], [(0, 3, 0), (3, 5, 1)])
+    >>> piece_words([(0, 2), (2, 5), (5, 6)], [[0, 3], [3, 5]], [0, 1])
     [0, 1, -1]
     """
     found = []
-    first, n = 0, len(tokens)
+    spans = [*spans, _BEYOND]
+    at = 0
+    token_begin, token_end = spans[0]
     for begin, end in offsets:
-        while first < n and tokens[first][1] <= begin:
-            first += 1
-        word, most, at = NONE, 0, first
-        while at < n and tokens[at][0] < end:
-            token_begin, token_end, token_word = tokens[at]
-            overlap = min(end, token_end) - max(begin, token_begin)
-            if overlap > most:
-                word, most = token_word, overlap
+        while token_end <= begin:
             at += 1
-        found.append(word)
+            token_begin, token_end = spans[at]
+        if end <= token_begin or begin == end:
+            found.append(NONE)
+        elif end <= token_end:
+            found.append(first_words[at])
+        else:
+            found.append(first_words[_most_overlapped(begin, end, spans, at)])
     return found
+
+
+def _most_overlapped(begin: int, end: int, spans: Sequence[Sequence[int]], at: int) -> int:
+    """The token that [begin, end) overlaps most, from `at` on; it does overlap `at`."""
+    token, most = at, 0
+    while spans[at][0] < end:
+        overlap = min(end, spans[at][1]) - max(begin, spans[at][0])
+        if overlap > most:
+            token, most = at, overlap
+        at += 1
+    return token

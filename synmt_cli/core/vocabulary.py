@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,12 @@ class Vocabulary:
         no character (the mark before the first word) is empty. The bytes of one character
         share its place.
         """
+        pieces = self.pieces(text)
+        if "".join(pieces) == SPACE + text.replace(" ", SPACE):  # nothing normalized: just count
+            ends = [end - 1 for end in accumulate(map(len, pieces))]
+            return pieces, list(zip([0, *ends[:-1]], ends, strict=True))
         mapping = self._processor.encode_as_offset_mapping(text)
-        pieces, offsets = mapping["pieces"], mapping["offsets"]
+        offsets = mapping["offsets"]
         if self._bytes:
             # The library gives the whole character to the last of its bytes.
             for i in range(len(pieces) - 2, -1, -1):
