@@ -167,7 +167,13 @@ def _status(error: BaseException) -> int:
             console.error(str(error))
             return error.exit_code
         case typer.TyperException():
-            console.error(f"{error.format_message()} (see {console.command} --help)")
+            message = error.format_message()
+            if message.startswith("Usage: "):  # no command at all: the help itself
+                with contextlib.suppress(OSError):  # nobody listens; the status still tells
+                    typer.echo(message, err=True)
+            else:
+                message = printable(" ".join(message.split()))
+                console.error(f"{message} (see {console.command} --help)")
             return UsageError.exit_code
         case signals.Interrupted():
             return 128 + error.number
@@ -175,7 +181,8 @@ def _status(error: BaseException) -> int:
         case BrokenPipeError() | SystemExit(__context__=BrokenPipeError()):
             return 128 + signal.SIGPIPE
         case OSError():
-            console.error(f"{printable(str(error.filename or 'stdout'))}: {error.strerror}")
+            where = printable(str(error.filename or "stdout"))
+            console.error(f"{where}: {error.strerror or printable(str(error))}")
             return WriteError.exit_code
         case MemoryError():
             console.error("out of memory")

@@ -37,7 +37,7 @@ def _verbose(value: bool) -> None:
 
 
 Files = Annotated[
-    list[str] | None, typer.Argument(metavar="[FILE]...", help="Input files; none or - is stdin.")
+    list[str] | None, typer.Argument(metavar="FILE", help="Input files; none or - is stdin.")
 ]
 Out = Annotated[
     str,
