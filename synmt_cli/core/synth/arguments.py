@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synmt_cli.core.synth.dice import Again, Dice
-from synmt_cli.core.synth.lexemes import PERSON, Modal, Pronoun, Verb
+from synmt_cli.core.synth.lexemes import PERSON, Adjective, Modal, Pronoun, Verb
 from synmt_cli.core.synth.meaning import Clause, Kind, Phrase
 from synmt_cli.core.synth.modifiers import MODALS
 from synmt_cli.core.synth.phrases import (
@@ -55,13 +55,21 @@ class Arguments:
         subject = given.subject or self._subject(given, wants)
         clause = Clause(given.verb, subject, tense, modal, negated)
         if given.verb.frame == "copular":
-            fitting = adjectives(subject.sort)
-            clause.state = self._dice.pick([a for a in fitting if a is not subject.adjective])
+            clause.state = self._state(subject, tense)
         if given.verb.complement:
             clause.complement = given.complement or self._complement(given, subject, wants)
         if given.verb.frame == "ditransitive":
             clause.recipient = self._recipient(subject, negated)
         return clause
+
+    def _state(self, subject: Phrase, tense: str) -> Adjective:
+        """What the subject is. What lasts is not told in the perfect ("has been black")."""
+        fitting = [
+            adjective
+            for adjective in adjectives(subject.sort)
+            if adjective is not subject.adjective and (adjective.passing or tense != "perfect")
+        ]
+        return self._dice.pick(fitting)
 
     def _tense(
         self, verb: Verb, tenses: tuple[str, ...], wants: set[str]
