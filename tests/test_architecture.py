@@ -131,10 +131,12 @@ def _offences_of_call(call):
     owner = getattr(getattr(call.func, "value", None), "id", "")
     keywords = {word.arg: word.value for word in call.keywords}
     if name == "open" and owner != "os":
-        # open(path, mode) and Path.open(mode): a mode is a constant, so that it can be seen
+        # open(path, mode) and Path.open(mode): the mode is written there, so that it can be seen
         position = 0 if isinstance(call.func, ast.Attribute) and owner != "io" else 1
         mode = keywords.get("mode", call.args[position] if len(call.args) > position else None)
-        if not (isinstance(mode, ast.Constant) and "b" in str(mode.value)):
+        texts = [n.value for n in ast.walk(mode or call.func) if isinstance(n, ast.Constant)]
+        modes = [text for text in texts if isinstance(text, str)]
+        if not modes or any("b" not in one for one in modes):
             yield "text-mode open()"
     if name in ("eval", "exec", "print") and isinstance(call.func, ast.Name):
         yield f"{name}()"
@@ -169,7 +171,14 @@ def test_the_check_itself_sees_an_offence(code, offence):
 
 @pytest.mark.parametrize(
     "code",
-    ["model.eval()", "open(p, 'rb')", "p.open('wb')", "os.open(p, os.O_RDONLY)", "p.read_bytes()"],
+    [
+        "model.eval()",
+        "open(p, 'rb')",
+        "open(p, 'ab' if x else 'wb')",
+        "p.open('wb')",
+        "os.open(p, os.O_RDONLY)",
+        "p.read_bytes()",
+    ],
 )
 def test_the_check_itself_leaves_bytes_alone(code):
     assert list(offences(ast.parse(code))) == []
