@@ -1,0 +1,55 @@
+"""`synmt vocab info`: what a vocabulary holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from synmt_cli import streams
+from synmt_cli.commands.manual import Manual, Out
+from synmt_cli.core.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+
+MANUAL = Manual(
+    input="A sentencepiece model.",
+    output="A property a line, `fingerprint<TAB>65c3206a9b53e163`; with --json one object.",
+    memory="The model.",
+    examples=(
+        "synmt vocab info spm.model",
+        "synmt vocab info --json spm.model | jq -r .fingerprint",
+    ),
+    see_also=("vocab train",),
+)
+
+
+def vocab_info(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The vocabulary.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    output: Out = "-",
+) -> None:
+    """Say what a vocabulary holds: its size, type, special ids and fingerprint.
+
+    The fingerprint is the first 16 hexadecimal digits of the file's SHA-256. Records carry
+    it, and commands refuse records of another vocabulary.
+    """
+    vocabulary = Vocabulary.load(model)
+    properties = {
+        "size": vocabulary.size,
+        "type": vocabulary.making.type,
+        "normalization": vocabulary.making.normalization,
+        "byte_fallback": vocabulary.making.byte_fallback,
+        "unk": UNK,
+        "pad": PAD,
+        "bos": BOS,
+        "eos": EOS,
+        "fingerprint": vocabulary.fingerprint,
+    }
+    lines = [f"{name}\t{_shown(value)}" for name, value in properties.items()]
+    text = json.dumps(properties) if as_json else "\n".join(lines)
+    with streams.output(output) as writer:
+        writer.write(text.encode() + b"\n")
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

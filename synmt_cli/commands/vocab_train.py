@@ -1,0 +1,117 @@
+"""`synmt vocab train`: a subword vocabulary from text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from synmt_cli import console, pool, streams
+from synmt_cli.commands.manual import Files, Manual, Out, Quiet
+from synmt_cli.core import vocabulary_training
+from synmt_cli.core.vocabulary import Vocabulary
+
+MANUAL = Manual(
+    input="One sentence a line: `The dog sleeps .`",
+    output="A sentencepiece model (binary). Ids: 0 `<unk>`, 1 `<pad>`, 2 `<s>`, 3 `</s>`.",
+    memory="All the text, several times.",
+    examples=(
+        "synmt vocab train --size 200 train.en train.de -o joint.model",
+        "synmt vocab train --size 150 --type unigram train.en -o en.model",
+    ),
+    see_also=("vocab info", "vocab encode", "featurize"),
+)
+
+
+class Type(StrEnum):
+    """How pieces are found."""
+
+    BPE = "bpe"
+    UNIGRAM = "unigram"
+
+
+class Normalization(StrEnum):
+    """What is done to characters first."""
+
+    IDENTITY = "identity"
+    NFKC = "nfkc"
+    NMT_NFKC = "nmt_nfkc"
+    NFKC_CF = "nfkc_cf"
+    NMT_NFKC_CF = "nmt_nfkc_cf"
+
+
+def vocab_train(
+    files: Files = None,
+    size: Annotated[
+        int, typer.Option("--size", metavar="N", min=5, help="Ids, the four special ones counted.")
+    ] = 8000,
+    type: Annotated[
+        Type, typer.Option("--type", help="Byte-pair encoding, or a unigram language model.")
+    ] = Type.BPE,
+    character_coverage: Annotated[
+        float,
+        typer.Option(
+            "--character-coverage",
+            metavar="SHARE",
+            min=0.9,
+            max=1.0,
+            help="Share of characters that get a piece, the rarest left out: 0.9995 for large "
+            "texts and for scripts with many characters.",
+        ),
+    ] = 1.0,
+    user_symbols: Annotated[
+        str,
+        typer.Option(
+            "--user-symbols",
+            metavar="SYMBOL,…",
+            help="Strings that stay one piece wherever they are in the text.",
+        ),
+    ] = "",
+    byte_fallback: Annotated[
+        bool,
+        typer.Option("--byte-fallback", help="Spell other characters in bytes, not as <unk>."),
+    ] = False,
+    normalization: Annotated[
+        Normalization,
+        typer.Option("--normalization", help="A rule of sentencepiece; identity changes nothing."),
+    ] = Normalization.IDENTITY,
+    output: Out = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Learn subword pieces from text with sentencepiece; several files make a joint vocabulary.
+
+    The special ids are fixed: 0 unknown, 1 padding, 2 begin, 3 end of sentence. Text that
+    looks like them (<s>, </s>) stays text.
+
+    Characters are kept as they are unless --normalization says otherwise, so that
+    translations have the user's characters. Spaces in a row count as one, those around a
+    line as none.
+
+    The same text and options give the same file, on any number of cores.
+    """
+    settings = vocabulary_training.Settings(
+        size=size,
+        type=type.value,
+        character_coverage=character_coverage,
+        user_symbols=tuple(symbol for symbol in user_symbols.split(",") if symbol),
+        byte_fallback=byte_fallback,
+        normalization=normalization.value,
+    )
+
+    def train(settings: vocabulary_training.Settings) -> bytes:
+        return vocabulary_training.train(_sentences(files or ()), settings)
+
+    with streams.output(output) as writer:
+        # In a child process: sentencepiece hears no signal before it is done.
+        (model,) = pool.ordered_map(train, [settings], jobs=2, chunk=1)
+        writer.write(model)
+    vocabulary = Vocabulary.from_bytes(model)
+    console.info(f"{vocabulary.size:,} pieces, fingerprint {vocabulary.fingerprint}")
+
+
+def _sentences(files: Sequence[str]) -> Iterator[str]:
+    for source in streams.sources(files):
+        for _, text in streams.text_lines(source):
+            yield text
