@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
     "synth": ("synth", "Make English-German sentence pairs with gold trees."),
 }
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 GROUPS = {"parser": "Train parsers.", "vocab": "Train and apply subword vocabularies."}
 
 
@@ -55,7 +56,13 @@ class Commands(TyperGroup):
         if full in COMMANDS:
             return load(full)
         if full in GROUPS:
-            return Commands(name=full, help=GROUPS[full], no_args_is_help=True)
+            return Commands(
+                name=full,
+                help=GROUPS[full],
+                no_args_is_help=True,
+                rich_markup_mode=None,
+                context_settings=CONTEXT,
+            )
         return None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -96,7 +103,7 @@ def load(name: str) -> TyperCommand:
     one.command(
         name.split()[-1],
         epilog=f"\b\nExamples:\n{lines}",
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings=CONTEXT,
     )(function(name))
     command = typer.main.get_command(one)
     assert isinstance(command, TyperCommand)
@@ -108,7 +115,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=CONTEXT,
 )
 
 
@@ -130,8 +137,8 @@ def synmt(
 
     \b
       synmt parse -m de.udpipe < train.de | synmt featurize --spm spm.model --tgt train.en > t.jsonl
-      synmt train --variant pascal --train t.jsonl --dev d.jsonl --run runs/pascal
-      synmt translate -m runs/pascal < test.de > pascal.en
+      synmt train --variant pascal --train t.jsonl --dev d.jsonl --parser de.udpipe --run runs/p
+      synmt translate -m runs/p < test.de > pascal.en
       synmt score test.en base.en pascal.en
     """
 
@@ -180,6 +187,8 @@ def _status(error: BaseException) -> int:
         # typer makes an exit(1) of a closed pipe, whatever is asked of it
         case BrokenPipeError() | SystemExit(__context__=BrokenPipeError()):
             return 128 + signal.SIGPIPE
+        case SystemExit():  # shell completion
+            return error.code if isinstance(error.code, int) else UsageError.exit_code
         case OSError():
             where = printable(str(error.filename or "stdout"))
             console.error(f"{where}: {error.strerror or printable(str(error))}")

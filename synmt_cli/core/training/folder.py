@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,6 +32,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     name = printable(str(folder))
     try:
+        new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         others = [path for path in folder.iterdir() if path.name != ".lock"]
         if others and not (folder / "config.toml").exists():
@@ -45,6 +47,8 @@ def locked(folder: Path) -> Iterator[None]:
         raise CreateError(f"{name} is being written by another `synmt train`") from None
     finally:
         os.close(descriptor)
+        if new and not (folder / "config.toml").exists():  # it came to nothing
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def establish(
