@@ -174,14 +174,7 @@ def _status(error: BaseException) -> int:
             console.error(str(error))
             return error.exit_code
         case typer.TyperException():
-            message = error.format_message()
-            if message.startswith("Usage: "):  # no command at all: the help itself
-                with contextlib.suppress(OSError):  # nobody listens; the status still tells
-                    typer.echo(message, err=True)
-            else:
-                message = printable(" ".join(message.split()))
-                console.error(f"{message} (see {console.command} --help)")
-            return UsageError.exit_code
+            return _usage(error.format_message())
         case signals.Interrupted():
             return 128 + error.number
         # typer makes an exit(1) of a closed pipe, whatever is asked of it
@@ -199,6 +192,16 @@ def _status(error: BaseException) -> int:
     traceback.print_exception(error)
     console.error("this is a bug in synmt; please report it with the lines above")
     return BUG
+
+
+def _usage(message: str) -> int:
+    """Reports wrong usage. Returns the status."""
+    if message.startswith("Usage: "):  # no command at all: the help itself
+        with contextlib.suppress(OSError):  # nobody listens; the status still tells
+            typer.echo(message, err=True)
+    else:
+        console.error(f"{printable(' '.join(message.split()))} (see {console.command} --help)")
+    return UsageError.exit_code
 
 
 def _name(arguments: list[str]) -> str:

@@ -104,8 +104,8 @@ def read(
         if reason := _unfit(record, max_length, (name, number), vocabularies.fingerprint):
             left_out[reason] += 1
             continue
-        source.append([*vocabularies.source.ids(record.pieces), EOS])
-        target.append(vocabularies.target.ids(record.tgt_pieces))
+        source.append([*vocabularies.source.ids(record.pieces or ()), EOS])
+        target.append(vocabularies.target.ids(record.tgt_pieces or ()))
         for feature, values in encoded(record, needs).items():
             features[feature].append(values)
         labels.update(record.deprels or ())
