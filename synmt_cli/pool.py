@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from synmt_cli import signals
 from synmt_cli.errors import SynmtError, WorkerLost
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 IN_FLIGHT = 4  # chunks per process: room for one slow chunk while the others go on
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -176,33 +177,42 @@ class _Exchange:
             self._changed.notify_all()
 
 
-def _start(
-    function: Callable[[Any], Any], n: int, workers: list[tuple[BaseProcess, Connection]]
-) -> None:
-    """Adds n worker processes with the parent's ends of their pipes. Raises WorkerLost."""
+def fork(target: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """A running child process. It leaves SIGINT to the parent and dies of SIGTERM."""
     context = multiprocessing.get_context("fork")
-    # A signal between the fork and the worker's first line would end it with a traceback.
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    process = context.Process(target=_child, args=(target, arguments), daemon=True)
+    # A signal between the fork and the child's first line would end it with a traceback.
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
-        for _ in range(n):
-            ours, theirs = context.Pipe()
-            not_its = [ours, *(connection for _, connection in workers)]
-            process = context.Process(target=_worker, args=(function, theirs, not_its), daemon=True)
-            process.start()
-            theirs.close()  # so that the worker's death ends the pipe
-            workers.append((process, ours))
+        process.start()
     except OSError as error:
         raise WorkerLost(f"cannot start a worker process: {error.strerror}") from error
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
+    return process
+
+
+def _child(target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    signals.ignore_in_worker()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    target(*arguments)
+
+
+def _start(
+    function: Callable[[Any], Any], n: int, workers: list[tuple[BaseProcess, Connection]]
+) -> None:
+    """Adds n worker processes with the parent's ends of their pipes. Raises WorkerLost."""
+    for _ in range(n):
+        ours, theirs = multiprocessing.Pipe()
+        not_its = [ours, *(connection for _, connection in workers)]
+        workers.append((fork(_worker, function, theirs, not_its), ours))
+        theirs.close()  # so that the worker's death ends the pipe
 
 
 def _worker(
     function: Callable[[Any], Any], connection: Connection, not_its: list[Connection]
 ) -> None:
     """A worker's whole life: ends when the parent closes the pipe or is gone."""
-    signals.ignore_in_worker()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     for other in not_its:
         other.close()
     while True:
