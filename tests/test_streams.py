@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -69,10 +70,10 @@ def cat(*arguments, before="", after="", stdin=b"", **options):
     )
 
 
-def start(*arguments, stdin=subprocess.PIPE):
+def start(*arguments, stdin=subprocess.PIPE, code=CAT):
     """CAT as a running child with unbuffered pipes."""
     return subprocess.Popen(
-        [sys.executable, "-c", CAT, *arguments],
+        [sys.executable, "-c", code, *arguments],
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -225,6 +226,17 @@ def test_a_short_first_line_is_not_held_back():
         child.stdin.write(b"B\n")
         assert child.stdout.read(2) == b"B\n"
         child.communicate(timeout=30)
+
+
+def test_a_terminal_gets_each_record_at_once():
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", CAT, "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=theirs, bufsize=0) as child:
+        child.stdin.write(b"a\n")
+        assert os.read(ours, 10) == b"a\r\n"
+        child.communicate(timeout=30)
+    os.close(theirs)
+    os.close(ours)
 
 
 @each_format
@@ -465,7 +477,7 @@ def test_memory_does_not_grow_with_the_input():
         "cli._leave(status)",
     )
     peaks = []
-    for megabytes in (2, 40):
+    for megabytes in (2, 20):
         done = subprocess.run(
             [
                 "bash",
@@ -480,13 +492,14 @@ def test_memory_does_not_grow_with_the_input():
             check=True,
         )
         peaks.append(int(done.stderr))
-    assert peaks[1] - peaks[0] < 16 * 1024  # KiB
+    assert peaks[1] - peaks[0] < 8 * 1024  # KiB
 
 
 @each_signal
 def test_a_reader_that_never_reads_cannot_keep_the_process_alive(number):
     """Its pipe is full and more is buffered: the end waits, but not for ever."""
-    with start("-") as child:
+    short = CAT.replace("signals.install()", "signals.GRACE = 0.5; signals.install()")
+    with start("-", code=short) as child:
         child.stdin.write(b"x" * (2**16 - 1) + b"\n")
         time.sleep(0.5)
         child.stdin.write(b"y\n")
@@ -494,11 +507,11 @@ def test_a_reader_that_never_reads_cannot_keep_the_process_alive(number):
         began = time.monotonic()
         child.send_signal(number)
         assert child.wait(timeout=20) == 128 + number
-        assert time.monotonic() - began < 10
+        assert 0.4 < time.monotonic() - began < 5
 
 
 def test_pressing_control_c_again_and_again_leaves_nothing_behind(tmp_path):
-    for _ in range(4):
+    for _ in range(2):
         with start(str(tmp_path / "x.gz")) as child:
             child.stdin.write(TEXT[:100_000])
             time.sleep(0.4)
