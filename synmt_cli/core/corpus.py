@@ -110,7 +110,8 @@ def read(
             features[feature].append(values)
         labels.update(record.deprels or ())
         if references:
-            lines.append(record.tgt or "")
+            pieces = vocabularies.target.join(record.tgt_pieces or ())
+            lines.append(pieces if record.tgt is None else record.tgt)
     return Corpus(
         Ragged.of(source, np.int64),
         Ragged.of(target, np.int64),

@@ -192,6 +192,13 @@ def needs(config: Config) -> tuple[str, ...]:
 
 
 def parser_of(tables: Mapping[str, Any]) -> tuple[str, str] | None:
-    """File and SHA-256 of the parser that a run's records were made with, if it was named."""
-    parser = tables.get("parser")
-    return (parser["file"], parser["sha256"]) if parser else None
+    """File and SHA-256 of the parser that a run's records were made with, if it was named.
+
+    Raises ConfigError.
+    """
+    match tables.get("parser"):
+        case None:
+            return None
+        case {"file": str(file), "sha256": str(sha256)}:
+            return file, sha256
+    raise ConfigError("config.toml: [parser] needs file and sha256, both texts")

@@ -193,7 +193,7 @@ def load(path: str) -> Any:
     import ufal.udpipe as binding
 
     name = printable(path)
-    advice = "give -m a UDPipe 1 model: one from https://ufal.mff.cuni.cz/udpipe/1/models, "
+    advice = "name a UDPipe 1 model: one from https://ufal.mff.cuni.cz/udpipe/1/models, "
     advice += "or your own by `synmt parser train`"
     try:
         with open(path, "rb") as file:

@@ -34,7 +34,7 @@ class State:
 
     step: updates made. epoch, batch: the next batch to read. best: of the chosen metric, as
     (step, value). stale: validations since. loss, nll, tokens: sums since the last report.
-    finished: why training is over, or "".
+    validated: the last validation's step. finished: why training is over, or "".
     """
 
     step: int = 0
@@ -43,6 +43,7 @@ class State:
     best_step: int = 0
     best_value: float | None = None
     stale: int = 0
+    validated: int = 0
     loss: float = 0.0
     nll: float = 0.0
     tokens: int = 0

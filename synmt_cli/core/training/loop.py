@@ -120,6 +120,8 @@ class Trainer:
         checkpoint.restore_random(self.state.random, self.device)
         self.model.train()
         updates = self._updates()
+        if self._owes_validation():
+            yield from self._validate_and_save(request)
         while not self.state.finished:
             if request or time.monotonic() >= deadline:
                 yield from self._save()
@@ -131,7 +133,7 @@ class Trainer:
                 continue
             yield from self._reports()
             if self._due() or self.state.finished:
-                yield from self._validate_and_save()
+                yield from self._validate_and_save(request)
         yield Ended(self.state.step, self.state.finished, True)
 
     def _due(self) -> bool:
@@ -222,23 +224,35 @@ class Trainer:
         )
         state.loss, state.nll, state.tokens, self._seconds = 0.0, 0.0, 0, 0.0
 
-    def _validate_and_save(self) -> Iterator[Event]:
+    def _owes_validation(self) -> bool:
+        """True where the run was stopped in the middle of a validation."""
+        step = self.state.step
+        due = step > 0 and step % self.settings.validate_every == 0
+        return due and self.state.validated != step and self.dev is not None
+
+    def _validate_and_save(self, request: signals.Request) -> Iterator[Event]:
         regular = self.state.step % self.settings.validate_every == 0
         if self.dev is not None and (regular or self.state.finished == "max_steps"):
-            yield self._validate(regular)
+            try:
+                yield self._validate(regular, request)
+            except validation.Abandoned:
+                self.state.finished = ""  # the resumed run validates and ends
+                return
         if self.settings.patience and self.state.stale >= self.settings.patience:
             self.state.finished = self.state.finished or "patience"
         yield from self._save()
 
-    def _validate(self, regular: bool) -> Validated:
+    def _validate(self, regular: bool, request: signals.Request) -> Validated:
         """regular: counts toward early stopping (the extra one at the end does not)."""
         assert self.dev is not None, "validation needs a dev set"
-        state, settings = self.state, self.settings
+        state, settings, target = self.state, self.settings, self.vocabularies.target
+        tokens = settings.batch_tokens
         with torch.inference_mode(), devices.precision(settings.precision, self.device):
             self.model.eval()
-            nll = validation.nll(self.model, self.dev, settings.batch_tokens, self.device)
-            bleu = validation.bleu(self.model, self.dev, self.vocabularies.target, self.device)
+            nll = validation.nll(self.model, self.dev, tokens, self.device, request)
+            bleu = validation.bleu(self.model, self.dev, target, self.device, request)
             self.model.train()
+        state.validated = state.step
         value = bleu if settings.metric == "bleu" else -nll
         best = state.best_value is None or value > state.best_value
         if best:

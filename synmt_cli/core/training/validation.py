@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import torch
 
-from synmt_cli.core.batch import side, to_device
+from synmt_cli import signals
+from synmt_cli.core.batch import Array, side, to_device
 from synmt_cli.core.corpus import Corpus, fill
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.model.modifier import Side
@@ -16,11 +19,29 @@ from synmt_cli.core.vocabulary import PAD, Vocabulary
 ROWS = 64  # sentences translated at a time
 
 
-def nll(model: Translation, dev: Corpus, batch_tokens: int, device: torch.device) -> float:
-    """Nats per target token, EOS counted, without label smoothing."""
+class Abandoned(Exception):
+    """An end was asked for while validating."""
+
+
+def _unless(request: signals.Request, batches: Iterable[Array]) -> Iterator[Array]:
+    for rows in batches:
+        if request:
+            raise Abandoned
+        yield rows
+
+
+def nll(
+    model: Translation,
+    dev: Corpus,
+    batch_tokens: int,
+    device: torch.device,
+    request: signals.Request,
+) -> float:
+    """Nats per target token, EOS counted, without label smoothing. Raises Abandoned."""
     lengths = np.maximum(dev.target.lengths + 1, dev.source.lengths)
     total = 0.0
-    for rows in fill(np.argsort(lengths, kind="stable"), lengths, batch_tokens):
+    batches = fill(np.argsort(lengths, kind="stable"), lengths, batch_tokens)
+    for rows in _unless(request, batches):
         batch = dev.batch(rows)
         memory = model.encode(to_device(batch.source, device))
         states, _ = model.decode(Side(batch.target_in.to(device)), memory)
@@ -30,13 +51,19 @@ def nll(model: Translation, dev: Corpus, batch_tokens: int, device: torch.device
     return total / dev.n_tokens
 
 
-def bleu(model: Translation, dev: Corpus, target: Vocabulary, device: torch.device) -> float:
-    """sacreBLEU (13a, cased) of greedy translations against the raw target lines."""
+def bleu(
+    model: Translation,
+    dev: Corpus,
+    target: Vocabulary,
+    device: torch.device,
+    request: signals.Request,
+) -> float:
+    """sacreBLEU (13a, cased) of greedy translations of the raw lines. Raises Abandoned."""
     from sacrebleu.metrics.bleu import BLEU
 
     hypotheses = [""] * len(dev)
     order = np.argsort(-dev.source.lengths, kind="stable")
-    for rows in np.split(order, range(ROWS, len(order), ROWS)):
+    for rows in _unless(request, np.split(order, range(ROWS, len(order), ROWS))):
         source = to_device(side(dev.source, dev.features, rows, PAD), device)
         for row, best in zip(rows, search([model], source, beam=1), strict=True):
             hypotheses[row] = target.decode(best[0].ids)
