@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,43 @@ def _prepare(script, folder):
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.fixture(scope="session")
+def tiny_treebank():
+    """CoNLL-U bytes of 96 sentences such as `The dog sees the cat.`, gold."""
+    blocks = []
+    nouns, verbs = (
+        ("dog", "cat", "bird", "man", "woman", "child"),
+        ("sleeps", "sees", "likes", "is"),
+    )
+    for determiner, noun, verb, with_object in product(("The", "A"), nouns, verbs, (True, False)):
+        words = [
+            (determiner, "DET", 2, "det"),
+            (noun, "NOUN", 3, "nsubj"),
+            (verb, "VERB", 0, "root"),
+        ]
+        if with_object:
+            words += [("the", "DET", 5, "det"), (noun, "NOUN", 3, "obj")]
+        words.append((".", "PUNCT", 3, "punct"))
+        for i, (form, upos, head, deprel) in enumerate(words, 1):
+            misc = "SpaceAfter=No" if i == len(words) - 1 else "_"
+            row = (i, form, form.lower(), upos, "_", "_", head, deprel, "_", misc)
+            blocks.append("\t".join(map(str, row)) + "\n")
+        blocks.append("\n")
+    return "".join(blocks).encode()
+
+
+@pytest.fixture(scope="session")
+def tiny_udpipe(tiny_treebank, tmp_path_factory):
+    """A UDPipe model that knows the sentences of `tiny_treebank`; takes a second or two."""
+    path = tmp_path_factory.mktemp("udpipe") / "tiny.udpipe"
+    options = {
+        "--tokenizer": "dimension=16;epochs=1;batch_size=10;segment_size=10",
+        "--tagger": "iterations=2;guesser_enrich_dictionary=0",
+        "--parser": "iterations=2;hidden_layer=20;structured_interval=0",
+    }
+    flat = [text for option in options.items() for text in option]
+    done = synmt("parser", "train", "-", "-o", path, *flat, stdin=tiny_treebank)
+    assert done.returncode == 0, done.stderr
+    return path
