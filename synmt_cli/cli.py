@@ -186,12 +186,18 @@ def _status(error: BaseException) -> int:
             where = printable(str(error.filename or "stdout"))
             console.error(f"{where}: {error.strerror or printable(str(error))}")
             return WriteError.exit_code
-        case MemoryError():
-            console.error("out of memory")
+        case MemoryError() | RuntimeError() if _is_memory(error):
+            console.error("out of memory: try smaller batches or fewer processes")
             return WriteError.exit_code
     traceback.print_exception(error)
     console.error("this is a bug in synmt; please report it with the lines above")
     return BUG
+
+
+def _is_memory(error: BaseException) -> bool:
+    """Whether Python, or torch, which is not imported here, could not allocate."""
+    words = ("can't allocate memory", "out of memory")
+    return isinstance(error, MemoryError) or any(one in str(error) for one in words)
 
 
 def _usage(message: str) -> int:

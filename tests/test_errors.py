@@ -26,6 +26,7 @@ STATUSES = {
     "Stopped": 75,
     "ConfigError": 78,
 }
+MEMORY = "out of memory: try smaller batches or fewer processes"
 BROKEN = "1\tThe\t_\tDET\t_\t_\t2\tdet\t_\n\n"  # nine columns
 TREE = "1\tWait\twait\tVERB\t_\t_\t0\troot\t_\t_\n\n"
 
@@ -109,7 +110,9 @@ def test_an_error_is_one_line_and_its_status(lines, name):
         (BrokenPipeError(), 141, ""),
         (OSError(28, "No space left on device", "x\ny"), 74, "x\\ny: No space left on device"),
         (OSError("damaged"), 74, "stdout: damaged"),
-        (MemoryError(), 74, "out of memory"),
+        (MemoryError(), 74, MEMORY),
+        (RuntimeError("CUDA out of memory. Tried to allocate"), 74, MEMORY),
+        (SystemExit(0), 0, ""),
     ],
 )
 def test_what_the_system_does_is_reported_without_a_traceback(lines, error, status, text):
