@@ -81,7 +81,7 @@ def parser_train(
         development = _treebank(dev, "dev") if dev else parser_training.Treebank()
         trained = parser_training.train(training, development, options, _log)
         writer.write(trained.model)
-    for line in trained.evaluation.splitlines():
+    for line in filter(None, trained.evaluation.split("\n")):
         console.info(line)
 
 

@@ -173,9 +173,9 @@ def train(
     try:
         theirs.close()
         os.close(write_end)
-        with open(read_end, encoding="utf-8", errors="replace") as lines:
+        with open(read_end, "rb") as lines:
             for line in lines:
-                log(line.rstrip("\n"))
+                log(line.decode("utf-8", "replace").rstrip("\n"))
         try:
             result: Trained | str = ours.recv()
         except EOFError:
