@@ -26,8 +26,8 @@ NONE = -1  # the word of a piece that belongs to no word
 LONGEST_GAP = 1000  # characters of white space between two sentences
 _RANGE = re.compile(r"(?:^|\|)TokenRange=([0-9]{1,9}):([0-9]{1,9})(?:\||$)")
 _SPACES_AFTER = re.compile(r"(?:^|\|)SpacesAfter=([^|]*)")
-_ESCAPED = re.compile(r"\\([strnp\\])")
-_UNESCAPED = {"s": " ", "t": "\t", "r": " ", "n": " ", "p": "|", "\\": "\\"}
+_ESCAPED = re.compile(r"\\([strn])")
+_UNESCAPED = {"s": " ", "t": "\t", "r": " ", "n": " "}  # no line feed inside a line
 Span = tuple[int, int]
 _BEYOND = [sys.maxsize, sys.maxsize]
 
@@ -183,7 +183,8 @@ def _space_after(misc: str) -> str:
     if "SpaceAfter=No" in misc.split("|"):
         return ""
     if match := _SPACES_AFTER.search(misc):
-        return _ESCAPED.sub(lambda escape: _UNESCAPED[escape[1]], match[1])
+        spaces = _ESCAPED.sub(lambda escape: _UNESCAPED[escape[1]], match[1])
+        return spaces if not spaces.strip() else " "
     return " "
 
 
@@ -272,13 +273,14 @@ def piece_words(
         elif end <= token_end:
             found.append(first_words[at])
         else:
-            found.append(first_words[_most_overlapped(begin, end, spans, at)])
+            token = _most_overlapped(begin, end, spans, at)
+            found.append(NONE if token == NONE else first_words[token])
     return found
 
 
 def _most_overlapped(begin: int, end: int, spans: Sequence[Sequence[int]], at: int) -> int:
-    """The token that [begin, end) overlaps most, from `at` on; it does overlap `at`."""
-    token, most = at, 0
+    """The token that [begin, end) overlaps most, from `at` on; NONE if all there are empty."""
+    token, most = NONE, 0
     while spans[at][0] < end:
         overlap = min(end, spans[at][1]) - max(begin, spans[at][0])
         if overlap > most:
