@@ -272,3 +272,17 @@ def test_the_locale_changes_nothing():
             f"export {change}; synmt featurize", stdin=TREE.replace("Wait", "Wärter").encode()
         )
         assert (done.stdout, done.returncode) == (plain.stdout, 0)
+
+
+def test_control_c_while_the_program_loads_is_silent():
+    code = """
+import os, signal, sys, types
+loading = types.ModuleType("synmt_cli.cli")
+loading.main = lambda: os.kill(os.getpid(), signal.SIGINT)
+import synmt_cli
+sys.modules["synmt_cli.cli"] = synmt_cli.cli = loading
+from synmt_cli.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
