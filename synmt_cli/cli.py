@@ -195,9 +195,9 @@ def _status(error: BaseException) -> int:
 
 
 def _is_memory(error: BaseException) -> bool:
-    """Whether Python, or torch, which is not imported here, could not allocate."""
-    words = ("can't allocate memory", "out of memory")
-    return isinstance(error, MemoryError) or any(one in str(error) for one in words)
+    """Whether memory ran out. torch, not imported here, raises a RuntimeError for it."""
+    words = "can't allocate memory", "out of memory"
+    return isinstance(error, MemoryError) or any(some in str(error) for some in words)
 
 
 def _usage(message: str) -> int:

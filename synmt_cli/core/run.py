@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+import torch
 
 from synmt_cli import streams
 from synmt_cli.core import tensors, variants
@@ -26,7 +27,7 @@ from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.training.config import Config, from_file, resolve
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.errors import ConfigError, DataError, ReadError, printable
+from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError, printable
 
 FORMAT = 1
 
@@ -91,7 +92,13 @@ class Run:
     def read_config(self) -> Config:
         """The resolved configuration. Raises ReadError, ConfigError with file and line."""
         tables = self.tables()
-        return resolve(tables.get("variant"), "base", [from_file(str(self.config))])
+        try:
+            config = resolve(tables.get("variant"), "base", [from_file(str(self.config))])
+            with torch.device("meta"):
+                modifiers(config, 1)  # the variant's own checks of its options
+        except UsageError as error:  # not the command line's fault
+            raise ConfigError(f"{printable(str(self.config))}: {error}") from None
+        return config
 
     def write_config(self, tables: Mapping[str, Any]) -> None:
         """Writes config.toml, whole or not at all."""
@@ -104,7 +111,8 @@ class Run:
         own = self.folder / "spm.tgt.model"
         target = Vocabulary.load(str(own)) if own.exists() else source
         found = Vocabularies(source, target)
-        stated = self.tables().get("vocabulary", {}).get("fingerprint")
+        about = self.tables().get("vocabulary")
+        stated = about.get("fingerprint") if isinstance(about, dict) else None
         if stated != found.fingerprint:
             raise ConfigError(
                 f"{printable(str(self.folder))}: vocabulary {found.fingerprint}, "
@@ -128,15 +136,27 @@ class Run:
             raise DataError(str(self.folder / "labels.json"), 1, "expected a list of labels")
         return labels
 
+    def parser(self) -> tuple[str, str] | None:
+        """File and SHA-256 of the parser that `train --parser` named. Raises ConfigError."""
+        match self.tables().get("parser"):
+            case None:
+                return None
+            case {"file": str(file), "sha256": str(sha256)}:
+                return file, sha256
+        name = printable(str(self.config))
+        raise ConfigError(f"{name}: [parser] needs file and sha256, both texts")
+
     def load(self, checkpoint: str = "best") -> Translation:
         """The model with its weights: `best`, `last` or `step-N`. Raises SynmtError."""
         config = self.read_config()
         weights = self._weights(checkpoint)
-        vocabularies = self.vocabularies()
-        model = build(config, vocabularies, len(self.labels()))
+        vocabularies, n_labels = self.vocabularies(), len(self.labels())
         found, about = tensors.read(weights)
         if about.get("vocabulary") != vocabularies.fingerprint:
             raise ConfigError(f"{printable(str(weights))}: trained with another vocabulary")
+        with torch.device("meta"):  # sizes that do not fit take no memory
+            tensors.check_fit(build(config, vocabularies, n_labels), found, weights)
+        model = build(config, vocabularies, n_labels)
         tensors.load_into(model, found, weights)
         return model.eval()
 
@@ -189,16 +209,3 @@ def needs(config: Config) -> tuple[str, ...]:
     """The source features that the variant reads, sorted. Without any no parser is needed."""
     encoder, _ = modifiers(config, 1)
     return tuple(sorted({name for modifier in encoder for name in modifier.needs}))
-
-
-def parser_of(tables: Mapping[str, Any]) -> tuple[str, str] | None:
-    """File and SHA-256 of the parser that a run's records were made with, if it was named.
-
-    Raises ConfigError.
-    """
-    match tables.get("parser"):
-        case None:
-            return None
-        case {"file": str(file), "sha256": str(sha256)}:
-            return file, sha256
-    raise ConfigError("config.toml: [parser] needs file and sha256, both texts")

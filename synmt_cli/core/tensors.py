@@ -69,14 +69,20 @@ def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Pa
 
     Shared parameters are stored once, under the first of their names.
     """
+    check_fit(module, tensors, source)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            parameter.copy_(tensors[name])
+
+
+def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
+    """Raises ConfigError where names or shapes are not those of the module's parameters."""
     parameters = dict(module.named_parameters())
     if parameters.keys() != tensors.keys():
         different = sorted(parameters.keys() ^ tensors.keys())[0]
         where = "missing" if different in parameters else "not part of the model"
         raise ConfigError(f"{printable(str(source))}: parameter {different} is {where}")
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            if parameter.shape != tensors[name].shape:
-                was, now = tuple(tensors[name].shape), tuple(parameter.shape)
-                raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")
-            parameter.copy_(tensors[name])
+    for name, parameter in parameters.items():
+        if parameter.shape != tensors[name].shape:
+            was, now = tuple(tensors[name].shape), tuple(parameter.shape)
+            raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")

@@ -22,11 +22,11 @@ class Size:
     positions: `sinusoid`, or `none` to leave absolute positions out.
     """
 
-    d_model: int = bounded(512, 2)
-    d_ff: int = bounded(2048, 1)
-    n_heads: int = bounded(8, 1)
-    encoder_layers: int = bounded(6, 1)
-    decoder_layers: int = bounded(6, 1)
+    d_model: int = bounded(512, 2, 2**16)
+    d_ff: int = bounded(2048, 1, 2**17)
+    n_heads: int = bounded(8, 1, 1024)
+    encoder_layers: int = bounded(6, 1, 512)
+    decoder_layers: int = bounded(6, 1, 512)
     dropout: float = bounded(0.1, 0, 1)
     attention_dropout: float = bounded(0.0, 0, 1)
     activation_dropout: float = bounded(0.0, 0, 1)

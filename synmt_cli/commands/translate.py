@@ -1,0 +1,214 @@
+"""`synmt translate`: records, trees or text to translations."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from synmt_cli import console, streams
+from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Strict, Verbose
+from synmt_cli.errors import DataError, UsageError, printable
+
+if TYPE_CHECKING:
+    from synmt_cli.core.decoding.sources import Placed
+    from synmt_cli.core.decoding.translator import Settings, Translated
+    from synmt_cli.formats.record import Record
+
+MANUAL = Manual(
+    input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
+    output=(
+        "text: one line for each segment, `Der Hund schläft .` tsv: `1<TAB>-0.3192<TAB>Der Hund "
+        "schläft .`, n-best below each other. jsonl: the input's record with hyp, score and nbest."
+    ),
+    memory="The models and --window segments; one batch of search on top.",
+    examples=(
+        "synmt translate -m runs/pascal test.jsonl > hyp.de",
+        "synmt translate -m runs/pascal < test.en | head -3",
+        "synmt translate -m runs/pascal -m runs/base --beam 2 test.en.conllu -o ensemble.de",
+        "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
+    ),
+    see_also=("train", "featurize", "score"),
+)
+
+
+class Format(StrEnum):
+    """What comes out."""
+
+    TEXT = "text"
+    TSV = "tsv"
+    JSONL = "jsonl"
+
+
+def translate(
+    model: Annotated[
+        list[str],
+        typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: an ensemble."),
+    ],
+    files: Files = None,
+    kind: Annotated[
+        Literal["auto", "text", "jsonl", "conllu"],
+        typer.Option("--from", help="What the input is; auto looks at the first record."),
+    ] = "auto",
+    parser: Annotated[
+        str,
+        typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own."),
+    ] = "",
+    beam: Annotated[
+        int, typer.Option("--beam", metavar="K", min=1, help="Prefixes kept; 1 is greedy.")
+    ] = 4,
+    lenpen: Annotated[
+        float, typer.Option("--lenpen", metavar="A", min=0, help="Divide log P by length^A.")
+    ] = 0.6,
+    nbest: Annotated[
+        int, typer.Option("--nbest", metavar="N", min=1, help="Translations for each segment.")
+    ] = 1,
+    max_len: Annotated[
+        int | None,
+        typer.Option(
+            "--max-len",
+            metavar="N",
+            min=1,
+            help="Longest translation in pieces, its end counted; else 2 * source + 20.",
+        ),
+    ] = None,
+    max_source: Annotated[
+        int,
+        typer.Option("--max-source", metavar="N", min=1, help="Translate longer sources in parts."),
+    ] = 1000,
+    format: Annotated[Format, typer.Option("--format", help="What comes out.")] = Format.TEXT,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", metavar="N", min=1, help="Segments searched together.")
+    ] = 64,
+    batch_tokens: Annotated[
+        int,
+        typer.Option("--batch-tokens", metavar="N", min=1, help="Padded source pieces at most."),
+    ] = 4096,
+    window: Annotated[
+        int,
+        typer.Option("--window", metavar="N", min=1, help="Segments sorted by length at a time."),
+    ] = 1000,
+    checkpoint: Annotated[
+        str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
+    ] = "best",
+    device: Annotated[
+        str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1.")
+    ] = "auto",
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="N", min=0, help="Threads; 0 leaves it to torch.")
+    ] = 0,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Translate records, trees or text with trained models: one line for each segment, in order.
+
+    The run directory is all that is needed. Text is parsed by the parser that the run names
+    (train --parser) or --parser, and split into pieces; models without syntax need no parser.
+    A segment whose parse failed, or that has no tree, is translated with each piece standing
+    for itself, and counted. An empty line stays empty and never reaches the model. A source of
+    more than --max-source pieces is translated in parts without its tree, which are joined.
+
+    The score of a translation is log P / length^A, the end of sentence counted, as in fairseq
+    (not GNMT's). Search ends when no prefix can still enter the n-best by that score. The
+    unknown piece is never written. A translation that reaches the limit of --max-len is cut
+    there and counted. Several models average their probabilities; they must share a vocabulary.
+
+    Segments are sorted by length inside a --window; --line-buffered, or text typed at a
+    terminal, sets it to 1.
+    """
+    if nbest > beam:
+        raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
+    if nbest > 1 and format is Format.TEXT:
+        raise UsageError("--nbest gives several lines for a segment: --format tsv or jsonl")
+    paths = files or ["-"]
+    if line_buffered or ("-" in paths and os.isatty(0)):
+        window = 1
+    with streams.output(output, line_buffered) as writer, console.progress("translated") as bar:
+        from synmt_cli.core import device as devices
+        from synmt_cli.core.decoding import members
+        from synmt_cli.core.decoding.sources import Reader
+        from synmt_cli.core.decoding.translator import Settings, Translator, windows
+
+        devices.set_threads(threads)
+        chosen = devices.choose(device)
+        loaded = members.load(model, checkpoint, chosen)
+        settings = Settings(
+            beam=beam,
+            lenpen=lenpen,
+            nbest=nbest,
+            max_ratio=2.0 if max_len is None else 0.0,
+            max_extra=20 if max_len is None else max_len,
+            max_pieces=max_source,
+            batch_size=batch_size,
+            batch_pieces=batch_tokens,
+        )
+        source, target = loaded.vocabularies.source, loaded.vocabularies.target
+        translator = Translator(loaded.models, source, target, loaded.needs, chosen, settings)
+        reader = Reader(source, target, loaded.parser(parser))
+        found = checked(reader.read(paths, kind), strict)
+        counts: Counter[str] = Counter()
+        for records in windows(found, window):
+            for one in translator.translate(records):
+                writer.write(FORMATS[format](one, nbest))
+                counts.update(remarks(one, settings, bool(loaded.needs)))
+            bar.advance(len(records))
+        for remark, n in counts.items():
+            console.warn(f"{n:,} of {bar.done:,} segments {remark}")
+
+
+def checked(found: Placed, strict: bool) -> Iterator[Record]:
+    """The records. Raises DataError at the first that failed, if `strict`."""
+    for record, place in found:
+        if strict and record.status in ("failed", "skipped"):
+            raise DataError(*place, printable(record.reason or record.status))
+        yield record
+
+
+def remarks(one: Translated, settings: Settings, needs_trees: bool) -> Iterator[str]:
+    """What is counted on stderr about a segment."""
+    if one.record.status in ("failed", "skipped"):
+        yield f"{one.record.status}: translated without a tree"
+    elif needs_trees and one.lines and not one.record.heads:
+        yield "without a tree: translated as pieces that stand for themselves"
+    if one.n_parts > 1:
+        yield f"of more than {settings.max_pieces:,} pieces: translated in parts"
+    if any(line.cut for line in one.lines):
+        yield "reached the longest length: their translation is cut"
+
+
+def as_text(one: Translated, nbest: int) -> bytes:
+    """`TRANSLATION`."""
+    return (one.lines[0].text if one.lines else "").encode() + b"\n"
+
+
+def as_tsv(one: Translated, nbest: int) -> bytes:
+    """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, best first; one without any."""
+    id = printable(one.record.id)
+    rows = [f"{id}\t{line.score:.4f}\t{line.text.replace(chr(9), ' ')}\n" for line in one.lines]
+    return "".join(rows or [f"{id}\t0.0000\t\n"]).encode()
+
+
+def as_jsonl(one: Translated, nbest: int) -> bytes:
+    """The record with hyp and score, cut if it is, and nbest where more than one is asked for."""
+    from synmt_cli.formats import record
+
+    fields = [
+        {"hyp": line.text, "score": round(line.score, 4)} | ({"cut": True} if line.cut else {})
+        for line in one.lines
+    ]
+    for name in ("hyp", "score", "cut", "nbest"):  # of an earlier run
+        one.record.extra.pop(name, None)
+    one.record.extra |= fields[0] if fields else {"hyp": "", "score": 0.0}
+    if nbest > 1:
+        one.record.extra["nbest"] = fields
+    return record.to_bytes(one.record)
+
+
+FORMATS = {Format.TEXT: as_text, Format.TSV: as_tsv, Format.JSONL: as_jsonl}

@@ -1,0 +1,93 @@
+"""The models that translate: one run directory, or several as an ensemble."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.run import Run, Vocabularies, needs
+from synmt_cli.core.udpipe import Parser
+from synmt_cli.errors import ConfigError, Unavailable, printable
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Models with the same vocabularies. needs: the features that any of them reads.
+
+    parsers: the file and SHA-256 that each run names, with the run's folder.
+    """
+
+    models: list[Translation]
+    vocabularies: Vocabularies
+    needs: tuple[str, ...]
+    parsers: dict[Path, tuple[str, str] | None]
+
+    def parser(self, override: str = "") -> Callable[[], Parser] | None:
+        """Loads the parser for text, at the first text; None where no model needs a tree.
+
+        Raises Unavailable: when loading, and ConfigError if members need different ones.
+        """
+        if not self.needs:
+            return None
+        return lambda: Parser(override or self._named_parser())
+
+    def _named_parser(self) -> str:
+        advice = "name one by --parser FILE, or give parsed input"
+        for folder, named in self.parsers.items():
+            if named is None:
+                raise Unavailable(f"{printable(str(folder))} names no parser for text; {advice}")
+        if len({named[1] for named in self.parsers.values() if named}) > 1:
+            raise ConfigError(f"the models were trained with different parsers; {advice}")
+        folder, named = next(iter(self.parsers.items()))
+        assert named is not None
+        return find_parser(folder, *named)
+
+
+def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Members:
+    """Opens run directories. checkpoint: best, last or step-N, of each. Raises SynmtError."""
+    runs = [Run(Path(folder)) for folder in folders]
+    configs = [run.read_config() for run in runs]
+    vocabularies = [run.vocabularies() for run in runs]
+    first = vocabularies[0]
+    for run, own in zip(runs, vocabularies, strict=True):
+        if own.fingerprint != first.fingerprint:
+            raise ConfigError(
+                f"an ensemble needs one vocabulary: {printable(str(runs[0].folder))} has "
+                f"{first.fingerprint}, {printable(str(run.folder))} has {own.fingerprint}"
+            )
+    models = [run.load(checkpoint).to(device) for run in runs]
+    features = {run.folder: needs(config) for run, config in zip(runs, configs, strict=True)}
+    parsers = {run.folder: run.parser() for run in runs if features[run.folder]}
+    every = sorted({name for names in features.values() for name in names})
+    return Members(models, first, tuple(every), parsers)
+
+
+def find_parser(folder: Path, file: str, sha256: str) -> str:
+    """The parser that a run was trained with: where it was, or beside or in the run's folder.
+
+    Raises Unavailable, which says what to do.
+    """
+    name = Path(file).name
+    candidates = [Path(file), folder / name, folder.parent / name]
+    for path in candidates:
+        if path.is_file() and _sha256(path) == sha256:
+            return str(path)
+    found = [path for path in candidates if path.is_file()]
+    problem = f"{printable(str(found[0]))} is another file" if found else "it is not there"
+    raise Unavailable(
+        f"{printable(str(folder))} was trained with the parser {printable(file)} "
+        f"(SHA-256 {sha256[:16]}…), but {problem}; name a parser by --parser FILE"
+    )
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise Unavailable(f"cannot read {printable(str(path))}: {error.strerror}") from error

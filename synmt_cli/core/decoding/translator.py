@@ -1,0 +1,185 @@
+"""Records to translations: batches of like length, features, search, text again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from synmt_cli.core.batch import Array, Ragged, side, to_device
+from synmt_cli.core.corpus import DTYPES, encoded, fill
+from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.decoding.hypothesis import Hypothesis, scored
+from synmt_cli.core.features import FEATURES
+from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.vocabulary import EOS, PAD, SPACE, Vocabulary
+from synmt_cli.errors import SynmtError
+from synmt_cli.formats.record import Record
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to search, and how much at a time.
+
+    beam, lenpen, nbest, max_ratio, max_extra: as in `search`. max_pieces: longer sources are
+    translated in parts. batch_size: sentences in one batch at most; batch_pieces: padded
+    source pieces in it, if it has more than one sentence.
+    """
+
+    beam: int = 4
+    lenpen: float = 0.6
+    nbest: int = 1
+    max_ratio: float = 2.0
+    max_extra: int = 20
+    max_pieces: int = 1000
+    batch_size: int = 64
+    batch_pieces: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A translation as text. score: `hypothesis.scored`. cut: it ended at the length limit."""
+
+    text: str
+    score: float
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A record and its translations, best first: none where there was nothing to translate.
+
+    n_parts: more than 1 where the source was too long; its parts then have one translation.
+    """
+
+    record: Record
+    lines: list[Line]
+    n_parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A source as the encoder reads it. owner: the number of its record in the window."""
+
+    owner: int
+    ids: list[int]
+    features: dict[str, list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """Models that translate together. needs: the features that any of them reads."""
+
+    models: Sequence[Translation]
+    source: Vocabulary
+    target: Vocabulary
+    needs: Sequence[str]
+    device: torch.device
+    settings: Settings
+
+    def translate(self, records: Sequence[Record]) -> list[Translated]:
+        """One result for each record, in order. Longer sources are searched first."""
+        parts = [part for owner, one in enumerate(records) for part in self._parts(owner, one)]
+        found = self._search(parts)
+        of_record: list[list[list[Hypothesis]]] = [[] for _ in records]
+        for part, nbest in zip(parts, found, strict=True):
+            of_record[part.owner].append(nbest)
+        return [
+            Translated(one, self._lines(nbests), len(nbests))
+            for one, nbests in zip(records, of_record, strict=True)
+        ]
+
+    def _parts(self, owner: int, one: Record) -> Iterator[Part]:
+        """One part; none for an empty record, several without their tree for a long one."""
+        pieces = one.pieces or []
+        if one.status == "empty" or not pieces:
+            return
+        parts = list(in_parts(pieces, self.settings.max_pieces))
+        has_tree = one.status == "ok" and len(parts) == 1
+        for part in parts:
+            shown = one if has_tree else Record(one.id, one.src, pieces=part)
+            ids = [*self.source.ids(part), EOS]
+            yield Part(owner, ids, encoded(shown, self.needs))
+
+    def _search(self, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+        """The n-best list of each part."""
+        ids = Ragged.of([part.ids for part in parts], np.int64)
+        features = {
+            name: Ragged.of([part.features[name] for part in parts], DTYPES[FEATURES[name].kind])
+            for name in self.needs
+        }
+        found: dict[int, list[Hypothesis]] = {}
+        settings = self.settings
+        for rows in self._batches(ids.lengths):
+            source = to_device(side(ids, features, rows, PAD), self.device)
+            nbests = search(
+                self.models,
+                source,
+                beam=settings.beam,
+                lenpen=settings.lenpen,
+                nbest=settings.nbest,
+                max_ratio=settings.max_ratio,
+                max_extra=settings.max_extra,
+            )
+            found.update(zip(rows.tolist(), nbests, strict=True))
+        return [found[row] for row in range(len(parts))]
+
+    def _batches(self, lengths: Array) -> Iterator[Array]:
+        order = np.argsort(-lengths, kind="stable")
+        for rows in fill(order, lengths, self.settings.batch_pieces):
+            yield from np.split(
+                rows, range(self.settings.batch_size, len(rows), self.settings.batch_size)
+            )
+
+    def _lines(self, nbests: Sequence[list[Hypothesis]]) -> list[Line]:
+        """The translations of a record, of which each part has an n-best list."""
+        if len(nbests) == 1:
+            return [Line(self.target.decode(h.ids), h.score, h.cut) for h in nbests[0]]
+        if not nbests:
+            return []
+        best = [nbest[0] for nbest in nbests]
+        n_tokens = sum(len(h.ids) + (not h.cut) for h in best)
+        score = scored(sum(h.log_prob for h in best), n_tokens, self.settings.lenpen)
+        text = " ".join(self.target.decode(h.ids) for h in best)
+        return [Line(text, score, any(h.cut for h in best))]
+
+
+def in_parts(pieces: Sequence[str], limit: int) -> Iterator[list[str]]:
+    """Yields runs of at most `limit` pieces, cut before a word where one begins.
+
+    >>> list(in_parts(["▁a", "▁b", "c", "d", "e", "f"], 3))
+    [['▁a'], ['▁b', 'c', 'd'], ['e', 'f']]
+    """
+    begin = 0
+    while begin < len(pieces):
+        end = begin + limit
+        if end < len(pieces):
+            words = (i for i in range(end, begin, -1) if pieces[i].startswith(SPACE))
+            end = next(words, end)
+        yield list(pieces[begin:end])
+        begin = end
+
+
+def windows(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Yields runs of `size` items, the last one shorter. Memory is one run.
+
+    An error of `items` is raised when all items before it were yielded.
+    """
+    window: list[Item] = []
+    try:
+        for item in items:
+            window.append(item)
+            if len(window) == size:
+                full, window = window, []
+                yield full
+    except SynmtError:
+        if window:
+            yield window
+        raise
+    if window:
+        yield window
