@@ -197,11 +197,12 @@ def load(path: str) -> Any:
     advice += "or your own by `synmt parser train`"
     try:
         with open(path, "rb") as file:
-            file.read(1)
+            # The library takes no name that is not Unicode.
+            named = path if path.isprintable() else f"/dev/fd/{file.fileno()}"
+            model = binding.Model.load(named)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Unavailable(f"cannot read the model {name}: {reason}; {advice}") from error
-    model = binding.Model.load(path)
     if model is None:
         raise Unavailable(f"{name} is damaged or no UDPipe 1 model; {advice}")
     return model

@@ -1,0 +1,226 @@
+import gzip
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+PROGRAM = [sys.executable, "-m", "synmt_cli", "parse"]
+TEXT = b"The dog sleeps.\n\nA cat sees the cat. The man is.\n \nThe\xe2\x80\xa8dog\r\nend"
+
+
+def ids(conllu):
+    return [line[12:] for line in conllu.decode().split("\n") if line.startswith("# sent_id = ")]
+
+
+def start(model, *options, **streams):
+    return subprocess.Popen(
+        [*PROGRAM, "-m", model, *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,  # what readline leaves is for communicate
+        **streams,
+    )
+
+
+def children(process):
+    return [
+        int(pid)
+        for task in Path(f"/proc/{process.pid}/task").iterdir()
+        for pid in (task / "children").read_text().split()
+    ]
+
+
+def gone(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_one_record_for_each_line(run, tiny_udpipe):
+    done = run("parse", "-m", tiny_udpipe, stdin=TEXT)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ids(done.stdout) == ["1", "2", "3", "4", "5", "6"]
+    assert done.stdout.count(b"# synmt_status = empty") == 2
+    assert "# text = The\u2028dog\n" in done.stdout.decode()
+
+
+@pytest.mark.parametrize("options", ["-j2 --segment=split", "-j2 --input=tokens", "-j0"])
+def test_processes_change_no_byte(run, tiny_udpipe, options):
+    text = TEXT.replace(b"end", b"") * 50
+    jobs, *options = options.split()
+    one = run("parse", "-m", tiny_udpipe, *options, stdin=text)
+    many = run("parse", "-m", tiny_udpipe, jobs, *options, stdin=text)
+    assert one.returncode == many.returncode == 0
+    assert many.stdout == one.stdout
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\0\n", codec="utf-8"), max_size=30)),
+    st.sampled_from(["1", "2"]),
+)
+def test_as_many_records_as_lines_in_order(run, tiny_udpipe, texts, jobs):
+    stdin = "".join(f"{text}\n" for text in texts).encode()
+    done = run("parse", "-m", tiny_udpipe, "-j", jobs, stdin=stdin)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ids(done.stdout) == [str(number) for number in range(1, len(texts) + 1)]
+
+
+def test_ids_run_over_all_operands(run, tiny_udpipe, tmp_path):
+    (tmp_path / "a").write_bytes(b"The dog sleeps.\nA cat sleeps.")
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"\nThe man is.\n"))
+    done = run("parse", "-m", tiny_udpipe, "a", "-", "b.gz", stdin=b"The end\n", cwd=tmp_path)
+    assert ids(done.stdout) == ["1", "2", "3", "4", "5"]
+
+
+def test_split_sentences_are_numbered_within_their_line(run, tiny_udpipe):
+    done = run("parse", "-m", tiny_udpipe, "--segment", "split", stdin=TEXT)
+    assert ids(done.stdout) == ["1.1", "2", "3.1", "3.2", "4", "5.1", "6.1"]
+
+
+def test_conllu_is_parsed_again_block_by_block(run, tiny_udpipe, tiny_treebank):
+    done = run("parse", "-m", tiny_udpipe, "--input", "conllu", "-j", "2", stdin=tiny_treebank)
+    assert done.returncode == 0
+    columns = [line.split(b"\t") for line in done.stdout.split(b"\n")]
+    gold = [line.split(b"\t") for line in tiny_treebank.split(b"\n")]
+    assert [row[:2] + row[9:] for row in columns] == [row[:2] + row[9:] for row in gold]
+    assert [row[6:8] for row in columns] == [row[6:8] for row in gold]  # it has learnt these
+
+
+def test_bad_conllu_ends_at_its_line_after_the_blocks_before_it(run, tiny_udpipe):
+    good = b"1\tThe\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    done = run("parse", "-m", tiny_udpipe, "--input", "conllu", stdin=good + b"# x\n1\tThe\n\n")
+    assert done.returncode == 65
+    assert done.stderr == b"synmt parse: <stdin>:4: 2 columns, expected 10\n"
+    assert ids(done.stdout + b"# sent_id = x") == ["x"]
+    assert done.stdout.count(b"\troot\t") == 1
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    ("bad", "problem"), [(b"a\xffb", b"invalid UTF-8 at byte 2"), (b"a\0b", b"NUL character")]
+)
+def test_a_bad_line_is_named_and_those_before_it_are_written(run, tiny_udpipe, jobs, bad, problem):
+    done = run("parse", "-m", tiny_udpipe, "-j", jobs, stdin=b"The dog\n" * 20 + bad + b"\nThe\n")
+    assert done.returncode == 65
+    assert done.stderr == b"synmt parse: <stdin>:21: " + problem + b"\n"
+    assert ids(done.stdout) == [str(number) for number in range(1, 21)]
+    assert done.stdout.endswith(b"\n\n")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_failed_lines_are_records_and_counted_or_fatal(run, tiny_udpipe, jobs):
+    stdin = b"The dog\n" + b"x" * 1_000_001 + b"\nThe dog\n"
+    done = run("parse", "-m", tiny_udpipe, "-j", jobs, stdin=stdin)
+    assert (done.returncode, ids(done.stdout)) == (0, ["1", "2", "3"])
+    reason = b"1,000,001 characters, at most 1,000,000"
+    assert done.stderr == b"synmt parse: warning: 1 of 3 segments failed: " + reason + b" (1)\n"
+    done = run("parse", "-m", tiny_udpipe, "-j", jobs, "--strict", stdin=stdin)
+    assert (done.returncode, ids(done.stdout)) == (65, ["1"])
+    assert done.stderr == b"synmt parse: <stdin>:2: " + reason + b"\n"
+
+
+@pytest.mark.parametrize("path", ["missing.udpipe", ".", "damaged.udpipe"])
+def test_without_a_model_it_says_what_to_do(run, tiny_udpipe, tmp_path, path):
+    (tmp_path / "damaged.udpipe").write_bytes(tiny_udpipe.read_bytes()[:-200])
+    done = run("parse", "-m", path, stdin=TEXT, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (69, b"")
+    assert done.stderr.count(b"\n") == 1
+    assert path.encode() in done.stderr
+    assert b"synmt parser train" in done.stderr
+
+
+def test_split_is_for_text(run, tiny_udpipe):
+    done = run("parse", "-m", tiny_udpipe, "--input", "tokens", "--segment", "split")
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_records_come_while_the_input_waits(tiny_udpipe, jobs):
+    with start(tiny_udpipe, "--line-buffered", "-j", jobs) as process:
+        for number in (b"1", b"2"):
+            process.stdin.write(b"The dog sleeps.\n")
+            process.stdin.flush()
+            assert select.select([process.stdout], [], [], 20)[0]
+            block = b""
+            while not block.endswith(b"\n\n"):
+                block += process.stdout.readline()
+            assert block.startswith(b"# sent_id = " + number)
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_a_killed_worker_is_an_error(tiny_udpipe):
+    with start(tiny_udpipe, "-j", "2", "--line-buffered", stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"The dog sleeps.\n" * 20)
+        process.stdin.flush()
+        process.stdout.readline()
+        for pid in children(process):
+            os.kill(pid, signal.SIGKILL)
+        out, err = process.communicate(b"The dog sleeps.\n" * 500, timeout=20)
+    assert process.returncode == 74
+    assert err == b"synmt parse: a worker process was killed (out of memory?)\n"
+    assert out.endswith(b"\n\n")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_whole_records_and_no_children(tiny_udpipe, jobs, number):
+    with start(tiny_udpipe, "-j", jobs, "--line-buffered", stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"The dog sleeps.\n" * 3)
+        process.stdin.flush()
+        block = b"".join(process.stdout.readline() for _ in range(7))
+        workers = children(process)
+        process.send_signal(number)
+        before = time.monotonic()
+        out, err = process.communicate(timeout=20)
+    assert time.monotonic() - before < 10
+    assert (process.returncode, err) == (128 + number, b"")
+    assert (block + out).endswith(b"\n\n")
+    assert len(workers) == (2 if jobs == "2" else 0)
+    assert all(map(gone, workers))
+
+
+def test_a_closed_pipe_ends_it_silently(tiny_udpipe, tmp_path):
+    (tmp_path / "text").write_bytes(b"The dog sleeps.\n" * 5_000)
+    done = subprocess.run(
+        f"{' '.join(PROGRAM)} -m {tiny_udpipe} -j 2 text | head -1; exit ${{PIPESTATUS[0]}}",
+        shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (141, b"# sent_id = 1\n", b"")
+
+
+def test_a_full_disk_is_an_error(run, tiny_udpipe):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*PROGRAM, "-m", tiny_udpipe], input=TEXT, stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.returncode == 74
+    assert b"No space left" in done.stderr
+
+
+def test_an_output_file_appears_whole_or_not_at_all(run, tiny_udpipe, tmp_path):
+    done = run("parse", "-m", tiny_udpipe, "-o", tmp_path / "x.conllu.gz", stdin=TEXT)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert len(ids(gzip.decompress((tmp_path / "x.conllu.gz").read_bytes()))) == 6
+    done = run("parse", "-m", tiny_udpipe, "-o", tmp_path / "y", stdin=b"The\n\xff\n")
+    assert done.returncode == 65
+    assert os.listdir(tmp_path) == ["x.conllu.gz"]
+
+
+def test_a_real_model_on_real_text_gives_one_tree_a_line(run, data):
+    with gzip.open(data / "multi30k" / "val.en.gz") as file:
+        text = b"".join(file.readlines()[:30])
+    model = data / "udpipe" / "en_ewt.udpipe"
+    done = run("parse", "-m", model, "-j", "2", stdin=text)
+    assert (done.returncode, len(ids(done.stdout))) == (0, 30)
+    again = run("parse", "-m", model, "--input", "conllu", stdin=done.stdout)
+    assert again.stdout == done.stdout
