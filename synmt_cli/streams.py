@@ -95,7 +95,7 @@ def _physical_lines(source: Source) -> Iterator[bytes]:
         raise failure from error
 
 
-def chunks(source: Source, size: int = 4 * BUFFER) -> Iterator[bytes]:
+def chunks(source: Source, size: int = BUFFER) -> Iterator[bytes]:
     """Yields the bytes of a source as they arrive, at most `size` at a time.
 
     For readers that look for their own boundaries. Raises DataError, ReadError.

@@ -21,7 +21,7 @@ MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\tTokenRange=4:7`",
     output='One JSON object a segment: `{"id":"1","status":"ok","src":"A dog.",'
     '"words":["A","dog","."],"spans":[[0,1],[2,5],[5,6]],"heads":[1,-1,1],…}`',
-    memory=f"Some {4 * streams.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
+    memory=f"Some {streams.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
     f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
     examples=(
         "synmt featurize --spm spm.model --tgt train.de train.en.conllu > train.de.jsonl",
