@@ -77,7 +77,7 @@ def parser_train(
     with streams.output(output) as writer:
         training = _treebank(files, "training")
         if not training.blocks:
-            raise DataError(files[0], None, "no sentence to train on")
+            raise DataError("training data", None, "no sentence to train on")
         development = _treebank(dev, "dev") if dev else parser_training.Treebank()
         trained = parser_training.train(training, development, options, _log)
         writer.write(trained.model)

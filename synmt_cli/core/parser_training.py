@@ -55,6 +55,14 @@ OPTIONS: dict[str, str] = {
         learning_rate_final l2 early_stopping""",
 }
 
+# The values of these are not numbers.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "transition_system": ("projective", "swap", "link2"),
+    "transition_oracle": ("static", "dynamic", "static_eager", "static_lazy"),
+}
+_TEXT = ("from_model", "detokenize", "templates", "_file", "_model", "_lemmas", "_accuracy")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?", re.ASCII)
+
 # `accurate` is the library's own choice of everything. `fast` learns the same kinds of
 # models, smaller and in fewer rounds: it is a matter of seconds for 2,000 sentences.
 PRESETS: dict[str, dict[str, str]] = {
@@ -66,7 +74,7 @@ PRESETS: dict[str, dict[str, str]] = {
     },
     "accurate": {"tokenizer": "", "tagger": "", "parser": ""},
 }
-_OPTION_PROBLEM = re.compile(r"value '|^Cannot (create|load|open)|^Number of|^Unknown")
+_OPTION_PROBLEM = re.compile(r"value '|^Cannot (create|load|open)|^Number of|^Unknown|not supported")
 
 
 def merged(preset: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -96,6 +104,11 @@ def _named(text: str, part: str) -> dict[str, str]:
             raise UsageError(f"--{part} has no option {quoted(name)}{hint}")
         if not equals:
             raise UsageError(f"--{part} {quoted(name)} has no value: write {name}=VALUE")
+        # The library would find out after hours, when that part's turn comes.
+        if name in CHOICES and value not in CHOICES[name]:
+            raise UsageError(f"--{part} {name} is one of {', '.join(CHOICES[name])}")
+        if not (name in CHOICES or _NUMBER.fullmatch(value) or any(s in name for s in _TEXT)):
+            raise UsageError(f"--{part} {name} is {quoted(value)}, expected a number")
         values[name] = value
     return values
 

@@ -1,0 +1,141 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+QUICK = [
+    "--tokenizer=dimension=16;epochs=1;batch_size=10;segment_size=10",
+    "--tagger=iterations=1;guesser_enrich_dictionary=0",
+    "--parser=iterations=1;hidden_layer=10;structured_interval=0",
+]
+
+
+def block(*words, comments=""):
+    rows = [
+        f"{i}\t{form}\t{lemma}\t{upos}\t_\t_\t{head}\t{deprel}\t_\t_\n"
+        for i, (form, lemma, upos, head, deprel) in enumerate(words, 1)
+    ]
+    return f"{comments}{''.join(rows)}\n".encode()
+
+
+def test_what_it_writes_parses_what_it_was_trained_on(run, tiny_treebank, tmp_path):
+    (tmp_path / "dev.conllu").write_bytes(tiny_treebank)
+    options = ["--dev", "dev.conllu", "-o", "my.udpipe", *QUICK]
+    done = run("parser", "train", "-", *options, stdin=tiny_treebank, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"")
+    messages = done.stderr.decode()
+    assert all(line.startswith("synmt parser train: ") for line in messages.splitlines())
+    assert "Epoch 1" in messages
+    assert "Parsing from gold tokenization" in messages
+    assert "Parsing from plain text" in messages
+    parsed = run("parse", "-m", "my.udpipe", stdin=b"The dog sees the dog.\n", cwd=tmp_path)
+    heads = [row.split(b"\t")[6] for row in parsed.stdout.split(b"\n") if b"\t" in row]
+    assert heads == [b"2", b"3", b"0", b"5", b"3", b"3"]
+    assert sorted(os.listdir(tmp_path)) == ["dev.conllu", "my.udpipe"]
+
+
+def test_the_same_data_give_the_same_model(run, tiny_treebank, tiny_udpipe, tmp_path):
+    options = [option.replace("=10;", "=20;") for option in QUICK]
+    for name in ("a", "b"):
+        run("parser", "train", "-", "-q", "-o", tmp_path / name, *options, stdin=tiny_treebank)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_quiet_is_quiet_and_no_tokenizer_is_said(run, tiny_treebank, tmp_path):
+    options = ["-q", "--tokenizer=none", *QUICK[1:], "-o", "my.udpipe"]
+    done = run("parser", "train", "-", *options, stdin=tiny_treebank, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    done = run("parse", "-m", "my.udpipe", stdin=b"The dog\n", cwd=tmp_path)
+    assert done.returncode == 69
+    assert b"my.udpipe has no tokenizer: use --input tokens" in done.stderr
+    done = run("parse", "-m", "my.udpipe", "--input", "tokens", stdin=b"The dog\n", cwd=tmp_path)
+    assert done.returncode == 0
+
+
+def test_what_the_library_cannot_store_is_prepared_and_counted(run, tiny_treebank, tmp_path):
+    odd = b"".join(block((f"{i:b}", "--", "PUNCT", 0, "root")) for i in range(300))
+    odd += block(("10 000", "1 0", "NUM", 2, "nummod"), ("in spite", "in spite", "ADP", 0, "root"))
+    odd += block(("x" * 300, "x", "X", 0, "root"))
+    odd += block(("_", "_", "X", 0, "root"), comments="# synmt_status = empty\n")
+    done = run("parser", "train", "-", "-o", tmp_path / "m", *QUICK, stdin=tiny_treebank + odd)
+    assert done.returncode == 0
+    assert b"1 lemmas in the training data have over 200 forms" in done.stderr
+    assert b"1 training sentences with a FORM, LEMMA or tag over 250 bytes are left" in done.stderr
+    assert b"1 training sentences without a tree are left out" in done.stderr
+    assert b"397 training sentences" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--parser=iteration=3", b"has no option 'iteration'; did you mean iterations?"),
+        ("--tagger=x_=3", b"has no option 'x_'; there are from_model, models"),
+        ("--tokenizer=epochs", b"'epochs' has no value: write epochs=VALUE"),
+        ("--tagger=iterations=x", b"--tagger iterations is 'x', expected a number"),
+        ("--tokenizer=dimension=17", b"UDPipe: "),
+        (
+            "--parser=transition_system=no",
+            b"--parser transition_system is one of projective, swap, link2",
+        ),
+    ],
+)
+def test_options_that_udpipe_does_not_take_are_named(run, tiny_treebank, tmp_path, option, message):
+    done = run(
+        "parser", "train", "-q", "-o", tmp_path / "m", *QUICK, option, "-", stdin=tiny_treebank
+    )
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "message"),
+    [
+        (b"1\ta\n\n", 65, b"<stdin>:1: 2 columns, expected 10"),
+        (b"", 65, b"training data: no sentence to train on"),
+        (block(("a", "a", "X", 0, "top")), 65, b"<stdin>:1: HEAD 0 and DEPREL root go together"),
+        (block(("a", "a", "X", 0, "root")), 65, b"UDPipe: "),
+    ],
+)
+def test_data_that_cannot_train_are_refused(run, tmp_path, data, status, message):
+    done = run("parser", "train", "-q", "-o", tmp_path / "m", *QUICK, "-", stdin=data)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert not os.listdir(tmp_path)
+
+
+def test_a_crash_of_the_library_is_one_line(run, tiny_treebank, tmp_path):
+    options = ["--tokenizer=none", QUICK[1], "--parser=hidden_layer=0"]
+    done = run("parser", "train", "-q", "-o", tmp_path / "m", *options, "-", stdin=tiny_treebank)
+    assert done.returncode == 74
+    assert done.stderr.startswith(b"synmt parser train: the training process was ended by SIGSEGV")
+    assert done.stderr.count(b"\n") == 1
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_training_at_once_and_leaves_nothing(tiny_treebank, tmp_path, number):
+    command = [sys.executable, "-m", "synmt_cli", "parser", "train", "train", "-o", "m"]
+    (tmp_path / "train").write_bytes(tiny_treebank)
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, bufsize=0) as process:
+        for line in process.stderr:
+            if b"Training tokenizer" in line:
+                break
+        (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.send_signal(number)
+        before = time.monotonic()
+        process.communicate(timeout=20)
+    assert time.monotonic() - before < 5
+    assert process.returncode == 128 + number
+    assert not Path(f"/proc/{child}").exists()
+    assert os.listdir(tmp_path) == ["train"]
+
+
+def test_an_output_that_cannot_be_created_is_known_before_training(run, tiny_treebank):
+    done = run("parser", "train", "-", "-o", "/dev/null/x", stdin=tiny_treebank)
+    assert (done.returncode, done.stderr.count(b"\n")) == (73, 1)
