@@ -1,0 +1,122 @@
+"""Mutated inputs end in a right result or in one clear line, never in another exception."""
+
+import io
+import random
+
+import pytest
+
+from synmt_cli.core.featurizer import Featurizer, works
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.vocabulary_training import Settings, train
+from synmt_cli.errors import DataError
+from synmt_cli.formats import conllu, record
+from synmt_cli.streams import Source
+
+CONLLU = """# sent_id = 1.1
+# text = Das ist zum Lachen.\u00a0
+# synmt_line = 1
+1\tDas\tder\tPRON\tPDS\tCase=Nom\t5\tnsubj\t_\tTokenRange=0:3
+2\tist\tsein\tAUX\tVAFIN\t_\t5\tcop\t_\tTokenRange=4:7
+3-4\tzum\t_\t_\t_\t_\t_\t_\t_\tTokenRange=8:11
+3\tzu\tzu\tADP\tAPPR\t_\t5\tcase\t_\t_
+4\tdem\tder\tDET\tART\t_\t5\tdet\t_\t_
+4.1\t_\t_\t_\t_\t_\t_\t_\t_\t_
+5\tLachen\tLachen\tNOUN\tNN\t_\t0\troot\t_\tSpaceAfter=No|TokenRange=12:18
+6\t.\t.\tPUNCT\t$.\t_\t5\tpunct\t_\tSpacesAfter=\\s\\s|TokenRange=18:19
+
+# sent_id = 1.2
+# synmt_line = 1
+1\tJa\tja\tINTJ\t_\t_\t0\troot\t_\t_
+
+# sent_id = 2
+# text = 😀 é
+1\t😀\t_\tSYM\t_\t_\t2\tdep\t_\t_
+2\té\t_\tX\t_\t_\t0\troot\t_\t_
+
+""".encode()
+PIECES = [
+    b"\t",
+    b"\n",
+    b"\r\n",
+    b"\0",
+    b"\xff",
+    b"#",
+    b"-",
+    b".",
+    b"0",
+    b"1",
+    b"9" * 12,
+    b"_",
+    b" ",
+]
+JSON_PIECES = [
+    b'"',
+    b",",
+    b":",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b"-1",
+    b"true",
+    b"null",
+    b"1.0",
+    b"\\u",
+    b"\xff",
+]
+
+
+def mutated(data, rng, pieces):
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(data))
+        match rng.randrange(5):
+            case 0:
+                data[at] = rng.randrange(256)
+            case 1:
+                del data[at : at + rng.randint(1, 30)]
+            case 2:
+                data[at:at] = rng.choice(pieces)
+            case 3:
+                other = rng.randrange(len(data))
+                data[at:at] = data[other : other + rng.randint(1, 80)]
+            case 4:
+                data[at : at + 1] = rng.choice(pieces)
+    return bytes(data)
+
+
+@pytest.fixture(scope="module")
+def featurizer():
+    model = train(["das ist zum lachen", "ja , das ist es"] * 9, Settings(24))
+    return Featurizer(Vocabulary.from_bytes(model), emit=("depth", "parent_middle", "path"))
+
+
+def test_mutated_conllu_gives_right_records_or_an_error(featurizer):
+    rng = random.Random(1)
+    n_errors = 0
+    for _ in range(2000):
+        data = mutated(CONLLU, rng, PIECES)
+        for work in works(conllu.batches(Source("f", io.BytesIO(data)))):
+            done = featurizer.run(work)
+            for line in done.lines:
+                record.from_bytes(line.removesuffix(b"\n"))  # every record is right
+            assert done.error is None or isinstance(done.error, DataError)
+            assert done.error is None or 1 <= done.error.line <= data.count(b"\n") + 1
+            n_errors += done.error is not None
+    assert 500 < n_errors < 1900
+
+
+def test_mutated_records_are_right_or_refused(featurizer):
+    (work, *_) = works(conllu.batches(Source("f", io.BytesIO(CONLLU))))
+    line = featurizer.run(work).lines[0].removesuffix(b"\n")
+    rng = random.Random(2)
+    n_errors = 0
+    for _ in range(2000):
+        try:
+            found = record.from_bytes(mutated(line, rng, JSON_PIECES))
+        except DataError:
+            n_errors += 1
+            continue
+        again = record.to_bytes(found).removesuffix(b"\n")
+        assert record.from_bytes(again) == found
+    assert 500 < n_errors < 1999
