@@ -1,0 +1,93 @@
+import hashlib
+import json
+
+import pytest
+
+LINES = b"the dog sees the cat .\n\n  a cat sees  <s> dogs . \nna\xc3\xafve \xf0\x9f\x98\x80\n" * 3
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    from conftest import synmt
+
+    path = tmp_path_factory.mktemp("vocab") / "m.model"
+    done = synmt("vocab", "train", "--size", 30, "-o", path, stdin=LINES)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(b"synmt vocab train: 30 pieces, fingerprint ")
+    return path
+
+
+def test_text_comes_back_line_by_line(run, model):
+    encoded = run("vocab", "encode", "-m", model, stdin=LINES)
+    assert encoded.stdout.count(b"\n") == LINES.count(b"\n")
+    decoded = run("vocab", "decode", "-m", model, stdin=encoded.stdout).stdout
+    assert decoded == b"\n".join(b" ".join(line.split()) for line in LINES.split(b"\n"))
+
+
+def test_ids_come_back_but_for_unknown_characters(run, model):
+    ids = run(
+        "vocab", "encode", "--ids", "-m", model, stdin=b"the dog\n\nthe \xe4\xb8\xad\n"
+    ).stdout
+    assert b"0" in ids.split(b"\n")[2].split(b" ")
+    text = run("vocab", "decode", "--ids", "-m", model, stdin=ids).stdout.decode()
+    assert text.split("\n")[:2] == ["the dog", ""]
+    assert "⁇" in text
+
+
+@pytest.mark.parametrize("word", ["30", "1_0", "9" * 5000])
+def test_what_is_no_id_is_named(run, model, word):
+    done = run("vocab", "decode", "--ids", "-m", model, stdin=f"5\n6 {word}\n".encode())
+    assert (done.returncode, done.stdout.count(b"\n")) == (65, 1)
+    assert b"<stdin>:2: '" in done.stderr
+    assert len(done.stderr) < 200
+
+
+def test_info_says_what_the_file_is(run, model):
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    found = json.loads(run("vocab", "info", "--json", model).stdout)
+    assert found["fingerprint"] == digest[:16]
+    assert [found[name] for name in ("unk", "pad", "bos", "eos")] == [0, 1, 2, 3]
+    assert (found["size"], found["type"], found["normalization"]) == (30, "bpe", "identity")
+    lines = run("vocab", "info", model).stdout.decode().splitlines()
+    assert f"fingerprint\t{digest[:16]}" in lines
+
+
+def test_several_files_are_one_text(run, model, tmp_path):
+    (tmp_path / "a").write_bytes(LINES[:40])
+    (tmp_path / "b").write_bytes(LINES[40:])
+    whole = run("vocab", "train", "--size", 28, stdin=LINES[:40] + b"\n" + LINES[40:]).stdout
+    parts = run("vocab", "train", "--size", 28, tmp_path / "a", tmp_path / "b").stdout
+    assert whole == parts != b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "status", "message"),
+    [
+        (["--size", "9000"], LINES, 2, "size 9000 is too large for this text: at most"),
+        (["--size", "5"], LINES, 2, "size 5 is too small: single characters alone need"),
+        (["--user-symbols", "<s>"], LINES, 2, "'<s>' cannot be a user symbol"),
+        ([], b"", 65, "no text to learn from"),
+        ([], b"\n \n", 65, "no text to learn from"),
+        ([], b"a\n\xff\n", 65, "<stdin>:2: invalid UTF-8 at byte 1"),
+        (["-o", "no/where", "none.txt"], LINES, 73, "cannot create no/where"),
+    ],
+)
+def test_what_cannot_be_learned_is_said_in_one_line(
+    run, tmp_path, arguments, text, status, message
+):
+    done = run("vocab", "train", *arguments, stdin=text, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert message in done.stderr.decode()
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [(["encode", "-m"], "bad"), (["decode", "-m"], "none"), (["info"], ".")]
+)
+def test_what_is_no_model_is_named(run, tmp_path, command, name):
+    (tmp_path / "bad").write_bytes(b"not a model")
+    done = run("vocab", *command, name, cwd=tmp_path)
+    assert done.returncode == 69
+    assert name in done.stderr.decode()
+    assert len(done.stderr.splitlines()) == 1
