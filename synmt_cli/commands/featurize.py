@@ -25,8 +25,8 @@ MANUAL = Manual(
     f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
     examples=(
         "synmt featurize --spm spm.model --tgt train.de train.en.conllu > train.de.jsonl",
-        "synmt featurize test.en.conllu | head -1 | jq -c '[.words, .heads]'",
-        "synmt featurize --spm spm.model --emit depth,parent_middle test.en.conllu | head -2",
+        "synmt featurize --strict dev.en.conllu > /dev/null",
+        "synmt featurize --spm spm.model --emit depth,parent_middle test.en.conllu -o depths.jsonl",
         "synmt parse -m en.udpipe test.en | synmt featurize --spm spm.model -j 2 -o test.en.jsonl",
     ),
     see_also=("parse", "vocab train", "train"),

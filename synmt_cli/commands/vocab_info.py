@@ -17,7 +17,7 @@ MANUAL = Manual(
     memory="The model.",
     examples=(
         "synmt vocab info spm.model",
-        "synmt vocab info --json spm.model | jq -r .fingerprint",
+        "synmt vocab info --json spm.model > spm.json",
     ),
     see_also=("vocab train",),
 )
