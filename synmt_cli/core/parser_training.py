@@ -74,7 +74,9 @@ PRESETS: dict[str, dict[str, str]] = {
     },
     "accurate": {"tokenizer": "", "tagger": "", "parser": ""},
 }
-_OPTION_PROBLEM = re.compile(r"value '|^Cannot (create|load|open)|^Number of|^Unknown|not supported")
+_OPTION_PROBLEM = re.compile(
+    r"value '|^Cannot (create|load|open)|^Number of|^Unknown|not supported"
+)
 
 
 def merged(preset: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -172,6 +174,21 @@ class Trained:
     evaluation: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The child's ends of the pipes for its result and its log, and the parent's ends."""
+
+    result: Connection
+    log: int
+    parent_result: Connection
+    parent_log: int
+
+    def keep_those_of_the_child(self) -> None:
+        """Closes the parent's: while they are open, nothing tells that the parent is gone."""
+        self.parent_result.close()
+        os.close(self.parent_log)
+
+
 def train(
     training: Treebank, dev: Treebank, options: Mapping[str, str], log: Callable[[str], None]
 ) -> Trained:
@@ -180,28 +197,29 @@ def train(
     Without dev sentences nothing is stopped early or evaluated. Raises UsageError for options
     and DataError for data that the library does not take, WorkerLost when it crashes.
     """
-    ours, theirs = Pipe()
-    read_end, write_end = os.pipe()
-    process = pool.fork(_train, training.blocks, dev.blocks, dict(options), theirs, write_end)
+    result, theirs = Pipe()
+    log_lines, log_end = os.pipe()
+    ends = _Ends(theirs, log_end, result, log_lines)
+    process = pool.fork(_train, training.blocks, dev.blocks, dict(options), ends)
     try:
         theirs.close()
-        os.close(write_end)
-        with open(read_end, "rb") as lines:
+        os.close(log_end)
+        with open(log_lines, "rb") as lines:
             for line in lines:
                 log(line.decode("utf-8", "replace").rstrip("\n"))
         try:
-            result: Trained | str = ours.recv()
+            outcome: Trained | str = result.recv()
         except EOFError:
             process.join()
             raise WorkerLost(_end(process.exitcode)) from None
     finally:
         process.kill()
         process.join()
-    if isinstance(result, Trained):
-        return result
-    if _OPTION_PROBLEM.search(result):
-        raise UsageError(f"UDPipe: {result}")
-    raise DataError("training data", None, f"UDPipe: {result}")
+    if isinstance(outcome, Trained):
+        return outcome
+    if _OPTION_PROBLEM.search(outcome):
+        raise UsageError(f"UDPipe: {outcome}")
+    raise DataError("training data", None, f"UDPipe: {outcome}")
 
 
 def _end(status: int | None) -> str:
@@ -212,33 +230,30 @@ def _end(status: int | None) -> str:
 
 
 def _train(
-    training: list[bytes],
-    dev: list[bytes],
-    options: Mapping[str, str],
-    connection: Connection,
-    log: int,
+    training: list[bytes], dev: list[bytes], options: Mapping[str, str], ends: _Ends
 ) -> None:
     """The child's whole life: sends a Trained, or the library's complaint."""
     import ufal.udpipe as binding
 
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # without its parent it ends at the next line
-    os.dup2(log, 2)  # the library writes there
-    os.close(log)
+    ends.keep_those_of_the_child()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # without a parent its next line ends it
+    os.dup2(ends.log, 2)  # the library writes there
+    os.close(ends.log)
     error = binding.ProcessingError()
     both = [_sentences(blocks) for blocks in (training, dev)]
     model = binding.Trainer.train(METHOD, *both, *(options[part] for part in PARTS), error)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the parent sees the end of the log
     if error.occurred() or not model:
-        connection.send(error.message.strip() or "it gives no model")
+        ends.result.send(error.message.strip() or "it gives no model")
         return
     with tempfile.TemporaryFile() as file:
         file.write(model)
         file.flush()
         loaded = binding.Model.load(f"/dev/fd/{file.fileno()}")
     if loaded is None:
-        connection.send("it gives a model that it cannot load")
+        ends.result.send("it gives a model that it cannot load")
         return
-    connection.send(Trained(model, _evaluation(loaded, dev, options)))
+    ends.result.send(Trained(model, _evaluation(loaded, dev, options)))
 
 
 def _sentences(blocks: Iterable[bytes]) -> Any:

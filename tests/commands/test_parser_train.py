@@ -118,22 +118,31 @@ def test_a_crash_of_the_library_is_one_line(run, tiny_treebank, tmp_path):
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_training_at_once_and_leaves_nothing(tiny_treebank, tmp_path, number):
-    command = [sys.executable, "-m", "synmt_cli", "parser", "train", "train", "-o", "m"]
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_ends_training_and_its_child(tiny_treebank, tmp_path, number):
+    many = "--tokenizer=dimension=16;epochs=999;batch_size=10;segment_size=10"
+    command = [sys.executable, "-m", "synmt_cli", "parser", "train", "train", "-o", "m", many]
     (tmp_path / "train").write_bytes(tiny_treebank)
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, bufsize=0) as process:
-        for line in process.stderr:
-            if b"Training tokenizer" in line:
-                break
+        while b"Epoch 1" not in process.stderr.readline():
+            pass
         (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         process.send_signal(number)
         before = time.monotonic()
         process.communicate(timeout=20)
-    assert time.monotonic() - before < 5
-    assert process.returncode == 128 + number
-    assert not Path(f"/proc/{child}").exists()
-    assert os.listdir(tmp_path) == ["train"]
+    assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+    while running(child) and time.monotonic() - before < 10:
+        time.sleep(0.05)
+    assert not running(child)
+    assert not (tmp_path / "m").exists()
+    assert number == signal.SIGKILL or os.listdir(tmp_path) == ["train"]
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_an_output_that_cannot_be_created_is_known_before_training(run, tiny_treebank):
