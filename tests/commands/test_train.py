@@ -6,10 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 import pytest
 from conftest import ENVIRONMENT
 from safetensors.numpy import load_file
+
+from synmt_cli import cli, console
 
 SIZE = ["--preset", "tiny", "--set", "d_model=16", "--set", "d_ff=16", "--threads", "1", "-q"]
 
@@ -19,12 +22,31 @@ def records(example_folder):
     return ["--train", example_folder / "train.jsonl", "--dev", example_folder / "dev.jsonl"]
 
 
+@dataclass
+class Done:
+    returncode: int
+    stderr: bytes
+
+
 @pytest.fixture
-def train(run, records, tmp_path):
+def here(capfd):
+    """Runs synmt in this process, which spares each call the loading of torch."""
+
+    def start(*arguments):
+        capfd.readouterr()
+        status = cli._run([str(argument) for argument in arguments])
+        return Done(status, capfd.readouterr().err.encode())
+
+    yield start
+    console.set_level(console.NORMAL)
+
+
+@pytest.fixture
+def train(here, records, tmp_path):
     """`train("name", "--max-steps", 3)` trains in tmp_path/name and returns what happened."""
 
-    def start(name, *options, **others):
-        return run("train", *SIZE, *records, "--run", tmp_path / name, *options, **others)
+    def start(name, *options):
+        return here("train", *SIZE, *records, "--run", tmp_path / name, *options)
 
     return start
 
@@ -130,12 +152,12 @@ def test_another_run_in_the_same_folder_is_refused(train, option, what):
     assert what in done.stderr
 
 
-def test_other_training_data_is_refused(train, run, tmp_path, example_folder):
+def test_other_training_data_is_refused(train, here, tmp_path, example_folder):
     assert train("r", "--max-steps", 1).returncode == 0
     (tmp_path / "other.jsonl").write_bytes((example_folder / "dev.jsonl").read_bytes())
     spm = example_folder / "spm.model"
     options = ["--dev", example_folder / "dev.jsonl", "--spm", spm, "--max-steps", 2]
-    done = run(
+    done = here(
         "train", *SIZE, "--train", tmp_path / "other.jsonl", "--run", tmp_path / "r", *options
     )
     assert done.returncode == 78
@@ -153,9 +175,9 @@ def test_a_damaged_checkpoint_is_refused_by_name(train, tmp_path):
     assert b"optimizer.safetensors" in done.stderr
 
 
-def test_a_vocabulary_that_is_not_the_records_is_refused(train, run, tmp_path, example_folder):
+def test_a_vocabulary_that_is_not_the_records_is_refused(train, here, tmp_path, example_folder):
     other = tmp_path / "other.model"
-    made = run("vocab", "train", "--size", 200, "-o", other, example_folder / "train.de")
+    made = here("vocab", "train", "--size", 200, "-o", other, example_folder / "train.de")
     assert made.returncode == 0
     done = train("r", "--max-steps", 1, "--spm", other)
     assert done.returncode == 78
@@ -219,6 +241,6 @@ def test_a_device_that_is_not_there_is_named(train, option):
     assert train("r", *option).returncode == 69
 
 
-def test_training_without_a_run_is_a_usage_error(run, records):
-    assert run("train", *records).returncode == 2
-    assert run("train", "--train", "-", "--run", "x").returncode == 2
+def test_training_without_a_run_is_a_usage_error(here, records):
+    assert here("train", *records).returncode == 2
+    assert here("train", "--train", "-", "--run", "x").returncode == 2

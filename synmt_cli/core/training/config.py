@@ -234,7 +234,8 @@ def flatten(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) -> None:
     """Raises ConfigError if `new` is not the run that `old` was: option, old, new value."""
     before, now = flatten(old), flatten(new)
-    for key in sorted(before.keys() | now.keys()):
+    keys = before.keys() | now.keys()
+    for key in sorted(keys, key=lambda key: ("." in key, key)):  # the variant before its options
         if key not in CHANGEABLE and before.get(key) != now.get(key):
             raise ConfigError(
                 f"{printable(str(run))} was trained with {key} = {before.get(key)!r}, "

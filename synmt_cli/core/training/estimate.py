@@ -12,6 +12,8 @@ from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.training.config import Training
 from synmt_cli.core.training.loss import BLOCK
 
+PROGRAM = 250 * 2**20  # bytes of Python and torch before any tensor
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -26,7 +28,7 @@ class Estimate:
 
 
 def estimate(model: Translation, corpus: Corpus, settings: Training) -> Estimate:
-    """Counts what can be counted; memory is a formula, good to about a third.
+    """Counts what can be counted; memory is a formula, good to about a third on a CPU.
 
     Four numbers for each parameter (weight, gradient, two moments), and for each padded
     token about 10 vectors of d_model and 3 of d_ff a layer that the backward pass reads.
@@ -46,5 +48,5 @@ def estimate(model: Translation, corpus: Corpus, settings: Training) -> Estimate
         target_tokens=corpus.n_tokens,
         batches_per_epoch=len(batches),
         updates_per_epoch=math.ceil(len(batches) / settings.accumulate),
-        memory=int(width * (4 * parameters + activations)),
+        memory=PROGRAM + int(width * (4 * parameters + activations)),
     )
