@@ -213,10 +213,9 @@ def _known(section: str) -> dict[str, tuple[Any, float | None, float | None]]:
             for f in dataclasses.fields(kind)
         }
     return {
-        p.name: (typing.get_type_hints(build, vars(inspect.getmodule(build)))[p.name], None, None)
+        key: (typing.get_type_hints(build, vars(inspect.getmodule(build)))[key], None, None)
         for build in variants.VARIANTS[section].builders()
-        for p in inspect.signature(build).parameters.values()
-        if p.kind is p.KEYWORD_ONLY
+        for key in variants.known(build)
     }
 
 

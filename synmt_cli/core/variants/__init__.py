@@ -80,12 +80,15 @@ class Plan:
 
 
 def _build(setting: Setting, parts: list[tuple[str, str]], options: Options) -> list[Modifier]:
-    return [
-        modifier
-        for name, path in parts
-        if path
-        for modifier in find(path)(setting, **options.get(name, {}))
-    ]
+    modifiers: list[Modifier] = []
+    for name, path in parts:
+        if path:
+            build = find(path)
+            own = {
+                key: value for key, value in options.get(name, {}).items() if key in known(build)
+            }
+            modifiers += build(setting, **own)
+    return modifiers
 
 
 def plan(expression: str) -> Plan:
@@ -111,9 +114,13 @@ def defaults(variant: Variant) -> dict[str, Any]:
     >>> defaults(VARIANTS["pascal"])["variance"]
     1.0
     """
+    return {key: default for build in variant.builders() for key, default in known(build).items()}
+
+
+def known(build: Build) -> dict[str, Any]:
+    """The options that a builder takes, with their defaults."""
     return {
         p.name: p.default
-        for build in variant.builders()
         for p in inspect.signature(build).parameters.values()
         if p.kind is p.KEYWORD_ONLY
     }
