@@ -1,5 +1,6 @@
 import io
 import random
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -178,3 +179,17 @@ def test_a_folder_and_a_name_that_is_not_unicode_are_no_models(tmp_path):
     for path in (str(tmp_path), str(tmp_path / "\udcff"), "a\0b"):
         with pytest.raises(Unavailable, match="cannot read the model"):
             udpipe.load(path)
+
+
+def test_a_forest_is_a_failed_record_and_never_mended(run, tiny_treebank, tmp_path):
+    options = ["--tokenizer=none", "--tagger=iterations=1", "-o", tmp_path / "forests.udpipe"]
+    many_roots = "--parser=single_root=0;iterations=1;hidden_layer=10;structured_interval=0"
+    assert run("parser", "train", "-", many_roots, *options, stdin=tiny_treebank).returncode == 0
+    parser = udpipe.Parser(str(tmp_path / "forests.udpipe"))
+    texts = [" ".join(words) for words in product(("The", "dog", "sleeps", "."), repeat=3)]
+    parsed = [parser.tokens(text, "1") for text in texts]
+    assert {record.status for record in parsed} == {"ok", "failed"}
+    for text, record in zip(texts, parsed, strict=True):
+        (sentence,) = read(record)
+        assert sentence.comment("text") == text
+        assert record.status == "ok" or record.reason.endswith(" roots")
