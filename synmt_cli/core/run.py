@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-import torch
 
 from synmt_cli import streams
 from synmt_cli.core import tensors, variants
@@ -94,7 +93,7 @@ class Run:
         tables = self.tables()
         try:
             config = resolve(tables.get("variant"), "base", [from_file(str(self.config))])
-            with torch.device("meta"):
+            with tensors.without_values():
                 modifiers(config, 1)  # the variant's own checks of its options
         except UsageError as error:  # not the command line's fault
             raise ConfigError(f"{printable(str(self.config))}: {error}") from None
@@ -154,7 +153,7 @@ class Run:
         found, about = tensors.read(weights)
         if about.get("vocabulary") != vocabularies.fingerprint:
             raise ConfigError(f"{printable(str(weights))}: trained with another vocabulary")
-        with torch.device("meta"):  # sizes that do not fit take no memory
+        with tensors.without_values():  # sizes that do not fit take no memory
             tensors.check_fit(build(config, vocabularies, n_labels), found, weights)
         model = build(config, vocabularies, n_labels)
         tensors.load_into(model, found, weights)

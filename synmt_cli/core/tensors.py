@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from synmt_cli import streams
 from synmt_cli.errors import ConfigError, DataError, ReadError, printable
@@ -86,3 +89,22 @@ def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Pa
         if parameter.shape != tensors[name].shape:
             was, now = tuple(tensors[name].shape), tuple(parameter.shape)
             raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")
+
+
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Modules built inside have shapes but no memory and no values."""
+    with torch.device("meta"), _Uninitialised():
+        yield
+
+
+class _Uninitialised(TorchFunctionMode):
+    """Skips normal_, which on the meta device would import all of torch's compiler."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        kwargs = kwargs or {}
+        if func in (torch.nn.init.normal_, Tensor.normal_):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)

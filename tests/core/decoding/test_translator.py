@@ -1,0 +1,115 @@
+"""Records to translations: one for each, in order, whatever is translated together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synmt_cli.core.decoding.translator import Settings, Translator, in_parts, windows
+from synmt_cli.core.featurizer import Featurizer
+from synmt_cli.core.model.size import Size
+from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.variants.pascal import Pascal
+from synmt_cli.errors import DataError
+from synmt_cli.formats.record import Record
+
+LINES = ["A dog sleeps .", "", "Tom and Mary go to school .", " ", "dog", "The cats see the dogs ."]
+SIZE = Size(d_model=16, d_ff=32, n_heads=2, encoder_layers=1, decoder_layers=1)
+
+
+@pytest.fixture(scope="module")
+def translator(vocabulary):
+    torch.manual_seed(1)
+    n = vocabulary.size
+    model = Translation(SIZE, n, n, encoder=[Pascal({0: 2}, 1.0, 0.0, False)])
+    settings = Settings(beam=2, max_ratio=0, max_extra=8)
+    return Translator(
+        [model.eval()], vocabulary, vocabulary, ["parent_middle"], torch.device("cpu"), settings
+    )
+
+
+@pytest.fixture(scope="module")
+def records(vocabulary):
+    return [Featurizer(vocabulary).text(line, str(i)) for i, line in enumerate(LINES, 1)]
+
+
+def texts(found):
+    return [[line.text for line in one.lines] for one in found]
+
+
+def changed(translator, **settings):
+    return replace(translator, settings=replace(translator.settings, **settings))
+
+
+def test_every_record_has_its_translation_and_empty_ones_have_none(translator, records):
+    found = translator.translate(records)
+    assert [one.record.id for one in found] == ["1", "2", "3", "4", "5", "6"]
+    assert [len(one.lines) for one in found] == [1, 0, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("settings", [{"batch_size": 1}, {"batch_pieces": 20}, {"batch_size": 3}])
+def test_batches_change_nothing(translator, records, settings):
+    together = texts(translator.translate(records))
+    assert texts(changed(translator, **settings).translate(records)) == together
+    assert [texts(translator.translate([one]))[0] for one in records] == together
+
+
+def test_nothing_at_all(translator):
+    assert translator.translate([]) == []
+
+
+def test_a_tree_matters_unless_it_failed(translator, vocabulary):
+    pieces = vocabulary.pieces("A dog sleeps .")
+    tree = {
+        "words": ["A", "dog"],
+        "spans": [[0, 1], [2, 5]],
+        "heads": [1, -1],
+        "deprels": ["det", "root"],
+        "upos": ["X", "X"],
+        "piece_word": [1, *[0] * (len(pieces) - 1)],
+    }
+    plain = Record("1", "A dog sleeps .", pieces=pieces)
+    ok, failed = replace(plain, **tree), replace(plain, **tree, status="failed")
+    score = [one.lines[0].score for one in translator.translate([plain, ok, failed])]
+    assert score[0] == pytest.approx(score[2], abs=1e-6) != pytest.approx(score[1], abs=1e-6)
+
+
+def test_a_long_source_is_translated_in_parts(translator, vocabulary):
+    line = " ".join(["A dog sleeps ."] * 5)
+    whole = Featurizer(vocabulary).text(line, "1")
+    (found,) = changed(translator, max_pieces=10).translate([whole])
+    parts = [Record("1", line, pieces=some) for some in in_parts(whole.pieces, 10)]
+    each = [text for (text,) in texts(translator.translate(parts))]
+    assert [line.text for line in found.lines] == [" ".join(each)]
+    assert found.n_parts == len(parts) > 1
+
+
+def test_a_cut_translation_says_so(translator, records):
+    (found,) = changed(translator, max_extra=1).translate(records[:1])
+    assert found.lines[0].cut == bool(found.lines[0].text)
+
+
+@given(st.lists(st.sampled_from(["▁a", "b", "▁"]), max_size=30), st.integers(1, 7))
+def test_parts_are_whole_and_bounded(pieces, limit):
+    parts = list(in_parts(pieces, limit))
+    assert [piece for part in parts for piece in part] == pieces
+    assert all(0 < len(part) <= limit for part in parts)
+
+
+@given(st.integers(0, 9), st.integers(1, 4), st.booleans())
+def test_windows_keep_what_came_before_an_error(n, size, breaks):
+    def items():
+        yield from range(n)
+        if breaks:
+            raise DataError("x", n + 1, "broken")
+
+    seen = []
+    with pytest.raises(DataError) if breaks else pytest.MonkeyPatch.context():
+        for window in windows(items(), size):
+            assert len(window) <= size
+            seen += window
+    assert seen == list(range(n))
