@@ -24,7 +24,7 @@ def test_man_pages_are_what_the_option_table_gives(generate):
     assert {p.name for p in (ROOT / "man").glob("*.1")} == generate.pages().keys()
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
 def test_every_flag_is_in_its_page(name):
     page = (ROOT / "man" / f"synmt-{name.replace(' ', '-')}.1").read_text(encoding="utf-8")
     for param in cli.load(name).params:
@@ -33,7 +33,7 @@ def test_every_flag_is_in_its_page(name):
                 assert flag.replace("-", "\\-") in page
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
 def test_every_command_is_in_the_readme_and_in_the_overview(name):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert name in readme or f"`{name.split()[1]}`" in readme
@@ -48,7 +48,7 @@ def examples():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", examples())
+@pytest.mark.parametrize("example", list(examples()))
 def test_examples_in_help_and_man_run(example, example_folder, shell):
     done = shell(example, example_folder)
     assert done.returncode == 0, done.stderr.decode()
