@@ -9,8 +9,17 @@ from synmt_cli.core.schema import problem, suggestion
 
 @pytest.mark.parametrize(
     ("value", "hint"),
-    [(1, int), (1, float), (0.5, float), (True, bool), ("x", str), ([1, 2], int | list[int])]
-    + [((0.9, 0.98), tuple[float, float]), ([0, 1], tuple[float, float]), ("a", Literal["a"])],
+    [
+        (1, int),
+        (1, float),
+        (0.5, float),
+        (True, bool),
+        ("x", str),
+        ([1, 2], int | list[int]),
+        ((0.9, 0.98), tuple[float, float]),
+        ([0, 1], tuple[float, float]),
+        ("a", Literal["a"]),
+    ],
 )
 def test_a_value_of_the_type_has_no_problem(value, hint):
     assert problem(value, hint) == ""
@@ -18,8 +27,18 @@ def test_a_value_of_the_type_has_no_problem(value, hint):
 
 @pytest.mark.parametrize(
     ("value", "hint"),
-    [(True, int), (True, float), (1.0, int), ("1", int), (1, bool), (None, str), ([1.5], list[int])]
-    + [([0.9], tuple[float, float]), ("b", Literal["a"]), (float("nan"), str)],
+    [
+        (True, int),
+        (True, float),
+        (1.0, int),
+        ("1", int),
+        (1, bool),
+        (None, str),
+        ([1.5], list[int]),
+        ([0.9], tuple[float, float]),
+        ("b", Literal["a"]),
+        (float("nan"), str),
+    ],
 )
 def test_another_value_has(value, hint):
     assert "expected" in problem(value, hint)

@@ -44,8 +44,13 @@ TABLE_2 = {
 def test_paper_presets_are_the_rows_of_table_2(row):
     beta2, heads, ignore, dropout, steps = TABLE_2[row]
     found = resolve(None, f"paper-pascal-{row}", [])
-    assert (found.variant, found.training.lr, found.training.betas) == ("pascal", 7e-4, (0.9, beta2))
-    assert (found.options["pascal"]["heads"], found.options["pascal"]["ignore"]) == (heads, ignore)
+    assert (found.variant, found.training.lr, found.training.betas) == (
+        "pascal",
+        7e-4,
+        (0.9, beta2),
+    )
+    options = found.options["pascal"]
+    assert (options["heads"], options["ignore"]) == (heads, ignore)
     assert (found.model.dropout, found.training.max_steps) == (dropout, steps)
     assert (found.model.d_model, found.model.encoder_layers, found.model.n_heads) == (512, 6, 8)
     assert found.training.batch_tokens * found.training.accumulate == 32 * 1024
