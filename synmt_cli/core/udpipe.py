@@ -24,7 +24,7 @@ from synmt_cli.errors import Unavailable, printable
 from synmt_cli.formats import conllu
 
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
-MAX_WORDS = 100_000  # in a sentence; a word takes about 4 kB of memory
+MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
 OK, EMPTY, FAILED = "ok", "empty", "failed"
 
