@@ -35,7 +35,8 @@ say "5. Train the plain Transformer and PASCAL, one core each"
 for variant in vanilla pascal; do
   synmt train --variant "$variant" --preset tiny --max-steps "$steps" --seed 1 --threads 1 \
     --set validate_every=300 --set save_every=300 \
-    --train train.jsonl --dev dev.jsonl --parser en.udpipe --run "runs/$variant" &
+    --train train.jsonl --dev dev.jsonl --parser en.udpipe --run "runs/$variant" \
+    2> >(sed "s/^synmt train/$variant/" >&2) &
   pids+=($!)
 done
 for pid in "${pids[@]}"; do wait "$pid"; done

@@ -127,11 +127,12 @@ class Trainer:
                 yield from self._save()
                 yield Ended(self.state.step, _why(request), False)
                 return
+            if self.state.step < self.settings.max_steps:
+                if not self._update(next(updates), request):
+                    continue
+                yield from self._reports()
             if self.state.step >= self.settings.max_steps:
                 self.state.finished = "max_steps"
-            elif not self._update(next(updates), request):
-                continue
-            yield from self._reports()
             if self._due() or self.state.finished:
                 yield from self._validate_and_save(request)
         yield Ended(self.state.step, self.state.finished, True)
@@ -232,7 +233,8 @@ class Trainer:
 
     def _validate_and_save(self, request: signals.Request) -> Iterator[Event]:
         regular = self.state.step % self.settings.validate_every == 0
-        if self.dev is not None and (regular or self.state.finished == "max_steps"):
+        wanted = regular or self.state.finished == "max_steps"
+        if self.dev is not None and wanted and self.state.validated != self.state.step:
             try:
                 yield self._validate(regular, request)
             except validation.Abandoned:

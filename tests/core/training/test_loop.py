@@ -1,0 +1,95 @@
+"""What happens in which order."""
+
+import numpy as np
+import pytest
+import torch
+
+from synmt_cli import signals
+from synmt_cli.core.batch import Ragged
+from synmt_cli.core.corpus import Corpus
+from synmt_cli.core.model.size import Size
+from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.run import Run, Vocabularies
+from synmt_cli.core.training.config import Training
+from synmt_cli.core.training.loop import Ended, Saved, Trainer, Validated
+from synmt_cli.core.vocabulary import EOS
+
+N = 12
+SIZE = Size(d_model=8, d_ff=8, n_heads=2, encoder_layers=1, decoder_layers=1, dropout=0.1)
+
+
+class Letters:
+    """A vocabulary of N ids whose texts are their numbers."""
+
+    fingerprint = "f"
+
+    def decode(self, ids):
+        return " ".join(map(str, ids))
+
+
+@pytest.fixture
+def trainer(tmp_path):
+    def make(**settings):
+        torch.manual_seed(0)
+        random = np.random.default_rng(0)
+        rows = [random.integers(4, N, random.integers(2, 6)).tolist() for _ in range(40)]
+        source = Ragged.of([[*row, EOS] for row in rows], np.int64)
+        corpus = Corpus(
+            source, Ragged.of(rows, np.int64), {}, [" ".join(map(str, r)) for r in rows], (), {}
+        )
+        letters = Letters()
+        defaults = {"batch_tokens": 32, "warmup": 2, "lr": 0.01, "validate_every": 2}
+        return Trainer(
+            Run(tmp_path),
+            Training(**{**defaults, "save_every": 3, **settings}),
+            Translation(SIZE, N, N),
+            Vocabularies(letters, letters),
+            corpus,
+            corpus,
+            torch.device("cpu"),
+        )
+
+    return make
+
+
+def kinds(events):
+    return [(type(e).__name__, e.step) for e in events if isinstance(e, Validated | Saved | Ended)]
+
+
+def test_validations_saves_and_the_end_come_once_each(trainer):
+    assert kinds(trainer(max_steps=4).events(signals.Request(), None)) == [
+        ("Validated", 2),
+        ("Saved", 2),
+        ("Saved", 3),
+        ("Validated", 4),
+        ("Saved", 4),
+        ("Ended", 4),
+    ]
+
+
+def test_the_last_step_is_validated_even_where_none_is_due(trainer):
+    found = kinds(trainer(max_steps=1).events(signals.Request(), None))
+    assert found == [("Validated", 1), ("Saved", 1), ("Ended", 1)]
+
+
+def test_patience_ends_a_run_that_gets_no_better(trainer):
+    worse = trainer(max_steps=100, patience=2, lr=0.0, initial_lr=0.0)
+    events = list(worse.events(signals.Request(), None))
+    assert events[-1] == Ended(6, "patience", True)
+
+
+def test_accumulated_batches_have_the_gradient_of_one_large_batch(trainer):
+    def gradient(batch_tokens, accumulate):
+        one = trainer(batch_tokens=batch_tokens, accumulate=accumulate, clip_norm=0.0)
+        one.model.eval()  # without dropout
+        rows = one.train.epoch(batch_tokens, 1, 0)
+        one._update(rows, signals.Request())
+        return torch.cat([p.grad.flatten() for p in one.model.parameters()])
+
+    torch.testing.assert_close(gradient(16, 9999), gradient(10_000, 1), rtol=1e-4, atol=1e-6)
+
+
+def test_a_copy_task_is_learned(trainer):
+    one = trainer(max_steps=400, validate_every=400, save_every=400, lr=0.01, warmup=50)
+    (result,) = [e for e in one.events(signals.Request(), None) if isinstance(e, Validated)]
+    assert result.perplexity < 5  # guessing has N - 4 = 8
