@@ -222,6 +222,19 @@ def test_a_folder_that_is_something_else_is_not_touched(train, tmp_path):
     assert [p.name for p in (tmp_path / "r").iterdir()] == ["thesis.tex"]
 
 
+def test_what_a_killed_run_left_is_tidied_and_taken_up(train, tmp_path):
+    (tmp_path / "r").mkdir()
+    for name in ("spm.model", "labels.json", ".config.toml.99.tmp"):
+        (tmp_path / "r" / name).write_text("half")
+    assert train("r", "--max-steps", 1).returncode == 0
+    checkpoints = tmp_path / "r/checkpoints"
+    (checkpoints / "step-1").rename(checkpoints / ".step-1.99.old")
+    (checkpoints / ".step-2.99.tmp").mkdir()
+    assert train("r", "--max-steps", 2).returncode == 0
+    assert sorted(p.name for p in checkpoints.iterdir()) == ["step-1", "step-2"]
+    assert not list((tmp_path / "r").glob(".*.tmp"))
+
+
 def test_a_full_disk_keeps_what_was_saved(train, records, tmp_path):
     assert train("r", "--max-steps", 1).returncode == 0
     size = (tmp_path / "r/checkpoints/step-1/optimizer.safetensors").stat().st_size

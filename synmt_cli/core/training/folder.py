@@ -34,7 +34,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-        others = [path for path in folder.iterdir() if path.name != ".lock"]
+        others = [path.name for path in folder.iterdir() if not _is_ours(path.name)]
         if others and not (folder / "config.toml").exists():
             raise CreateError(f"{name} is neither empty nor a run directory; name another --run")
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -42,6 +42,7 @@ def locked(folder: Path) -> Iterator[None]:
         raise CreateError(f"cannot create {name}: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _tidy(folder)
         yield
     except BlockingIOError:
         raise CreateError(f"{name} is being written by another `synmt train`") from None
@@ -49,6 +50,26 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
         if new and not (folder / "config.toml").exists():  # it came to nothing
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_ours(name: str) -> bool:
+    """True for what a run killed before its config.toml may have left."""
+    early = (".lock", "spm.model", "spm.tgt.model", "labels.json", "env.json")
+    return name in early or (name.startswith(".") and name.endswith(".tmp"))
+
+
+def _tidy(folder: Path) -> None:
+    """Ends what a killed writer left half done. Only for the holder of the lock."""
+    checkpoints = folder / "checkpoints"
+    for aside in checkpoints.glob(".step-*.old"):  # killed between two renames
+        final = checkpoints / aside.name.split(".")[1]
+        if not final.exists():
+            aside.rename(final)
+    for path in (*folder.glob(".*.tmp"), *checkpoints.glob(".*.tmp"), *checkpoints.glob(".*.old")):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def establish(
