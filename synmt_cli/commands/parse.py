@@ -103,7 +103,7 @@ def parse(
     with streams.output(output, line_buffered) as writer, console.progress("parsed") as bar:
         parsing = _function(parser, input, segment, strict)
         for parsed in pool.ordered_map(parsing, _items(files or (), input), jobs, CHUNK):
-            writer.write(parsed.conllu.encode())
+            writer.write(conllu.encoded(parsed.conllu))
             if parsed.status == udpipe.FAILED:
                 failures[parsed.reason] += 1
             bar.advance()

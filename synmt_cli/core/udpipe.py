@@ -38,7 +38,10 @@ _ROOT = re.compile(r"^[0-9]+(?:\t[^\t\n]*){5}\t0\t", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """One record: its CoNLL-U, one or several blocks; its status; why, unless it is ok."""
+    """One record: its CoNLL-U, one or several blocks; its status; why, unless it is ok.
+
+    `formats.conllu.encoded` makes the bytes of it.
+    """
 
     conllu: str
     status: str = OK
@@ -98,14 +101,14 @@ class Parser:
         So are empty nodes and DEPS, which no UDPipe model predicts. A record that stands for
         a line without a tree (`# synmt_status`) comes out as it is.
         """
-        block = conllu.to_bytes(sentence).decode()
+        comments = "".join(f"{comment}\n" for comment in sentence.comments)
+        rows = "".join("\t".join(row) + "\n" for row in sentence.rows) + "\n"
         metadata = sentence.metadata()
         status = metadata.get("synmt_status", OK)
         if status != OK:
-            return Parsed(block, status, metadata.get("synmt_reason", ""))
-        comments = "".join(f"{comment}\n" for comment in sentence.comments)
+            return Parsed(comments + rows, status, metadata.get("synmt_reason", ""))
         reader = self._binding.InputFormat.newInputFormat("conllu")
-        reader.setText(block)
+        reader.setText(rows)
         try:
             (again,) = self._read(reader)
             return Parsed(comments + self._block(again))

@@ -162,7 +162,16 @@ def sentences(batch: Batch) -> Iterator[Sentence]:
 def to_bytes(sentence: Sentence) -> bytes:
     """The block of a sentence: its comments, its rows, a blank line."""
     lines = [*sentence.comments, *map("\t".join, sentence.rows)]
-    return ("\n".join(lines) + "\n\n").encode()
+    return encoded("\n".join(lines) + "\n\n")
+
+
+def encoded(block: str) -> bytes:
+    """The bytes that are read as these lines: one CR before LF would be dropped again.
+
+    >>> encoded("# text = a" + chr(13) + chr(10))
+    b'# text = a\\r\\r\\n'
+    """
+    return block.replace("\r\n", "\r\r\n").encode()
 
 
 def _decoded(batch: Batch) -> tuple[str, DataError | None]:

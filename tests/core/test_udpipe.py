@@ -3,7 +3,7 @@ import random
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.core import udpipe
@@ -22,7 +22,8 @@ def parser(tiny_udpipe):
 
 def read(parsed):
     """The record as our own reader of CoNLL-U takes it, which checks ids, heads and tree."""
-    return list(conllu.read(Source("x", io.BufferedReader(io.BytesIO(parsed.conllu.encode())))))
+    file = io.BufferedReader(io.BytesIO(conllu.encoded(parsed.conllu)))
+    return list(conllu.read(Source("x", file)))
 
 
 def spans(sentence):
@@ -55,6 +56,7 @@ def test_a_line_becomes_its_tree(parser):
         "# sent_id = 12",
         "The TokenRange=7:9 dog",
         "\ufeffThe dog",
+        "The dog\r",
     ],
 )
 def test_offsets_count_characters_of_the_line_as_it_is(parser, text):
@@ -143,6 +145,8 @@ def test_a_line_over_the_limits_is_a_failed_record(parser, text, reason):
 
 
 @settings(max_examples=100, deadline=None)
+@example(text="\r", method="line")
+@example(text="The\r", method="sentences")
 @given(text=lines_of_text, method=st.sampled_from(["line", "sentences", "tokens"]))
 def test_any_line_is_one_valid_record(parser, text, method):
     parsed = getattr(parser, method)(text, "1")
