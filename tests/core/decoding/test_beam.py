@@ -154,3 +154,13 @@ def test_search_leaves_training_mode_as_it_was():
     assert net.training
     states, _ = net.decode(Side(torch.randint(4, V, (3, 5))), net.encode(sources()))
     states.sum().backward()  # what search cached must not forbid gradients
+
+
+def test_every_device_finds_the_same(device):
+    net, side = model(), sources()
+    expected = search([net], side, beam=3, nbest=2)
+    there = Side(side.ids.to(device), side.pad.to(device))
+    found = search([net.to(device)], there, beam=3, nbest=2)
+    assert [[h.ids for h in nbest] for nbest in found] == [
+        [h.ids for h in nbest] for nbest in expected
+    ]
