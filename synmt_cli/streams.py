@@ -198,17 +198,17 @@ def atomic(path: str | Path) -> Iterator[Writer]:
     Written beside `path` under a name with the process id, compressed by suffix, flushed to
     disk, renamed. Raises CreateError, WriteError; then nothing is left behind.
     """
-    name = printable(str(path))
+    name = str(path)  # as the user knows it, whatever it leads to
     try:
         path, beside = _places(Path(path))
         raw = open(beside, "ab" if path == beside else "wb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise CreateError(f"cannot create {name}: {_reason(error)}") from error
+        raise CreateError(f"cannot create {printable(name)}: {_reason(error)}") from error
     try:
         if path != beside and path.exists():  # a private file stays private
             os.fchmod(raw.fileno(), stat.S_IMODE(path.stat().st_mode))
-        file = compression.compressed(raw, path.name)
-        writer = Writer(file, str(path))
+        file = compression.compressed(raw, name)
+        writer = Writer(file, name)
         try:
             yield writer
             writer.flush()
@@ -218,7 +218,10 @@ def atomic(path: str | Path) -> Iterator[Writer]:
             with contextlib.suppress(OSError, ValueError):
                 raw.close()
             raise
-        _finish(file, raw, beside, path)
+        try:
+            _finish(file, raw, beside, path)
+        except OSError as error:
+            raise WriteError(f"cannot write {printable(name)}: {_reason(error)}") from error
     finally:
         if path != beside:
             beside.unlink(missing_ok=True)
@@ -251,18 +254,15 @@ def _is_descriptor(path: Path) -> bool:
 
 
 def _finish(file: IO[bytes], raw: IO[bytes], beside: Path, path: Path) -> None:
-    try:
-        with raw:
-            if file is not raw:
-                file.close()
-            raw.flush()
-            if beside != path:
-                os.fsync(raw.fileno())
+    with raw:
+        if file is not raw:
+            file.close()
+        raw.flush()
         if beside != path:
-            os.replace(beside, path)
-            sync_folder(path.parent)
-    except OSError as error:
-        raise WriteError(f"cannot write {printable(str(path))}: {_reason(error)}") from error
+            os.fsync(raw.fileno())
+    if beside != path:
+        os.replace(beside, path)
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

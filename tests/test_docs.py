@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import ROOT
+from program import ROOT
 
 from synmt_cli import cli
 

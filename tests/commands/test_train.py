@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from conftest import ENVIRONMENT
+from program import ENVIRONMENT
 from safetensors.numpy import load_file
 
 from synmt_cli import cli, console
