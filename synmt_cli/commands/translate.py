@@ -59,13 +59,18 @@ def translate(
         typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own."),
     ] = "",
     beam: Annotated[
-        int, typer.Option("--beam", metavar="K", min=1, help="Prefixes kept; 1 is greedy.")
+        int,
+        typer.Option("--beam", metavar="K", min=1, max=1000, help="Prefixes kept; 1 is greedy."),
     ] = 4,
     lenpen: Annotated[
-        float, typer.Option("--lenpen", metavar="A", min=0, help="Divide log P by length^A.")
+        float,
+        typer.Option("--lenpen", metavar="A", min=0, max=10, help="Divide log P by length^A."),
     ] = 0.6,
     nbest: Annotated[
-        int, typer.Option("--nbest", metavar="N", min=1, help="Translations for each segment.")
+        int,
+        typer.Option(
+            "--nbest", metavar="N", min=1, max=1000, help="Translations for each segment."
+        ),
     ] = 1,
     max_len: Annotated[
         int | None,
@@ -73,6 +78,7 @@ def translate(
             "--max-len",
             metavar="N",
             min=1,
+            max=100_000,
             help="Longest translation in pieces, its end counted; else 2 * source + 20.",
         ),
     ] = None,

@@ -6,7 +6,9 @@ import contextlib
 
 import torch
 
-from synmt_cli.errors import Unavailable
+from synmt_cli.errors import Unavailable, UsageError
+
+MAX_THREADS = 1024  # beyond, the threads' library ends the process without a word
 
 
 def choose(name: str) -> torch.device:
@@ -15,7 +17,7 @@ def choose(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
+        torch.zeros(1, device=device).item()  # `meta` has no values
     except (RuntimeError, AssertionError) as error:
         reason = str(error).split("\n")[0]
         raise Unavailable(f"no device {name!r}: {reason}; try --device cpu") from None
@@ -33,6 +35,8 @@ def precision(name: str, device: torch.device) -> contextlib.AbstractContextMana
 
 
 def set_threads(n: int) -> None:
-    """How many threads one operation may use; 0 leaves it to torch."""
+    """How many threads one operation may use; 0 leaves it to torch. Raises UsageError."""
+    if n > MAX_THREADS:
+        raise UsageError(f"--threads {n}: at most {MAX_THREADS}")
     if n:
         torch.set_num_threads(n)

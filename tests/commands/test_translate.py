@@ -93,6 +93,8 @@ def test_bad_records_end_with_their_line(translate):
         (("--nbest", "2"), 2, b"--format tsv or jsonl"),
         (("--nbest", "5", "--format", "tsv"), 2, b"--beam 5 or more"),
         (("--beam", "0"), 2, b"--beam"),
+        (("--lenpen", "nan"), 2, b"--lenpen"),
+        (("--threads", "99999999999"), 2, b"at most 1024"),
         (("--checkpoint", "step-9"), 66, b"best, last, step-3"),
         (("--device", "nowhere"), 69, b"--device cpu"),
         (("--parser", "spm.model"), 69, b"spm.model is damaged or no UDPipe 1 model"),
