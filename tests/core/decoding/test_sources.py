@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from synmt_cli.core import vocabulary_training
 from synmt_cli.core.decoding.sources import Reader
 from synmt_cli.core.udpipe import Parsed
+from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats import record
 from synmt_cli.formats.record import Record
@@ -110,6 +112,16 @@ def test_pieces_of_another_vocabulary_are_refused(read, vocabulary):
     other = Record("1", "a", pieces=["▁a"], vocab="0123456789abcdef")
     with pytest.raises(ConfigError, match=f"0123456789abcdef.*{vocabulary.fingerprint}"):
         read(record.to_bytes(other))
+
+
+def test_records_without_targets_fit_a_model_of_two_vocabularies(vocabulary, tmp_path):
+    settings = vocabulary_training.Settings(size=20)
+    target = Vocabulary.from_bytes(vocabulary_training.train(["ein Hund"] * 9, settings))
+    own = [vocabulary.fingerprint, f"{vocabulary.fingerprint}+{target.fingerprint}"]
+    lines = [record.to_bytes(Record("1", "a", pieces=["▁a"], vocab=one)) for one in own]
+    (tmp_path / "x").write_bytes(b"".join(lines))
+    found = Reader(vocabulary, target).read([str(tmp_path / "x")], "auto")
+    assert [one.vocab for one, _ in found] == own
 
 
 def test_text_that_looks_like_a_record_can_be_forced(read):
