@@ -59,6 +59,11 @@ class Bare(nn.Module):
         self.decoder = nn.TransformerDecoder(
             nn.TransformerDecoderLayer(**kinds), size.decoder_layers
         )
+        for module in self.modules():  # dropout where synmt's presets have it, nowhere else
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = size.attention_dropout
+            elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout.p = size.activation_dropout
         self.dropout = nn.Dropout(size.dropout)
         self.register_buffer("known", sinusoid(torch.arange(512), size.d_model))
 
