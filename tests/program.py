@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SYNMT_DATA", ROOT.parent / "shared" / "data"))
 ENVIRONMENT = {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    "OMP_NUM_THREADS": "2",
+    "OMP_NUM_THREADS": "1",
 }
 
 

@@ -53,6 +53,10 @@ LineBuffered = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="End at the first failed segment (65).")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of every random choice.")]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1.")]
+Threads = Annotated[
+    int, typer.Option("--threads", metavar="N", min=0, help="Threads; 0 leaves it to torch.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.", callback=_quiet)]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show more detail.", callback=_verbose)

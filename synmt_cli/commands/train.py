@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from synmt_cli import console, signals
-from synmt_cli.commands.manual import Manual, Quiet, Verbose
+from synmt_cli.commands.manual import Device, Manual, Quiet, Threads, Verbose
 from synmt_cli.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
@@ -88,16 +88,12 @@ def train(
         int | None,
         typer.Option("--seed", metavar="N", min=0, help="Seed of weights, order and dropout."),
     ] = None,
-    device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1.")
-    ] = "auto",
+    device: Device = "auto",
     precision: Annotated[
         str | None,
         typer.Option("--precision", metavar="NAME", help="auto (bf16 on a GPU), fp32 or bf16."),
     ] = None,
-    threads: Annotated[
-        int, typer.Option("--threads", metavar="N", min=0, help="Threads; 0 leaves it to torch.")
-    ] = 0,
+    threads: Threads = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print parameters, updates and memory, then end.")
     ] = False,

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from synmt_cli import console, streams
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Strict, Verbose
+from synmt_cli.commands.manual import (
+    Device,
+    Files,
+    LineBuffered,
+    Manual,
+    Out,
+    Quiet,
+    Strict,
+    Threads,
+    Verbose,
+)
 from synmt_cli.errors import DataError, UsageError, printable
 
 if TYPE_CHECKING:
@@ -101,12 +111,8 @@ def translate(
     checkpoint: Annotated[
         str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
     ] = "best",
-    device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1.")
-    ] = "auto",
-    threads: Annotated[
-        int, typer.Option("--threads", metavar="N", min=0, help="Threads; 0 leaves it to torch.")
-    ] = 0,
+    device: Device = "auto",
+    threads: Threads = 0,
     output: Out = "-",
     line_buffered: LineBuffered = False,
     strict: Strict = False,
