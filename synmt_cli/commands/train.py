@@ -129,10 +129,10 @@ def train(
         resolved = resolve(variant, preset, config, settings or (), flags)
         inputs = Inputs(train, dev, spm, tgt_spm, parser)
         if dry_run:
-            return show_estimate(open_session(resolved, inputs, device))
+            return show_estimate(open_session(resolved, inputs, device, request))
         place = Run(Path(run))
         with folder.locked(place.folder):
-            session = open_session(resolved, inputs, device)
+            session = open_session(resolved, inputs, device, request)
             report_left_out(session)
             trainer = session.trainer(place)
             if trainer.resume():

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from synmt_cli import streams
+from synmt_cli import signals, streams
 from synmt_cli.core import corpus as corpora
 from synmt_cli.core import device as devices
 from synmt_cli.core.corpus import Corpus
@@ -20,7 +20,7 @@ from synmt_cli.core.training import folder
 from synmt_cli.core.training.config import Config
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.errors import UsageError
+from synmt_cli.errors import Stopped, UsageError
 from synmt_cli.formats import record
 from synmt_cli.formats.record import Record
 
@@ -80,14 +80,14 @@ class Session:
         )
 
 
-def open_session(config: Config, inputs: Inputs, device: str) -> Session:
-    """Reads everything that training needs. Raises SynmtError."""
+def open_session(config: Config, inputs: Inputs, device: str, request: signals.Request) -> Session:
+    """Reads everything that training needs. Raises SynmtError, and Stopped on `request`."""
     if "-" in (*inputs.train, inputs.dev):
         raise UsageError("training reads its records more than once; name files, not -")
     chosen = devices.choose(device)
     features = needs(config)
     limit = config.training.max_length
-    with contextlib.closing(_records(inputs.train)) as records:
+    with contextlib.closing(_records(inputs.train, request)) as records:
         first = next(records, None)
         vocabularies = _vocabularies(inputs, first[0].vocab if first else None)
         again = itertools.chain([first] if first else [], records)
@@ -95,16 +95,20 @@ def open_session(config: Config, inputs: Inputs, device: str) -> Session:
     corpora.refuse_empty(train, " ".join(inputs.train))
     dev = None
     if inputs.dev:
-        with contextlib.closing(_records([inputs.dev])) as records:
+        with contextlib.closing(_records([inputs.dev], request)) as records:
             dev = corpora.read(records, vocabularies, features, limit, references=True)
         corpora.refuse_empty(dev, inputs.dev)
     labels = sorted(train.labels)
     return Session(config, inputs, vocabularies, train, dev, labels, chosen)
 
 
-def _records(paths: Sequence[str]) -> Generator[tuple[Record, str, int], None, None]:
+def _records(
+    paths: Sequence[str], request: signals.Request
+) -> Generator[tuple[Record, str, int], None, None]:
     for source in streams.sources(paths):
         for number, one in enumerate(record.read(source), 1):
+            if request:
+                raise Stopped("stopped while reading the records; the same command starts again")
             yield one, source.name, number
 
 
