@@ -17,6 +17,7 @@ from synmt_cli.core.synth.tokens import (
     Sentence,
     Token,
     Word,
+    put,
     sentence,
 )
 
@@ -27,14 +28,8 @@ def say(clause: Clause) -> Sentence:
     """A main clause as a sentence."""
     out: list[Token] = []
     top = _clause(out, clause, "root", None)
-    _put(out, QUESTION_MARK if clause.is_question else PERIOD, "punct", top)
+    put(out, QUESTION_MARK if clause.is_question else PERIOD, "punct", top)
     return sentence(out)
-
-
-def _put(out: list[Token], word: Word, deprel: str, head: Token | None) -> Token:
-    token = Token(word, deprel, head)
-    out.append(token)
-    return token
 
 
 def _clause(
@@ -47,12 +42,12 @@ def _clause(
         top = Token(forms.adjective(clause.state), deprel, head)
         verb.deprel, verb.head = "cop", top
     if mark:
-        _put(out, forms.conjunction(mark), "mark", top)
+        put(out, forms.conjunction(mark), "mark", top)
     _put_front(out, clause, top)
     moved = _put_moved(out, clause, top)
     first, rest = auxiliaries[:1], auxiliaries[1:]
     if clause.is_question:
-        _put(out, first[0], "aux", top)
+        put(out, first[0], "aux", top)
         first = []
     if clause.subject.kind is not Kind.RELATIVE:
         _put_phrase(out, clause.subject, "Nom", "nsubj", top)
@@ -86,17 +81,17 @@ def _put_front(out: list[Token], clause: Clause, top: Token) -> None:
         case "complement":
             _put_complement(out, clause, top)
         case "circumstance":
-            _put(out, COMMA, "punct", _put_circumstance(out, clause, top))
+            put(out, COMMA, "punct", _put_circumstance(out, clause, top))
             return
         case _:
             return
-    _put(out, COMMA, "punct", top)
+    put(out, COMMA, "punct", top)
 
 
 def _put_moved(out: list[Token], clause: Clause, top: Token) -> Token | None:
     """Appends the relative or interrogative pronoun; returns it if it is the complement."""
     if clause.subject.kind is Kind.RELATIVE:
-        _put(out, _relative(clause.subject, True), "nsubj", top)
+        put(out, _relative(clause.subject, True), "nsubj", top)
         return None
     phrase = clause.complement
     if phrase is None or not phrase.moved:
@@ -105,7 +100,7 @@ def _put_moved(out: list[Token], clause: Clause, top: Token) -> Token | None:
         word = _relative(phrase, False)
     else:
         word = forms.WHO if phrase.asks_who else forms.WHAT
-    return _put(out, word, "obl" if clause.verb.english.preposition else "obj", top)
+    return put(out, word, "obl" if clause.verb.english.preposition else "obj", top)
 
 
 def _relative(phrase: Phrase, subject: bool) -> Word:
@@ -143,7 +138,7 @@ def _put_complements(out: list[Token], clause: Clause, top: Token, moved: Token 
         _put_phrase(out, clause.recipient, "Acc", "iobj", top)
     if moved is not None:
         if verb.preposition:
-            _put(out, forms.preposition(verb.preposition), "case", moved)
+            put(out, forms.preposition(verb.preposition), "case", moved)
     elif clause.english_front != "complement":
         _put_complement(out, clause, top)
     if verb.particle and clause.apart:
@@ -157,14 +152,14 @@ def _put_complement(out: list[Token], clause: Clause, top: Token) -> None:
     if not verb.preposition:
         _put_phrase(out, phrase, "Acc", "obj", top)
         return
-    case = _put(out, forms.preposition(verb.preposition), "case", None)
+    case = put(out, forms.preposition(verb.preposition), "case", None)
     case.head = _put_phrase(out, phrase, "Acc", "obl", top)
 
 
 def _put_adverbials(out: list[Token], clause: Clause, top: Token) -> None:
     front = clause.english_front
     if clause.manner is not None:
-        _put(out, forms.adverb(clause.manner), "advmod", top)
+        put(out, forms.adverb(clause.manner), "advmod", top)
     if front != "place":
         _put_place(out, clause, top)
     if front != "time":
@@ -179,7 +174,7 @@ def _put_adverbials(out: list[Token], clause: Clause, top: Token) -> None:
 def _put_time(out: list[Token], clause: Clause, top: Token) -> None:
     if clause.time is not None:
         deprel = "obl:unmarked" if clause.time.noun else "advmod"
-        _put(out, forms.adverb(clause.time), deprel, top)
+        put(out, forms.adverb(clause.time), deprel, top)
 
 
 def _put_place(out: list[Token], clause: Clause, top: Token) -> None:
@@ -197,15 +192,15 @@ def _put_prepositional(
     out: list[Token], place: tuple[Preposition, Phrase], deprel: str, head: Token
 ) -> None:
     preposition, phrase = place
-    case = _put(out, forms.preposition(preposition.english), "case", None)
+    case = put(out, forms.preposition(preposition.english), "case", None)
     case.head = _put_phrase(out, phrase, "Acc", deprel, head)
 
 
 def _put_phrase(out: list[Token], phrase: Phrase, case: str, deprel: str, head: Token) -> Token:
     if phrase.kind is Kind.PRONOUN:
-        return _put(out, forms.pronoun(phrase.pronoun, case), deprel, head)
+        return put(out, forms.pronoun(phrase.pronoun, case), deprel, head)
     if phrase.kind is Kind.REFLEXIVE:
-        return _put(out, forms.reflexive(phrase.pronoun), deprel, head)
+        return put(out, forms.reflexive(phrase.pronoun), deprel, head)
     assert phrase.noun is not None
     noun = Token(forms.noun(phrase.noun, phrase.number), deprel, head)
     if phrase.kind is Kind.NAME:
@@ -214,7 +209,7 @@ def _put_phrase(out: list[Token], phrase: Phrase, case: str, deprel: str, head: 
     adjective = None if phrase.adjective is None else forms.adjective(phrase.adjective)
     _put_determiner(out, phrase, noun, adjective.form if adjective else noun.form)
     if adjective is not None:
-        _put(out, adjective, "amod", noun)
+        put(out, adjective, "amod", noun)
     out.append(noun)
     if phrase.attribute is not None:
         _put_prepositional(out, phrase.attribute, "nmod", noun)
@@ -226,9 +221,9 @@ def _put_phrase(out: list[Token], phrase: Phrase, case: str, deprel: str, head: 
 def _put_determiner(out: list[Token], phrase: Phrase, noun: Token, following: str) -> None:
     if phrase.determiner is Determiner.POSSESSIVE:
         assert phrase.possessor is not None
-        _put(out, forms.pronoun(phrase.possessor.pronoun, "Gen"), "nmod:poss", noun)
+        put(out, forms.pronoun(phrase.possessor.pronoun, "Gen"), "nmod:poss", noun)
         return
     word = forms.article(phrase.determiner, phrase.number, following)
     if word is not None:
         is_number = phrase.determiner in (Determiner.TWO, Determiner.THREE)
-        _put(out, word, "nummod" if is_number else "det", noun)
+        put(out, word, "nummod" if is_number else "det", noun)

@@ -18,7 +18,7 @@ from synmt_cli.core.synth.tokens import (
     QUESTION_MARK,
     Sentence,
     Token,
-    Word,
+    put,
     sentence,
 )
 
@@ -33,14 +33,8 @@ def say(clause: Clause) -> Sentence:
     complement = _put_middle(out, clause, verb.top, with_subject=inverted)
     out.extend(verb.others)
     _put_after(out, clause, verb.top, complement)
-    _put(out, QUESTION_MARK if clause.is_question else PERIOD, "punct", verb.top)
+    put(out, QUESTION_MARK if clause.is_question else PERIOD, "punct", verb.top)
     return sentence(out)
-
-
-def _put(out: list[Token], word: Word, deprel: str, head: Token | None) -> Token:
-    token = Token(word, deprel, head)
-    out.append(token)
-    return token
 
 
 def _put_subordinate(
@@ -53,12 +47,12 @@ def _put_subordinate(
     """Appends a clause with the verb at its end, between commas."""
     verb = verb_tokens(clause, deprel, head, final=True)
     top = verb.top
-    _put(out, COMMA, "punct", top)
+    put(out, COMMA, "punct", top)
     if conjunction is not None:
-        _put(out, forms.conjunction(conjunction.german), "mark", top)
+        put(out, forms.conjunction(conjunction.german), "mark", top)
     if clause.subject.kind is Kind.RELATIVE:
         gap = clause.subject
-        _put(out, forms.relative("Nom", gap.gender, gap.number), "nsubj", top)
+        put(out, forms.relative("Nom", gap.gender, gap.number), "nsubj", top)
     else:
         _put_moved(out, clause, top)
     has_subject = clause.subject.kind is not Kind.RELATIVE
@@ -66,7 +60,7 @@ def _put_subordinate(
     out += verb.others
     out.append(verb.finite)
     _put_after(out, clause, top, complement)
-    _put(out, COMMA, "punct", top)
+    put(out, COMMA, "punct", top)
 
 
 def _put_field(out: list[Token], clause: Clause, top: Token) -> None:
@@ -95,14 +89,14 @@ def _put_moved(out: list[Token], clause: Clause, top: Token) -> None:
     is_question = phrase.kind is Kind.QUESTION
     of_person = is_question and phrase.asks_who
     if is_question and not of_person and verb.preposition:
-        _put(out, forms.interrogative_adverb(verb.preposition), "advmod", top)
+        put(out, forms.interrogative_adverb(verb.preposition), "advmod", top)
         return
-    case = _put(out, forms.particle(verb.preposition), "case", None) if verb.preposition else None
+    case = put(out, forms.particle(verb.preposition), "case", None) if verb.preposition else None
     if is_question:
         word = forms.interrogative(verb.case, of_person)
     else:
         word = forms.relative(verb.case, phrase.gender, phrase.number)
-    token = _put(out, word, _complement_deprel(clause), top)
+    token = put(out, word, _complement_deprel(clause), top)
     if case is not None:
         case.head = token
 
@@ -124,9 +118,9 @@ def _put_middle(out: list[Token], clause: Clause, top: Token, with_subject: bool
     if here and not light and not verb.preposition:
         token = _put_complement(out, clause, top)
     if clause.negated and not _is_denied(clause):
-        _put(out, forms.NOT, "advmod", top)
+        put(out, forms.NOT, "advmod", top)
     if clause.manner is not None:
-        _put(out, forms.adverb(clause.manner), "advmod", top)
+        put(out, forms.adverb(clause.manner), "advmod", top)
     if clause.front != "place":
         _put_place(out, clause, top)
     return _put_complement(out, clause, top) if here and verb.preposition else token
@@ -145,7 +139,7 @@ def _put_opening(
     if first:
         _put_phrase(out, subject, "Nom", "nsubj", top)
     if clause.verb.german.reflexive:
-        _put(out, forms.reflexive(subject.pronoun, "Acc"), "expl:pv", top)
+        put(out, forms.reflexive(subject.pronoun, "Acc"), "expl:pv", top)
     if light_complement:
         _put_complement(out, clause, top)
     if pronoun_recipient:
@@ -174,7 +168,7 @@ def _put_times(out: list[Token], clause: Clause, top: Token) -> None:
     if clause.front != "time":
         _put_time(out, clause, top)
     if clause.frequency is not None:
-        _put(out, forms.adverb(clause.frequency), "advmod", top)
+        put(out, forms.adverb(clause.frequency), "advmod", top)
 
 
 def _is_light(phrase: Phrase | None) -> bool:
@@ -195,7 +189,7 @@ def _is_denied(clause: Clause) -> bool:
 
 def _put_time(out: list[Token], clause: Clause, top: Token) -> None:
     if clause.time is not None:
-        _put(out, forms.adverb(clause.time), "advmod", top)
+        put(out, forms.adverb(clause.time), "advmod", top)
 
 
 def _put_place(out: list[Token], clause: Clause, top: Token) -> None:
@@ -243,7 +237,7 @@ def _put_prepositional(
     case: str = "Dat",
     relative: bool = True,
 ) -> Token:
-    token = _put(out, forms.particle(preposition), "case", None)
+    token = put(out, forms.particle(preposition), "case", None)
     at = len(out)
     token.head = noun = _put_phrase(out, phrase, case, deprel, head, relative=relative)
     # "im Haus", but "in dem Haus, das ...": what a relative clause restricts is not fused.
@@ -263,9 +257,9 @@ def _put_phrase(
 ) -> Token:
     """Appends a phrase. relative: with its relative clause. denied: with `kein` for `ein`."""
     if phrase.kind is Kind.PRONOUN:
-        return _put(out, forms.pronoun(phrase.pronoun, case), deprel, head)
+        return put(out, forms.pronoun(phrase.pronoun, case), deprel, head)
     if phrase.kind is Kind.REFLEXIVE:
-        return _put(out, forms.reflexive(phrase.pronoun, case), deprel, head)
+        return put(out, forms.reflexive(phrase.pronoun, case), deprel, head)
     assert phrase.noun is not None
     noun = Token(forms.noun(phrase.noun, case, phrase.number), deprel, head)
     if phrase.kind is Kind.NOUN:
@@ -273,7 +267,7 @@ def _put_phrase(
     if phrase.adjective is not None:
         agreement = (case, phrase.gender, phrase.number)
         word = forms.adjective(phrase.adjective, phrase.determiner, denied, *agreement)
-        _put(out, word, "amod", noun)
+        put(out, word, "amod", noun)
     out.append(noun)
     if phrase.attribute is not None:
         preposition, attribute = phrase.attribute
@@ -289,9 +283,9 @@ def _put_determiner(out: list[Token], phrase: Phrase, case: str, noun: Token, de
         possessor = phrase.possessor
         assert possessor is not None
         stem = forms.possessive_stem(possessor)
-        _put(out, forms.possessive(stem, possessor.pronoun, *agreement), "det:poss", noun)
+        put(out, forms.possessive(stem, possessor.pronoun, *agreement), "det:poss", noun)
         return
     word = forms.determiner(phrase.determiner, denied, *agreement)
     if word is not None:
         is_number = phrase.determiner in (Determiner.TWO, Determiner.THREE)
-        _put(out, word, "nummod" if is_number else "det", noun)
+        put(out, word, "nummod" if is_number else "det", noun)

@@ -71,6 +71,13 @@ class Sentence:
         return "".join(rows)
 
 
+def put(out: list[Token], word: Word, deprel: str, head: Token | None) -> Token:
+    """Adds a token at the end of `out` and returns it."""
+    token = Token(word, deprel, head)
+    out.append(token)
+    return token
+
+
 def sentence(tokens: list[Token]) -> Sentence:
     """Numbers the tokens, sets spaces and the first capital.
 
