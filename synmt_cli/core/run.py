@@ -11,6 +11,7 @@ env.json             versions, machine, hashes of the data
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -169,6 +170,15 @@ class Run:
             return self.folder / "checkpoints" / checkpoint / "weights.safetensors"
         known = ", ".join(["best", "last", *(f"step-{step}" for step in steps)])
         raise ReadError(f"{printable(str(self.folder))} has no checkpoint {checkpoint}; {known}")
+
+
+def sha256(path: str) -> str:
+    """The digest of a file's bytes. Raises ReadError."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ReadError(f"cannot read {printable(path)}: {error.strerror}") from error
 
 
 def read_json(path: Path) -> Any:

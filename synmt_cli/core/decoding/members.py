@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 import torch
 
 from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.run import Run, Vocabularies, needs
+from synmt_cli.core.run import Run, Vocabularies, needs, sha256
 from synmt_cli.core.udpipe import Parser
-from synmt_cli.errors import ConfigError, Unavailable, printable
+from synmt_cli.errors import ConfigError, ReadError, Unavailable, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Membe
     return Members(models, first, tuple(every), parsers)
 
 
-def find_parser(folder: Path, file: str, sha256: str) -> str:
+def find_parser(folder: Path, file: str, digest: str) -> str:
     """The parser that a run was trained with: where it was, or beside or in the run's folder.
 
     Raises Unavailable, which says what to do.
@@ -75,19 +74,18 @@ def find_parser(folder: Path, file: str, sha256: str) -> str:
     name = Path(file).name
     candidates = [Path(file), folder / name, folder.parent / name]
     for path in candidates:
-        if path.is_file() and _sha256(path) == sha256:
+        if path.is_file() and _is(path, digest):
             return str(path)
     found = [path for path in candidates if path.is_file()]
     problem = f"{printable(str(found[0]))} is another file" if found else "it is not there"
     raise Unavailable(
         f"{printable(str(folder))} was trained with the parser {printable(file)} "
-        f"(SHA-256 {sha256[:16]}…), but {problem}; name a parser by --parser FILE"
+        f"(SHA-256 {digest[:16]}…), but {problem}; name a parser by --parser FILE"
     )
 
 
-def _sha256(path: Path) -> str:
+def _is(path: Path, digest: str) -> bool:
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise Unavailable(f"cannot read {printable(str(path))}: {error.strerror}") from error
+        return sha256(str(path)) == digest
+    except ReadError as error:
+        raise Unavailable(str(error)) from error

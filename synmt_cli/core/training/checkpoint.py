@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +48,6 @@ class State:
     loss: float = 0.0
     nll: float = 0.0
     tokens: int = 0
-    seconds: float = 0.0
     finished: str = ""
     random: dict[str, Tensor] = field(default_factory=dict)  # generator states
 
@@ -132,15 +132,14 @@ def load(
     moments, _ = tensors.read(folder / "optimizer.safetensors")
     state = _opened(folder / "state.json")
     state.random = {key: moments.pop(key) for key in list(moments) if key.startswith("random.")}
+    of_parameter: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for key, value in moments.items():
+        kind, name = key.split(".", 1)
+        of_parameter[name][kind] = value
     for name, parameter in model.named_parameters():
-        suffix = f".{name}"
-        optimizer.state[parameter] = {
-            key.removesuffix(suffix): value.to(
-                parameter.device if key != f"step.{name}" else value.device
-            )
-            for key, value in moments.items()
-            if key.endswith(suffix) and "." not in key.removesuffix(suffix)
-        }
+        # A fused optimizer wants its step count, too, where the parameter is.
+        own = {kind: value.to(parameter.device) for kind, value in of_parameter[name].items()}
+        optimizer.state[parameter] = own
     return state
 
 

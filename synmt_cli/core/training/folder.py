@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
-import hashlib
 import json
 import os
 import platform
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli import streams
-from synmt_cli.core.run import Run, Vocabularies, write_json
+from synmt_cli.core.run import Run, Vocabularies, sha256, write_json
 from synmt_cli.core.training.config import refuse_another
 from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.errors import ConfigError, CreateError, ReadError, WriteError, printable
+from synmt_cli.errors import ConfigError, CreateError, WriteError, printable
 
 PACKAGES = ("synmt-cli", "torch", "numpy", "sentencepiece", "sacrebleu", "safetensors")
 
@@ -109,15 +108,6 @@ def environment(threads: int, device: str) -> dict[str, Any]:
         "threads": threads,
         "device": device,
     }
-
-
-def sha256(path: str) -> str:
-    """The digest of a file's bytes. Raises ReadError."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ReadError(f"cannot read {printable(path)}: {error.strerror}") from error
 
 
 def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocabularies:

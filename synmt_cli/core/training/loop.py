@@ -213,7 +213,6 @@ class Trainer:
         state, settings = self.state, self.settings
         if state.step % REPORT_EVERY or not state.tokens:
             return
-        state.seconds += self._seconds
         lr = inverse_square_root(state.step, settings.lr, settings.warmup, settings.initial_lr)
         yield Report(
             state.step,

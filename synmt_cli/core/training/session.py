@@ -15,7 +15,7 @@ from synmt_cli import signals, streams
 from synmt_cli.core import corpus as corpora
 from synmt_cli.core import device as devices
 from synmt_cli.core.corpus import Corpus
-from synmt_cli.core.run import Run, Vocabularies, build, needs
+from synmt_cli.core.run import Run, Vocabularies, build, needs, sha256
 from synmt_cli.core.training import folder
 from synmt_cli.core.training.config import Config
 from synmt_cli.core.training.loop import Trainer
@@ -52,15 +52,15 @@ class Session:
         """What config.toml holds."""
         data: dict[str, Any] = {
             "train": list(self.inputs.train),
-            "train_sha256": [folder.sha256(path) for path in self.inputs.train],
+            "train_sha256": [sha256(path) for path in self.inputs.train],
         }
         if self.inputs.dev:
-            data |= {"dev": self.inputs.dev, "dev_sha256": folder.sha256(self.inputs.dev)}
+            data |= {"dev": self.inputs.dev, "dev_sha256": sha256(self.inputs.dev)}
         tables = self.config.to_toml()
         tables["vocabulary"] = {"fingerprint": self.vocabularies.fingerprint}
         tables["data"] = data
         if parser := self.inputs.parser:
-            tables["parser"] = {"file": parser, "sha256": folder.sha256(parser)}
+            tables["parser"] = {"file": parser, "sha256": sha256(parser)}
         return tables
 
     def trainer(self, run: Run) -> Trainer:
