@@ -4,18 +4,23 @@
 
 No text ever becomes a control id: a text `<s>` is split like any other, and where it comes
 back whole, as a run of unknown characters, it is <unk>.
+
+Symbols are control pieces behind these: task tags, brackets, whatever a tool puts among the
+pieces. `ids` knows them by name, and no text has a piece of that name: where a run of unknown
+characters spells one, `pieces` and `encode` give it character by character. Texts made of
+pieces or ids do not show them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from synmt_cli.errors import ConfigError, Unavailable, printable
+from synmt_cli.errors import ConfigError, Unavailable, printable, quoted
 from synmt_cli.formats.spm import Making, making
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
@@ -33,11 +38,13 @@ def sentencepiece() -> Any:
 class Vocabulary:
     """Text <-> pieces <-> ids. Immutable.
 
-    fingerprint: the first 16 hexadecimal digits of the SHA-256 of the model file.
+    name: of the model file, for messages. fingerprint: the first 16 hexadecimal digits of the
+    SHA-256 of that file.
     """
 
     def __init__(self, model: bytes, name: str) -> None:
         self._model = model
+        self.name = name
         self._processor = _processor(model, name)
         self.fingerprint = hashlib.sha256(model).hexdigest()[:16]
 
@@ -88,18 +95,26 @@ class Vocabulary:
         offsets = mapping["offsets"]
         if self._bytes:
             # The library gives the whole character to the last of its bytes.
-            for i in range(len(pieces) - 2, -1, -1):
-                if offsets[i][0] == offsets[i][1] and pieces[i] in self._bytes:
+            for i in range(len(mapping["pieces"]) - 2, -1, -1):
+                if offsets[i][0] == offsets[i][1] and mapping["pieces"][i] in self._bytes:
                     offsets[i] = offsets[i + 1]
+        if len(pieces) > len(mapping["pieces"]):  # the characters of a look-alike share its place
+            offsets = [
+                place
+                for piece, place in zip(mapping["pieces"], offsets, strict=True)
+                for _ in range(len(piece) if piece in self._symbols else 1)
+            ]
         return pieces, offsets
 
     def pieces(self, text: str) -> list[str]:
-        """The pieces of a text."""
+        """The pieces of a text. None has the name of a symbol."""
         found: list[str] = self._processor.encode(text, out_type=str)
-        return found
+        if self._symbols.isdisjoint(found):
+            return found
+        return [part for piece in found for part in (piece if piece in self._symbols else [piece])]
 
     def ids(self, pieces: Sequence[str]) -> list[int]:
-        """The id of each piece, UNK for what is not a piece; never a control id."""
+        """The id of each piece, UNK for what is not a piece. Of control ids only symbols'."""
         get = self._ids.get
         return [get(piece, UNK) for piece in pieces]
 
@@ -113,8 +128,31 @@ class Vocabulary:
 
     def join(self, pieces: Sequence[str]) -> str:
         """The text of pieces; unknown ones stand for themselves. Never holds a line feed."""
-        text = b"".join(self._bytes.get(piece) or piece.encode() for piece in pieces)
+        shown = [piece for piece in pieces if piece not in self._symbols]
+        text = b"".join(self._bytes.get(piece) or piece.encode() for piece in shown)
         return text.decode("utf-8", "replace").replace(SPACE, " ").replace("\n", " ").lstrip(" ")
+
+    def refuse_missing(self, symbols: Iterable[str]) -> None:
+        """Raises ConfigError at the first of these that is no symbol here."""
+        for symbol in symbols:
+            if symbol not in self._symbols:
+                raise ConfigError(
+                    f"{printable(self.name)} has no symbol {quoted(symbol)}; "
+                    "synmt vocab train --symbols FILE takes symbols, one a line"
+                )
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols in the order of their ids."""
+        return tuple(piece for piece in self._ids if piece in self._symbols)
+
+    @cached_property
+    def _symbols(self) -> frozenset[str]:
+        """A single character, as models of other tools may have it, is no symbol: text has it."""
+        processor = self._processor
+        control = (id for id in range(EOS + 1, self.size) if processor.is_control(id))
+        pieces = map(processor.id_to_piece, control)
+        return frozenset(piece for piece in pieces if not symbol_problem(piece))
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -122,7 +160,7 @@ class Vocabulary:
         return {
             piece: id
             for id, piece in enumerate(processor.id_to_piece(list(range(self.size))))
-            if not (processor.is_control(id) or processor.is_unknown(id))
+            if piece in self._symbols or not (processor.is_control(id) or processor.is_unknown(id))
         }
 
     @cached_property
@@ -131,6 +169,19 @@ class Vocabulary:
         if not self.making.byte_fallback:
             return {}
         return {f"<0x{value:02X}>": bytes([value]) for value in range(256)}
+
+
+def symbol_problem(symbol: str) -> str | None:
+    """Why a text cannot be the name of a symbol, None if it can.
+
+    >>> symbol_problem("<(nsubj>"), symbol_problem(")")
+    (None, 'it is a single character, which text has')
+    """
+    if len(symbol) < 2:
+        return "it is a single character, which text has" if symbol else "it is empty"
+    if not symbol.isprintable() or " " in symbol or SPACE in symbol:
+        return "it has a space or a character that does not print"
+    return None
 
 
 def _processor(model: bytes, name: str) -> Any:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from synmt_cli.core.vocabulary import BOS, EOS, PAD, SPACE, UNK, sentencepiece
+from synmt_cli.core.vocabulary import BOS, EOS, PAD, SPACE, UNK, sentencepiece, symbol_problem
 from synmt_cli.errors import DataError, UsageError, quoted
 
 N_THREADS = 4  # sums of floats depend on it: fixed, not the machine's
@@ -24,8 +24,11 @@ Normalization = Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """size: ids, the four special ones counted. user_symbols: never split, wherever they are.
+    """size: ids, the four special ones and all symbols counted.
 
+    user_symbols: strings of the text that are never split, wherever they are. symbols: pieces
+    that no text becomes (vocabulary.py); where the text to learn from has their names, it is
+    cut there.
     character_coverage: the share of characters that get a piece, the rarest left out.
     byte_fallback: other characters are spelled in bytes instead of <unk>.
     """
@@ -34,13 +37,14 @@ class Settings:
     type: Type = "bpe"
     character_coverage: float = 1.0
     user_symbols: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
     byte_fallback: bool = False
     normalization: Normalization = "identity"
 
 
 def train(sentences: Iterable[str], settings: Settings) -> bytes:
     """The model file. Raises UsageError if the size does not suit the data, DataError."""
-    _check_symbols(settings.user_symbols)
+    _check_symbols(settings.user_symbols, settings.symbols)
     model = io.BytesIO()
     watched = _Watched(sentences)
     try:
@@ -51,6 +55,7 @@ def train(sentences: Iterable[str], settings: Settings) -> bytes:
             model_type=settings.type,
             character_coverage=settings.character_coverage,
             user_defined_symbols=list(dict.fromkeys(settings.user_symbols)),
+            control_symbols=list(dict.fromkeys(settings.symbols)),
             byte_fallback=settings.byte_fallback,
             normalization_rule_name=settings.normalization,
             unk_id=UNK,
@@ -83,10 +88,15 @@ class _Watched:
             raise
 
 
-def _check_symbols(symbols: Iterable[str]) -> None:
-    for symbol in symbols:
+def _check_symbols(user_symbols: Sequence[str], symbols: Iterable[str]) -> None:
+    for symbol in user_symbols:
         if symbol in SPECIAL or not symbol or {" ", "\n", SPACE} & set(symbol):
             raise UsageError(f"{quoted(symbol)} cannot be a user symbol")
+    for symbol in symbols:
+        if problem := symbol_problem(symbol):
+            raise UsageError(f"{quoted(symbol)} cannot be a symbol: {problem}")
+        if symbol in SPECIAL or symbol in user_symbols:
+            raise UsageError(f"{quoted(symbol)} cannot be a symbol: it is a piece already")
 
 
 def _explained(message: str, size: int) -> Exception:
@@ -98,7 +108,7 @@ def _explained(message: str, size: int) -> Exception:
             "(or a lower character coverage)"
         )
     if taken := re.search(r"INTERNAL: (.*) is already defined", message):
-        return UsageError(f"{quoted(taken[1])} cannot be a user symbol: it is a piece already")
+        return UsageError(f"{quoted(taken[1])} cannot be a symbol: it is a piece already")
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return DataError("<input>", None, "no text to learn from")
     return RuntimeError(message)
