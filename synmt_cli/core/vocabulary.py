@@ -132,13 +132,16 @@ class Vocabulary:
         text = b"".join(self._bytes.get(piece) or piece.encode() for piece in shown)
         return text.decode("utf-8", "replace").replace(SPACE, " ").replace("\n", " ").lstrip(" ")
 
-    def refuse_missing(self, symbols: Iterable[str]) -> None:
-        """Raises ConfigError at the first of these that is no symbol here."""
+    def refuse_missing(self, symbols: Iterable[str], how: str) -> None:
+        """Raises ConfigError at the first of these that is no symbol here.
+
+        how: the command that writes the symbols needed, for the message.
+        """
         for symbol in symbols:
             if symbol not in self._symbols:
                 raise ConfigError(
-                    f"{printable(self.name)} has no symbol {quoted(symbol)}; "
-                    "synmt vocab train --symbols FILE takes symbols, one a line"
+                    f"{printable(self.name)} has no symbol {quoted(symbol)}; {how} writes "
+                    "those needed, and synmt vocab train --symbols FILE takes them"
                 )
 
     @cached_property

@@ -102,10 +102,10 @@ def test_what_text_could_become_is_no_symbol(symbols, problem):
 
 
 def test_a_missing_symbol_is_named(vocabulary):
-    vocabulary.refuse_missing(SYMBOLS)
+    vocabulary.refuse_missing(SYMBOLS, "synmt x")
     for missing in ("<XX>", "the", "<s>"):
-        with pytest.raises(ConfigError, match=f"<bytes> has no symbol '{missing}'; synmt vocab"):
-            vocabulary.refuse_missing(["<TR>", missing])
+        with pytest.raises(ConfigError, match=f"<bytes> has no symbol '{missing}'; synmt x writes"):
+            vocabulary.refuse_missing(["<TR>", missing], "synmt x")
 
 
 def test_a_single_character_of_another_tools_model_is_no_symbol():

@@ -1,0 +1,131 @@
+"""Penn brackets: constituency trees, a line each.
+
+    (ROOT (S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .)))
+
+A word stands in a bracket of its own, labelled by its part of speech; these brackets are not
+constituents. A constituent may be empty, `(NP )`, as where the words were taken out. A line may
+hold several trees. An outermost bracket without a label, as in the Penn Treebank's own files,
+is `ROOT`. An empty line, `()` and `(())`, which parsers write where they fail, are no tree.
+
+What a tree is read into is flat, so that no depth is too deep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from synmt_cli import streams
+from synmt_cli.errors import DataError, quoted
+
+Item = str | int | None  # a label opens a bracket, a number is a word, None closes
+NO_TREE = ("", "()", "(())")
+TRACE = "-NONE-"  # part of speech of what is not in the text
+_TOKEN = re.compile(r"[()]|[^() \t]+")
+_SPELLED = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+}
+
+
+@dataclass(slots=True)
+class Tree:
+    """The trees of a line. items: constituents and words, no parts of speech, in their order.
+
+    words: as in the text, `(` for `-LRB-`; an item's number is the place of its word here.
+    """
+
+    items: list[Item] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+
+
+def read(source: streams.Source) -> Iterator[Tree | None]:
+    """Yields the trees of each line, None for a line without. Raises DataError, ReadError."""
+    for number, text in streams.text_lines(source):
+        yield from_text(text, source.name, number)
+
+
+def from_text(text: str, source: str = "<stdin>", number: int = 1) -> Tree | None:
+    """The trees of a line, None if it has none. Raises DataError.
+
+    >>> from_text("(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)))")
+    Tree(items=['S', 'NP', 0, 1, None, 'VP', 2, None, None], words=['The', 'dog', 'sleeps'])
+    """
+    if text.replace(" ", "").replace("\t", "") in NO_TREE:
+        return None
+    reader = _Reader()
+    for match in _TOKEN.finditer(text):
+        if problem := reader.add(match[0]):
+            raise DataError(source, number, f"{problem} at character {match.start() + 1}")
+    if n := len(reader.open):
+        raise DataError(source, number, f"{n} bracket{'s' if n > 1 else ''} not closed")
+    return reader.tree
+
+
+class _Reader:
+    """Takes one token after the other.
+
+    open: where in the items each open bracket begins. before: what the last token was.
+    """
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+        self.open: list[int] = []
+        self.before = "close"
+
+    def add(self, token: str) -> str | None:
+        """What is wrong with the next token, None if nothing is."""
+        if token == "(":
+            return self._open()
+        if not self.open:
+            return f"{quoted(token)} outside all brackets"
+        if token == ")":
+            return self._close()
+        if self.before == "open":
+            self.tree.items[-1] = token
+            self.before = "label"
+            return None
+        if self.before == "label":
+            self._add_word(token)
+            return None
+        return f"the word {quoted(token)} without a bracket of its own"
+
+    def _open(self) -> str | None:
+        if self.before == "word":
+            return "a bracket behind a word"
+        if self.before == "open" and len(self.open) > 1:
+            return "a bracket without a label"
+        self.open.append(len(self.tree.items))
+        self.tree.items.append("ROOT")
+        self.before = "open"
+        return None
+
+    def _close(self) -> str | None:
+        if self.before == "open":
+            return "an empty bracket"
+        begin = self.open.pop()
+        if self.before == "word":
+            self._close_word(begin)
+        else:
+            self.tree.items.append(None)
+        self.before = "close"
+        return None
+
+    def _add_word(self, form: str) -> None:
+        word = _SPELLED.get(form, form).replace("\\/", "/").replace("\\*", "*")
+        self.tree.items.append(len(self.tree.words))
+        self.tree.words.append(word)
+        self.before = "word"
+
+    def _close_word(self, begin: int) -> None:
+        """Takes a part of speech away, and a trace with it."""
+        if self.tree.items[begin] == TRACE:
+            self.tree.words.pop()
+            del self.tree.items[begin:]
+        else:
+            del self.tree.items[begin]
