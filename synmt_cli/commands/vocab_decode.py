@@ -34,8 +34,8 @@ def vocab_decode(
 ) -> None:
     """Join the pieces of each line to text again.
 
-    Pieces that the vocabulary does not know stand for themselves. Among ids, 1 to 3 are
-    nothing, and 0, the unknown piece, is ` ⁇ `.
+    Pieces that the vocabulary does not know stand for themselves; its symbols are nothing.
+    Among ids, 1 to 3 are nothing too, and 0, the unknown piece, is ` ⁇ `.
     """
     vocabulary = Vocabulary.load(model)
     with streams.output(output, line_buffered) as writer:

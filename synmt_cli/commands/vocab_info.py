@@ -28,7 +28,7 @@ def vocab_info(
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
     output: Out = "-",
 ) -> None:
-    """Say what a vocabulary holds: its size, type, special ids and fingerprint.
+    """Say what a vocabulary holds: its size, type, special ids, symbols and fingerprint.
 
     The fingerprint is the first 16 hexadecimal digits of the file's SHA-256. Records carry
     it, and commands refuse records of another vocabulary.
@@ -43,6 +43,7 @@ def vocab_info(
         "pad": PAD,
         "bos": BOS,
         "eos": EOS,
+        "symbols": vocabulary.symbols,
         "fingerprint": vocabulary.fingerprint,
     }
     lines = [f"{name}\t{_shown(value)}" for name, value in properties.items()]
@@ -52,4 +53,6 @@ def vocab_info(
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return " ".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

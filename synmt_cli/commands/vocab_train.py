@@ -11,7 +11,8 @@ import typer
 from synmt_cli import console, pool, streams
 from synmt_cli.commands.manual import Files, Manual, Out, Quiet
 from synmt_cli.core import vocabulary_training
-from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.vocabulary import Vocabulary, symbol_problem
+from synmt_cli.errors import DataError, UsageError, quoted
 
 MANUAL = Manual(
     input="One sentence a line: `The dog sleeps .`",
@@ -20,8 +21,10 @@ MANUAL = Manual(
     examples=(
         "synmt vocab train --size 200 train.en train.de -o joint.model",
         "synmt vocab train --size 150 --type unigram train.en -o en.model",
+        "synmt multitask --symbols train.jsonl | synmt vocab train --symbols - --size 300 train.en"
+        " train.de -o tags.model",
     ),
-    see_also=("vocab info", "vocab encode", "featurize"),
+    see_also=("vocab info", "vocab encode", "featurize", "multitask"),
 )
 
 
@@ -45,7 +48,8 @@ class Normalization(StrEnum):
 def vocab_train(
     files: Files = None,
     size: Annotated[
-        int, typer.Option("--size", metavar="N", min=5, help="Ids, the four special ones counted.")
+        int,
+        typer.Option("--size", metavar="N", min=5, help="Ids, special ones and symbols counted."),
     ] = 8000,
     type: Annotated[
         Type, typer.Option("--type", help="Byte-pair encoding, or a unigram language model.")
@@ -69,6 +73,14 @@ def vocab_train(
             help="Strings that stay one piece wherever they are in the text.",
         ),
     ] = "",
+    symbols: Annotated[
+        str | None,
+        typer.Option(
+            "--symbols",
+            metavar="FILE",
+            help="Symbols, one a line: pieces that no text becomes, for tags and brackets.",
+        ),
+    ] = None,
     byte_fallback: Annotated[
         bool,
         typer.Option("--byte-fallback", help="Spell other characters in bytes, not as <unk>."),
@@ -90,12 +102,19 @@ def vocab_train(
     line as none.
 
     The same text and options give the same file, on any number of cores.
+
+    --symbols takes the names of pieces that are put among the others by a tool, never found in
+    text: a text that looks like one stays text. synmt multitask --symbols writes those that it
+    needs. --user-symbols are the opposite: strings that are found wherever text has them.
     """
+    if symbols == "-" and "-" in (files or ["-"]):
+        raise UsageError("stdin cannot be both the text and --symbols")
     settings = vocabulary_training.Settings(
         size=size,
         type=type.value,
         character_coverage=character_coverage,
         user_symbols=tuple(symbol for symbol in user_symbols.split(",") if symbol),
+        symbols=() if symbols is None else tuple(_symbols(symbols)),
         byte_fallback=byte_fallback,
         normalization=normalization.value,
     )
@@ -115,3 +134,11 @@ def _sentences(files: Sequence[str]) -> Iterator[str]:
     for source in streams.sources(files):
         for _, text in streams.text_lines(source):
             yield text
+
+
+def _symbols(path: str) -> Iterator[str]:
+    with streams.open_source(path) as source:
+        for number, symbol in streams.text_lines(source):
+            if problem := symbol_problem(symbol):
+                raise DataError(source.name, number, f"{quoted(symbol)} is no symbol: {problem}")
+            yield symbol
