@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
-from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.labels import PathTree
+from synmt_cli.core.model.modifier import Paths, Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
 
@@ -28,17 +30,31 @@ def make(size, encoder=(), decoder=(), n=11):
 
 
 def side(rows, device="cpu", fill=PAD, width=None, **features):
-    """Rows padded on the right with `fill`; `pad` is None when nothing is padded."""
+    """Rows padded on the right with `fill`; `pad` is None when nothing is padded.
+
+    features: a number for each token; for `path` a list of label ids.
+    """
     width = width or max(map(len, rows))
+    paths = None
+    if "path" in features:
+        tree = PathTree()
+        met = [[tree.row(path) for path in values] for values in features["path"]]
+        numbers = [values + [0] * (width - len(values)) for values in met]
+        own, paths = tree.batch(np.array(numbers))
+        features["path"] = own.tolist()
+        paths = Paths(paths.labels.to(device), paths.shorter.to(device), paths.sizes)
     mask = torch.tensor([[t >= len(row) for t in range(width)] for row in rows], device=device)
     return Side(
         _padded(rows, width, fill, device),
         mask if mask.any() else None,
-        {name: _padded(values, width, float(fill), device) for name, values in features.items()},
+        {name: _padded(values, width, fill, device) for name, values in features.items()},
+        paths,
     )
 
 
 def _padded(rows, width, fill, device):
+    whole = all(isinstance(value, int) for row in rows for value in row)
+    fill = fill if whole else float(fill)
     return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], device=device)
 
 

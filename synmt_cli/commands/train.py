@@ -207,7 +207,8 @@ def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> No
             match event:
                 case Report():
                     rate = f"{event.tokens_per_second:,.0f} tokens/s"
-                    note = f"epoch {event.epoch}, loss {event.loss:.3f}, {rate}"
+                    others = "".join(f", {n} {loss:.3f}" for n, loss in event.losses.items())
+                    note = f"epoch {event.epoch}, loss {event.loss:.3f}{others}, {rate}"
                     bar.advance(event.step - bar.done, note)
                     metrics.add({"event": "train", **dataclasses.asdict(event)})
                 case Validated():

@@ -162,14 +162,14 @@ def translate(
             batch_pieces=batch_tokens,
         )
         source, target = loaded.vocabularies.source, loaded.vocabularies.target
-        translator = Translator(loaded.models, source, target, loaded.needs, chosen, settings)
+        translator = Translator(loaded.models, source, target, loaded.encoding, chosen, settings)
         reader = Reader(source, target, loaded.parser(parser))
         found = checked(reader.read(paths, kind), strict)
         counts: Counter[str] = Counter()
         for records in windows(found, window):
             for one in translator.translate(records):
                 writer.write(FORMATS[format](one, nbest))
-                counts.update(remarks(one, settings, bool(loaded.needs)))
+                counts.update(remarks(one, settings, bool(loaded.encoding.needs)))
             bar.advance(len(records))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.modifier import Paths, Side
+
+if TYPE_CHECKING:
+    from synmt_cli.core.labels import PathTree
 
 Array = np.ndarray
 
@@ -59,20 +63,34 @@ class Batch:
     n_tokens: int
 
 
-def side(ids: Ragged, features: Mapping[str, Ragged], rows: Array, pad: int) -> Side:
-    """The source side of these rows. Feature values at padding are 0 and never matter."""
+def side(
+    ids: Ragged, features: Mapping[str, Ragged], rows: Array, pad: int, paths: PathTree
+) -> Side:
+    """The source side of these rows. Feature values at padding are 0 and never matter.
+
+    paths: what the feature `path` counts in.
+    """
     padded = torch.from_numpy(ids.padded(rows, pad))
     lengths = ids.lengths[rows]
     ragged = bool((lengths != lengths.max(initial=0)).any())
     mask = torch.from_numpy(np.arange(padded.size(1)) >= lengths[:, None]) if ragged else None
-    values = {name: torch.from_numpy(f.padded(rows, 0)) for name, f in features.items()}
-    return Side(padded, mask, values)
+    values = {name: f.padded(rows, 0) for name, f in features.items()}
+    found = None
+    if "path" in values:
+        values["path"], found = paths.batch(values["path"])
+    return Side(padded, mask, {n: torch.from_numpy(v) for n, v in values.items()}, found)
 
 
 def to_device(source: Side, device: torch.device) -> Side:
     """The same side on another device."""
+
+    def moved(x: Tensor) -> Tensor:
+        return x.to(device, non_blocking=True)
+
+    paths = source.paths
     return Side(
-        source.ids.to(device, non_blocking=True),
-        None if source.pad is None else source.pad.to(device, non_blocking=True),
-        {name: f.to(device, non_blocking=True) for name, f in source.features.items()},
+        moved(source.ids),
+        None if source.pad is None else moved(source.pad),
+        {name: moved(values) for name, values in source.features.items()},
+        paths and Paths(moved(paths.labels), moved(paths.shorter), paths.sizes),
     )

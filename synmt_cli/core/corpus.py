@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from synmt_cli.core.batch import Array, Batch, Ragged, side
-from synmt_cli.core.features import FEATURES, tree_of
+from synmt_cli.core.batch import Array, Batch, Ragged
+from synmt_cli.core.encoding import Encoding, Values
+from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.vocabulary import BOS, EOS, PAD
 from synmt_cli.errors import ConfigError, DataError, UsageError, printable
 from synmt_cli.formats.record import Record
@@ -19,23 +20,20 @@ from synmt_cli.formats.record import Record
 if TYPE_CHECKING:
     from synmt_cli.core.run import Vocabularies
 
-DTYPES = {"int": np.int64, "float": np.float32}
-
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """Pairs as ids. source ends in EOS; target has neither BOS nor EOS.
 
     features: one value for each source token, EOS included. references: raw target lines,
-    kept only where they are asked for. labels: every dependency label met.
-    left_out: why a record is not here -> how many.
+    kept only where they are asked for. left_out: why a record is not here -> how many.
     """
 
     source: Ragged
     target: Ragged
     features: dict[str, Ragged]
+    encoding: Encoding
     references: list[str]
-    labels: frozenset[str]
     left_out: Counter[str]
 
     def __len__(self) -> int:
@@ -54,11 +52,15 @@ class Corpus:
         target_out = np.concatenate((target, pad), 1)
         target_out[np.arange(n), self.target.lengths[rows]] = EOS
         return Batch(
-            side(self.source, self.features, rows, PAD),
+            self.sources(rows),
             torch.from_numpy(np.concatenate((bos, target), 1)),
             torch.from_numpy(target_out),
             int(self.target.lengths[rows].sum()) + n,
         )
+
+    def sources(self, rows: Array) -> Side:
+        """The source side of these pairs."""
+        return self.encoding.side(self.source, self.features, rows)
 
     def epoch(self, batch_tokens: int, seed: int, epoch: int) -> list[Array]:
         """Row numbers of each batch, every pair once, in an order that (seed, epoch) fixes.
@@ -86,19 +88,19 @@ def fill(order: Array, lengths: Array, batch_tokens: int) -> list[Array]:
 def read(
     records: Iterable[tuple[Record, str, int]],
     vocabularies: Vocabularies,
-    needs: Sequence[str],
+    encoding: Encoding,
     max_length: int,
     references: bool = False,
 ) -> Corpus:
     """Records with the file and line of each. Raises DataError, ConfigError.
 
-    Leaves out, and counts, what is not `ok`, empty targets, and more than max_length pieces.
+    Every label is made known to `encoding`, whether a feature needs it or not. Leaves out,
+    and counts, what is not `ok`, empty targets, and more than max_length pieces.
     """
     source: list[list[int]] = []
     target: list[list[int]] = []
-    features: dict[str, list[list[float]]] = {name: [] for name in needs}
+    features: list[Values] = []
     lines: list[str] = []
-    labels: set[str] = set()
     left_out: Counter[str] = Counter()
     for record, name, number in records:
         if reason := _unfit(record, max_length, (name, number), vocabularies.fingerprint):
@@ -106,32 +108,20 @@ def read(
             continue
         source.append([*vocabularies.source.ids(record.pieces or ()), EOS])
         target.append(vocabularies.target.ids(record.tgt_pieces or ()))
-        for feature, values in encoded(record, needs).items():
-            features[feature].append(values)
-        labels.update(record.deprels or ())
+        for label in record.deprels or ():
+            encoding.labels.id(label)
+        features.append(encoding.values(record))
         if references:
             pieces = vocabularies.target.join(record.tgt_pieces or ())
             lines.append(pieces if record.tgt is None else record.tgt)
     return Corpus(
         Ragged.of(source, np.int64),
         Ragged.of(target, np.int64),
-        {n: Ragged.of(rows, DTYPES[FEATURES[n].kind]) for n, rows in features.items()},
+        encoding.ragged(features),
+        encoding,
         lines,
-        frozenset(labels),
         left_out,
     )
-
-
-def encoded(record: Record, needs: Sequence[str]) -> dict[str, list[float]]:
-    """The values of each feature for the pieces of a record and its EOS."""
-    if not needs:
-        return {}
-    tree = tree_of(record)
-    found = {}
-    for name in needs:
-        values = FEATURES[name].compute(tree)
-        found[name] = [*values, FEATURES[name].eos(values)]
-    return found
 
 
 def _unfit(record: Record, limit: int, place: tuple[str, int], fingerprint: str) -> str:

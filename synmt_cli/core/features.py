@@ -66,6 +66,25 @@ def depth(tree: Tree) -> list[int]:
     return [of_word[word] for word in tree.piece_word]
 
 
+def sentence(tree: Tree) -> list[int]:
+    """The number of each piece's sentence in the line; -1 outside the tree."""
+    of_word = [*_sentences(tree), NONE]
+    return [of_word[word] for word in tree.piece_word]
+
+
+def word(tree: Tree) -> list[int]:
+    """The word of each piece; a number of its own, below -1, for a piece without a word."""
+    return [
+        -2 - position if word == NONE else word for position, word in enumerate(tree.piece_word)
+    ]
+
+
+def head_word(tree: Tree) -> list[int]:
+    """The head of each piece's word; -1 where there is none."""
+    of_word = [*tree.heads, NONE]
+    return [of_word[word] for word in tree.piece_word]
+
+
 def parent_middle(tree: Tree) -> list[float]:
     """The middle position of each piece's parent word (Bugliarello and Okazaki 2020).
 
@@ -130,13 +149,10 @@ def dep_rel(tree: Tree) -> list[list[int | None]]:
 
     There is none with a piece outside the tree or in another sentence. Not clipped.
     """
-    of_word = depths(tree.heads)
-    sentence = _sentences(tree)
-    pieces = [(NONE, 0) if word == NONE else (sentence[word], of_word[word])
-              for word in tree.piece_word]  # fmt: skip
+    pieces = list(zip(sentence(tree), depth(tree), strict=True))
     return [
-        [depth_j - depth_i if s == sentence_j != NONE else None for sentence_j, depth_j in pieces]
-        for s, depth_i in pieces
+        [depth_j - depth_i if s_i == s_j != NONE else None for s_j, depth_j in pieces]
+        for s_i, depth_i in pieces
     ]
 
 
@@ -178,6 +194,14 @@ def _next_position(values: Sequence[Any]) -> int:
     return len(values)
 
 
+def _outside(values: Sequence[Any]) -> int:
+    return NONE
+
+
+def _own_word(values: Sequence[Any]) -> int:
+    return -2 - len(values)
+
+
 def _below_all(values: Sequence[int]) -> int:
     return max(values, default=-1) + 1
 
@@ -189,6 +213,9 @@ FEATURES: dict[str, Feature] = {
     "parent_middle": Feature(parent_middle, lambda values: float(len(values)), "float"),
     "parent_first": Feature(parent_first, _next_position, "int"),
     "struct_abs": Feature(depth, _below_all, "int"),
+    "sentence": Feature(sentence, _outside, "int"),
+    "word": Feature(word, _own_word, "int"),
+    "head_word": Feature(head_word, _outside, "int"),
     "path": Feature(path, lambda values: [], "labels"),
     "tag": Feature(tag, lambda values: "", "label"),
 }

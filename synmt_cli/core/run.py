@@ -130,7 +130,7 @@ class Run:
                 writer.write(vocabulary.to_bytes())
 
     def labels(self) -> list[str]:
-        """The dependency labels by id. Raises DataError, ReadError."""
+        """The dependency labels, the first of them id 1. Raises DataError, ReadError."""
         labels = read_json(self.folder / "labels.json")
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise DataError(str(self.folder / "labels.json"), 1, "expected a list of labels")
@@ -214,7 +214,13 @@ def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Translat
     return Translation(config.model, n_source, n_target, *modifiers(config, n_labels))
 
 
-def needs(config: Config) -> tuple[str, ...]:
-    """The source features that the variant reads, sorted. Without any no parser is needed."""
-    encoder, _ = modifiers(config, 1)
-    return tuple(sorted({name for modifier in encoder for name in modifier.needs}))
+def needs(config: Config, training: bool) -> tuple[str, ...]:
+    """The source features that the variant reads, sorted.
+
+    Where none is needed to translate, no parser is either.
+    """
+    with tensors.without_values():
+        encoder, _ = modifiers(config, 1)
+    return tuple(
+        sorted({name for m in encoder for name in m.needs if training or name not in m.learns})
+    )

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from synmt_cli.core.batch import Ragged
 from synmt_cli.core.corpus import Corpus, fill
+from synmt_cli.core.encoding import Encoding
+from synmt_cli.core.labels import Labels
 from synmt_cli.core.vocabulary import BOS, EOS, PAD
 
 ROWS = [[5, 6, 7, EOS], [8, EOS], [9, 10, EOS]]
@@ -19,7 +21,7 @@ TARGETS = [[11], [12, 13, 14], [15, 16]]
 def corpus(sources=ROWS, targets=TARGETS):
     features = {"depth": Ragged.of([[i + 1 for i in range(len(r))] for r in sources], np.int64)}
     source, target = Ragged.of(sources, np.int64), Ragged.of(targets, np.int64)
-    return Corpus(source, target, features, [], frozenset(), Counter())
+    return Corpus(source, target, features, Encoding(features, Labels()), [], Counter())
 
 
 def test_a_batch_pads_right_and_shifts_the_target():

@@ -133,7 +133,8 @@ def test_an_end_of_sentence():
     tree = words_only([1, -1, 1])
     ends = {name: f.eos(f.compute(tree)) for name, f in FEATURES.items()}
     expected = {"depth": 0, "parent_middle": 3.0, "parent_first": 3, "struct_abs": 2}
-    assert ends == {**expected, "path": [], "tag": ""}
+    outside = {"sentence": -1, "head_word": -1, "word": -5, "path": [], "tag": ""}
+    assert ends == {**expected, **outside}
 
 
 @pytest.mark.parametrize("name", EMITTED)
@@ -141,6 +142,9 @@ def test_without_a_tree_each_piece_stands_for_itself(name):
     expected = {
         "parent_middle": [0.0, 1.0],
         "parent_first": [0, 1],
+        "sentence": [-1, -1],
+        "word": [-2, -3],  # each its own
+        "head_word": [-1, -1],
         "path": [[], []],
         "tag": ["", ""],
         "struct_rel": [[0, 0], [0, 0]],

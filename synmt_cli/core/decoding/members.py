@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from synmt_cli.core.encoding import Encoding
+from synmt_cli.core.features import FEATURES
+from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.run import Run, Vocabularies, needs, sha256
 from synmt_cli.core.udpipe import Parser
@@ -16,14 +19,14 @@ from synmt_cli.errors import ConfigError, ReadError, Unavailable, printable
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Models with the same vocabularies. needs: the features that any of them reads.
+    """Models with the same vocabularies and labels. encoding: of what any of them reads.
 
     parsers: the file and SHA-256 that each run names, with the run's folder.
     """
 
     models: list[Translation]
     vocabularies: Vocabularies
-    needs: tuple[str, ...]
+    encoding: Encoding
     parsers: dict[Path, tuple[str, str] | None]
 
     def parser(self, override: str = "") -> Callable[[], Parser] | None:
@@ -31,7 +34,7 @@ class Members:
 
         Raises Unavailable: when loading, and ConfigError if members need different ones.
         """
-        if not self.needs:
+        if not self.encoding.needs:
             return None
         return lambda: Parser(override or self._named_parser())
 
@@ -60,10 +63,25 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Membe
                 f"{first.fingerprint}, {printable(str(run.folder))} has {own.fingerprint}"
             )
     models = [run.load(checkpoint).to(device) for run in runs]
-    features = {run.folder: needs(config) for run, config in zip(runs, configs, strict=True)}
+    features = {run.folder: needs(c, training=False) for run, c in zip(runs, configs, strict=True)}
     parsers = {run.folder: run.parser() for run in runs if features[run.folder]}
     every = sorted({name for names in features.values() for name in names})
-    return Members(models, first, tuple(every), parsers)
+    encoding = Encoding(every, _labels(runs, features))
+    return Members(models, first, encoding, parsers)
+
+
+def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labels:
+    """The labels of the models that read labels. Raises ConfigError where they differ."""
+    readers = [
+        run
+        for run in runs
+        if any(FEATURES[name].kind in ("label", "labels") for name in features[run.folder])
+    ]
+    names = {run.folder: run.labels() for run in readers}
+    if len({tuple(one) for one in names.values()}) > 1:
+        folders = ", ".join(printable(str(folder)) for folder in names)
+        raise ConfigError(f"an ensemble needs the same labels.json; they differ in {folders}")
+    return Labels(next(iter(names.values()), []))
 
 
 def find_parser(folder: Path, file: str, digest: str) -> str:

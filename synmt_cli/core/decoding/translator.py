@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import torch
 
-from synmt_cli.core.batch import Array, Ragged, side, to_device
-from synmt_cli.core.corpus import DTYPES, encoded, fill
+from synmt_cli.core.batch import Array, Ragged, to_device
+from synmt_cli.core.corpus import fill
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Hypothesis, scored
-from synmt_cli.core.features import FEATURES
+from synmt_cli.core.encoding import Encoding, Values
 from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.vocabulary import EOS, PAD, SPACE, Vocabulary
+from synmt_cli.core.multitask import asks_for_parse, parse_text
+from synmt_cli.core.vocabulary import EOS, SPACE, Vocabulary
 from synmt_cli.errors import SynmtError
 from synmt_cli.formats.record import Record
 
@@ -68,19 +69,28 @@ class Part:
 
     owner: int
     ids: list[int]
-    features: dict[str, list[float]]
+    features: Values
+
+
+def as_it_is(record: Record) -> Record:
+    """The same record: most models read sources as they are."""
+    return record
 
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """Models that translate together. needs: the features that any of them reads."""
+    """Models that translate together. encoding: of the features that any of them reads.
+
+    prepare: what is done to each source, or part of a long one, before it is read.
+    """
 
     models: Sequence[Translation]
     source: Vocabulary
     target: Vocabulary
-    needs: Sequence[str]
+    encoding: Encoding
     device: torch.device
     settings: Settings
+    prepare: Callable[[Record], Record] = as_it_is
 
     def translate(self, records: Sequence[Record]) -> list[Translated]:
         """One result for each record, in order. Longer sources are searched first."""
@@ -90,7 +100,7 @@ class Translator:
         for part, nbest in zip(parts, found, strict=True):
             of_record[part.owner].append(nbest)
         return [
-            Translated(one, self._lines(nbests), len(nbests))
+            Translated(one, self._lines(one, nbests), len(nbests))
             for one, nbests in zip(records, of_record, strict=True)
         ]
 
@@ -102,21 +112,18 @@ class Translator:
         parts = list(in_parts(pieces, self.settings.max_pieces))
         has_tree = one.status == "ok" and len(parts) == 1
         for part in parts:
-            shown = one if has_tree else Record(one.id, one.src, pieces=part)
-            ids = [*self.source.ids(part), EOS]
-            yield Part(owner, ids, encoded(shown, self.needs))
+            shown = self.prepare(one if has_tree else Record(one.id, one.src, pieces=part))
+            ids = [*self.source.ids(shown.pieces or ()), EOS]
+            yield Part(owner, ids, self.encoding.values(shown))
 
     def _search(self, parts: Sequence[Part]) -> list[list[Hypothesis]]:
         """The n-best list of each part."""
         ids = Ragged.of([part.ids for part in parts], np.int64)
-        features = {
-            name: Ragged.of([part.features[name] for part in parts], DTYPES[FEATURES[name].kind])
-            for name in self.needs
-        }
+        features = self.encoding.ragged([part.features for part in parts])
         found: dict[int, list[Hypothesis]] = {}
         settings = self.settings
         for rows in self._batches(ids.lengths):
-            source = to_device(side(ids, features, rows, PAD), self.device)
+            source = to_device(self.encoding.side(ids, features, rows), self.device)
             nbests = search(
                 self.models,
                 source,
@@ -136,17 +143,18 @@ class Translator:
                 rows, range(self.settings.batch_size, len(rows), self.settings.batch_size)
             )
 
-    def _lines(self, nbests: Sequence[list[Hypothesis]]) -> list[Line]:
+    def _lines(self, one: Record, nbests: Sequence[list[Hypothesis]]) -> list[Line]:
         """The translations of a record, of which each part has an n-best list."""
+        text = parse_text if asks_for_parse(one) else Vocabulary.decode
         if len(nbests) == 1:
-            return [Line(self.target.decode(h.ids), h.score, h.cut) for h in nbests[0]]
+            return [Line(text(self.target, h.ids), h.score, h.cut) for h in nbests[0]]
         if not nbests:
             return []
         best = [nbest[0] for nbest in nbests]
         n_tokens = sum(len(h.ids) + (not h.cut) for h in best)
         score = scored(sum(h.log_prob for h in best), n_tokens, self.settings.lenpen)
-        text = " ".join(self.target.decode(h.ids) for h in best)
-        return [Line(text, score, any(h.cut for h in best))]
+        joined = " ".join(text(self.target, h.ids) for h in best)
+        return [Line(joined, score, any(h.cut for h in best))]
 
 
 def in_parts(pieces: Sequence[str], limit: int) -> Iterator[list[str]]:

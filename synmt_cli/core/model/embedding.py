@@ -32,11 +32,14 @@ def table(n_tokens: int, d_model: int) -> nn.Embedding:
 
 
 class Embedding(nn.Module):
-    """x = inputs(dropout(tokens(E[w] * sqrt(d)) + positions(PE))). `table` may be shared."""
+    """x = inputs(dropout(tokens(E[w] * sqrt(d)) + positions(PE))). `table` may be shared.
 
-    def __init__(self, table: nn.Embedding, size: Size) -> None:
+    positions: `sinusoid`, or `none`, where PE = 0.
+    """
+
+    def __init__(self, table: nn.Embedding, size: Size, positions: str) -> None:
         super().__init__()
-        self.table, self.dropout, self.positions = table, size.dropout, size.positions
+        self.table, self.dropout, self.positions = table, size.dropout, positions
         self._known: Tensor = torch.empty(0)  # sinusoids of positions 0.. met so far
 
     def forward(self, ids: Tensor, active: Sequence[Active], start: int = 0) -> Tensor:

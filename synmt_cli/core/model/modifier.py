@@ -3,7 +3,7 @@
     x  = inputs(tokens(E[w] * sqrt(d)) + positions(PE))      once per stack
     A  = softmax(mask(scores(Q K^T / sqrt(d_head))))         per layer in `layers`
     C  = context(A V)                                        per layer in `layers`
-    L  = L_translation + sum of loss()                       once per batch
+    L  = L_translation + sum of loss()                       once per batch, sums over tokens
 
 Every hook returns what it was given unless a subclass says otherwise, so a variant's
 module holds its paper's equations and nothing else.
@@ -11,11 +11,24 @@ module holds its paper's equations and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The distinct label paths of a batch, the prefix of each among them: a tree of prefixes.
+
+    Rows are sorted by length; row 0 is the empty path. labels: (P,) the id of the last label.
+    shorter: (P,) the row of the path without it. sizes: how many rows have 0, 1, 2 ... labels.
+    """
+
+    labels: Tensor
+    shorter: Tensor
+    sizes: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -25,12 +38,13 @@ class Side:
     ids: (B, T) token ids, padded on the right.
     pad: (B, T) bool, True at padding; None when no row is padded, which spares every layer
         its mask. Decided where the batch is made, so that no device is asked.
-    features: name -> tensor whose first two axes are (B, T).
+    features: name -> (B, T). `path` is a row of `paths`.
     """
 
     ids: Tensor
     pad: Tensor | None = None
     features: Mapping[str, Tensor] = field(default_factory=dict)
+    paths: Paths | None = None
 
 
 class Site(NamedTuple):
@@ -49,13 +63,16 @@ class Site(NamedTuple):
 class Modifier(nn.Module):
     """A change to one stack (encoder or decoder). Subclass and override hooks.
 
-    layers: the layers whose attention is changed, 0 the bottom one.
+    layers: the layers whose attention is changed, 0 the bottom one. name: of the variant.
 
     State lives in what `prepare` returns, one object per forward pass, never on the module:
     the same modifier can then serve training and beam search.
     """
 
+    name: str = ""
     needs: tuple[str, ...] = ()  # names of the features that `prepare` reads
+    learns: tuple[str, ...] = ()  # of those, the ones that only `loss` reads: not for translation
+    replaces: frozenset[int] = frozenset()  # heads whose scores it computes anew in its layers
 
     def __init__(self, layers: Iterable[int] = ()) -> None:
         super().__init__()
@@ -86,7 +103,7 @@ class Modifier(nn.Module):
         return context
 
     def loss(self, state: Any) -> Tensor | None:
-        """A scalar to add to the translation loss, already weighted."""
+        """A scalar to add to the summed translation loss, already weighted: a sum, too."""
         return None
 
 

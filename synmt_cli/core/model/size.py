@@ -19,7 +19,7 @@ class Size:
         each sub-layer (`pre`).
     tied: which of source embedding, target embedding and output projection are one matrix:
         `all`, `decoder` (the last two), `none`.
-    positions: `sinusoid`, or `none` to leave absolute positions out.
+    positions, decoder_positions: absolute positions of each stack, `sinusoid` or `none`.
     """
 
     d_model: int = bounded(512, 2, 2**16)
@@ -33,6 +33,7 @@ class Size:
     norm: Literal["post", "pre"] = "post"
     tied: Literal["all", "decoder", "none"] = "all"
     positions: Literal["sinusoid", "none"] = "sinusoid"
+    decoder_positions: Literal["sinusoid", "none"] = "sinusoid"
 
     def __post_init__(self) -> None:
         """Raises ValueError where two sizes do not go together."""

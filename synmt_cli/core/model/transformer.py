@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -87,12 +86,12 @@ class Memory:
     """What the encoder made of a batch.
 
     states: (B, S, D). allowed: (B, 1, 1, S) bool, True at tokens, or None without padding.
-    loss: the sum of the modifiers' losses, or None.
+    losses: what each modifier that has one adds to the loss, by its variant's name.
     """
 
     states: Tensor
     allowed: Tensor | None
-    loss: Tensor | None = None
+    losses: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 class Stack(nn.Module):
@@ -115,10 +114,14 @@ class Stack(nn.Module):
         return [Active(m, m.prepare(side)) for m in self._modifiers]
 
 
-def total_loss(active: Sequence[Active]) -> Tensor | None:
-    """The sum of the modifiers' losses; None when no modifier has one."""
-    losses = [loss for m, s in active if (loss := m.loss(s)) is not None]
-    return torch.stack(losses).sum() if losses else None
+def losses(active: Sequence[Active]) -> dict[str, Tensor]:
+    """The losses of the modifiers that have one, summed by name."""
+    found: dict[str, Tensor] = {}
+    for modifier, state in active:
+        loss = modifier.loss(state)
+        if loss is not None:
+            found[modifier.name] = found.get(modifier.name, 0) + loss
+    return found
 
 
 class Encoder(Stack):
@@ -135,7 +138,7 @@ class Encoder(Stack):
         x = self.embedding(side.ids, active)
         for layer in self.layers:
             x = layer(x, allowed, active)
-        return Memory(self.norm(x), allowed, total_loss(active))
+        return Memory(self.norm(x), allowed, losses(active))
 
 
 class Decoder(Stack):
@@ -145,10 +148,10 @@ class Decoder(Stack):
         layers = [DecoderLayer(size, i) for i in range(size.decoder_layers)]
         super().__init__(embedding, layers, modifiers)
 
-    def forward(self, side: Side, memory: Memory) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: returns (states (B, T, D), the modifiers' loss or None)."""
+    def forward(self, side: Side, memory: Memory) -> tuple[Tensor, dict[str, Tensor]]:
+        """Teacher forcing: returns (states (B, T, D), the modifiers' losses)."""
         active = self.prepare(side)
         x = self.embedding(side.ids, active)
         for layer in self.layers:
             x = layer(x, memory, None, active)
-        return self.norm(x), total_loss(active)
+        return self.norm(x), losses(active)

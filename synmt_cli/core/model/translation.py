@@ -33,16 +33,16 @@ class Translation(nn.Module):
         self.size = size
         target = table(n_target, size.d_model)
         source = target if size.tied == "all" else table(n_source, size.d_model)
-        self.encoder = Encoder(Embedding(source, size), size, encoder)
-        self.decoder = Decoder(Embedding(target, size), size, decoder)
+        self.encoder = Encoder(Embedding(source, size, size.positions), size, encoder)
+        self.decoder = Decoder(Embedding(target, size, size.decoder_positions), size, decoder)
         self.output = target if size.tied != "none" else table(n_target, size.d_model)
 
     def encode(self, source: Side) -> Memory:
         """source: ids (B, S) that end in EOS."""
         return self.encoder(source)
 
-    def decode(self, target: Side, memory: Memory) -> tuple[Tensor, Tensor | None]:
-        """target: ids (B, T) that begin with BOS -> (states (B, T, D), extra loss or None)."""
+    def decode(self, target: Side, memory: Memory) -> tuple[Tensor, dict[str, Tensor]]:
+        """target: ids (B, T) that begin with BOS -> (states (B, T, D), the decoder's losses)."""
         return self.decoder(target, memory)
 
     def logits(self, states: Tensor) -> Tensor:

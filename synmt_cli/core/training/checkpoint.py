@@ -34,7 +34,7 @@ class State:
     """Where a training run stands.
 
     step: updates made. epoch, batch: the next batch to read. best: of the chosen metric, as
-    (step, value). stale: validations since. loss, nll, tokens: sums since the last report.
+    (step, value). stale: validations since. loss, nll, losses, tokens: sums since the last report.
     validated: the last validation's step. finished: why training is over, or "".
     """
 
@@ -47,6 +47,7 @@ class State:
     validated: int = 0
     loss: float = 0.0
     nll: float = 0.0
+    losses: dict[str, float] = field(default_factory=dict)  # the modifiers', by variant
     tokens: int = 0
     finished: str = ""
     random: dict[str, Tensor] = field(default_factory=dict)  # generator states

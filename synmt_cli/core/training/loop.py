@@ -1,6 +1,6 @@
 """The training loop. It yields what happened; commands decide what to show.
 
-L = label-smoothed cross-entropy per target token + sum of the modifiers' losses
+L = (label-smoothed cross-entropy + the modifiers' losses) / target tokens, sums over an update
 """
 
 from __future__ import annotations
@@ -33,12 +33,16 @@ REPORT_EVERY = 50  # updates
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Means since the last report. loss: smoothed; nll: not; both in nats per target token."""
+    """Means since the last report, in nats per target token.
+
+    loss: of translation, smoothed; nll: not smoothed; losses: the modifiers', by variant.
+    """
 
     step: int
     epoch: int
     loss: float
     nll: float
+    losses: dict[str, float]
     lr: float
     tokens_per_second: float
 
@@ -157,16 +161,20 @@ class Trainer:
         batches = [self.train.batch(one) for one in rows]
         n_tokens = sum(batch.n_tokens for batch in batches)
         loss, nll = 0.0, 0.0
+        losses: dict[str, float] = {}
         self.optimizer.zero_grad()
         for batch in batches:
             if request and loss:
                 return False  # the state, generators included, is that of the last update
-            losses, total = self._losses(batch, n_tokens, len(batches))
+            found, others = self._losses(batch)
+            total = sum((other for _, other in others), found.smoothed) / n_tokens
             total.backward()
-            loss += losses.smoothed.item()
-            nll += losses.nll.item()
+            loss += found.smoothed.item()
+            nll += found.nll.item()
+            for name, other in others:
+                losses[name] = losses.get(name, 0.0) + other.item()
         step = self.state.step + 1
-        if not math.isfinite(loss):
+        if not math.isfinite(loss + sum(losses.values())):
             raise ConfigError(
                 f"the loss is {loss} at step {step} (lr {self.settings.lr:g}); "
                 "lower training.lr or raise training.warmup; saved checkpoints are whole"
@@ -175,18 +183,20 @@ class Trainer:
         self.state.step, self.state.batch = step, self.state.batch + len(rows)
         self.state.loss += loss
         self.state.nll += nll
+        for name, value in losses.items():
+            self.state.losses[name] = self.state.losses.get(name, 0.0) + value
         self.state.tokens += n_tokens
         self.state.random = checkpoint.random_states(self.device)
         self._seconds += time.perf_counter() - start
         return True
 
-    def _losses(self, batch: Batch, n_tokens: int, n_batches: int) -> tuple[Losses, Tensor]:
-        """Sums over the batch, and the scalar to differentiate: a mean over the update."""
+    def _losses(self, batch: Batch) -> tuple[Losses, list[tuple[str, Tensor]]]:
+        """Sums over the batch: of translation, and of the modifiers of either stack."""
         target_in = batch.target_in.to(self.device, non_blocking=True)
         target_out = batch.target_out.to(self.device, non_blocking=True)
         with devices.precision(self.settings.precision, self.device):
             memory = self.model.encode(to_device(batch.source, self.device))
-            states, extra = self.model.decode(Side(target_in), memory)
+            states, others = self.model.decode(Side(target_in), memory)
             real = target_out != PAD
             losses = cross_entropy(
                 states[real],
@@ -194,11 +204,7 @@ class Trainer:
                 target_out[real],
                 self.settings.label_smoothing,
             )
-        total = losses.smoothed / n_tokens
-        for loss in (memory.loss, extra):
-            if loss is not None:
-                total = total + loss / n_batches
-        return losses, total
+        return losses, [*memory.losses.items(), *others.items()]
 
     def _apply(self, step: int) -> None:
         settings = self.settings
@@ -219,10 +225,12 @@ class Trainer:
             state.epoch + 1,
             state.loss / state.tokens,
             state.nll / state.tokens,
+            {name: loss / state.tokens for name, loss in state.losses.items()},
             lr,
             state.tokens / max(self._seconds, 1e-9),
         )
-        state.loss, state.nll, state.tokens, self._seconds = 0.0, 0.0, 0, 0.0
+        state.loss, state.nll, state.losses, state.tokens = 0.0, 0.0, {}, 0
+        self._seconds = 0.0
 
     def _owes_validation(self) -> bool:
         """True where the run was stopped in the middle of a validation."""

@@ -15,6 +15,8 @@ from synmt_cli import signals, streams
 from synmt_cli.core import corpus as corpora
 from synmt_cli.core import device as devices
 from synmt_cli.core.corpus import Corpus
+from synmt_cli.core.encoding import Encoding
+from synmt_cli.core.labels import Labels
 from synmt_cli.core.run import Run, Vocabularies, build, needs, sha256
 from synmt_cli.core.training import folder
 from synmt_cli.core.training.config import Config
@@ -45,7 +47,7 @@ class Session:
     vocabularies: Vocabularies
     train: Corpus
     dev: Corpus | None
-    labels: list[str]
+    labels: Labels
     device: torch.device
 
     def tables(self) -> dict[str, Any]:
@@ -66,7 +68,7 @@ class Session:
     def trainer(self, run: Run) -> Trainer:
         """Writes or checks the run directory, and builds the model with this run's seed."""
         around = folder.environment(torch.get_num_threads(), str(self.device))
-        folder.establish(run, self.tables(), self.vocabularies, self.labels, around)
+        folder.establish(run, self.tables(), self.vocabularies, self.labels.names, around)
         torch.manual_seed(self.config.training.seed)
         model = build(self.config, self.vocabularies, len(self.labels))
         return Trainer(
@@ -85,21 +87,21 @@ def open_session(config: Config, inputs: Inputs, device: str, request: signals.R
     if "-" in (*inputs.train, inputs.dev):
         raise UsageError("training reads its records more than once; name files, not -")
     chosen = devices.choose(device)
-    features = needs(config)
+    encoding = Encoding(needs(config, training=True), Labels(growing=True))
     limit = config.training.max_length
     with contextlib.closing(_records(inputs.train, request)) as records:
         first = next(records, None)
         vocabularies = _vocabularies(inputs, first[0].vocab if first else None)
         again = itertools.chain([first] if first else [], records)
-        train = corpora.read(again, vocabularies, features, limit)
+        train = corpora.read(again, vocabularies, encoding, limit)
     corpora.refuse_empty(train, " ".join(inputs.train))
+    encoding.labels.growing = False
     dev = None
     if inputs.dev:
         with contextlib.closing(_records([inputs.dev], request)) as records:
-            dev = corpora.read(records, vocabularies, features, limit, references=True)
+            dev = corpora.read(records, vocabularies, encoding, limit, references=True)
         corpora.refuse_empty(dev, inputs.dev)
-    labels = sorted(train.labels)
-    return Session(config, inputs, vocabularies, train, dev, labels, chosen)
+    return Session(config, inputs, vocabularies, train, dev, encoding.labels, chosen)
 
 
 def _records(

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core.batch import Array, side, to_device
+from synmt_cli.core.batch import Array, to_device
 from synmt_cli.core.corpus import Corpus, fill
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.model.modifier import Side
@@ -64,7 +64,7 @@ def bleu(
     hypotheses = [""] * len(dev)
     order = np.argsort(-dev.source.lengths, kind="stable")
     for rows in _unless(request, np.split(order, range(ROWS, len(order), ROWS))):
-        source = to_device(side(dev.source, dev.features, rows, PAD), device)
+        source = to_device(dev.sources(rows), device)
         for row, best in zip(rows, search([model], source, beam=1), strict=True):
             hypotheses[row] = target.decode(best[0].ids)
     return float(BLEU().corpus_score(hypotheses, [dev.references]).score)

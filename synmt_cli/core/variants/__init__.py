@@ -3,6 +3,8 @@
 A variant is a named bundle of modifiers for the encoder and for the decoder. Its options
 are the keyword-only parameters of its builders, defaults included; `--set` and the man
 page read them from there. Names joined by `+` are combined, left to right.
+
+Two variants change the data and not the model: `synmt multitask` makes their records.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ class Variant:
     """What one name in `--variant` means.
 
     encoder, decoder: `module:function` of the builder in this package, or "" for none.
+    data: how `synmt multitask` makes its training records, or "".
     """
 
     name: str
@@ -37,6 +40,7 @@ class Variant:
     what: str
     encoder: str = ""
     decoder: str = ""
+    data: str = ""
 
     def builders(self) -> list[Build]:
         """The builder functions; imports their modules, and torch with them."""
@@ -52,6 +56,61 @@ VARIANTS = {
             "Bugliarello and Okazaki 2020",
             "heads scaled by nearness to the parent",
             encoder="pascal:pascal",
+        ),
+        Variant(
+            "gps",
+            "Xie et al. 2021",
+            "a dot product of the paths from the root",
+            encoder="gps:gps",
+        ),
+        Variant(
+            "struct-abs",
+            "Wang et al. 2019",
+            "positions from the depth in the tree",
+            encoder="structural:struct_abs",
+        ),
+        Variant(
+            "struct-rel",
+            "Wang et al. 2019",
+            "vectors for signed distances in the tree",
+            encoder="relation:struct_rel",
+        ),
+        Variant(
+            "rel",
+            "Shaw et al. 2018",
+            "vectors for distances in the sentence",
+            encoder="relation:rel_encoder",
+            decoder="relation:rel_decoder",
+        ),
+        Variant(
+            "dep",
+            "Omote et al. 2019",
+            "vectors for differences of depth",
+            encoder="relation:dep",
+        ),
+        Variant(
+            "tags",
+            "Sennrich and Haddow 2016",
+            "the label in the embedding",
+            encoder="tags:tags",
+        ),
+        Variant(
+            "sisa",
+            "Strubell et al. 2018",
+            "a head that learns to attend to the parent",
+            encoder="sisa:sisa",
+        ),
+        Variant(
+            "multitask",
+            "Currey and Heafield 2019",
+            "one model translates and parses",
+            data="multitask",
+        ),
+        Variant(
+            "mixed-encoder",
+            "Currey and Heafield 2019",
+            "plain and linearised sources",
+            data="mixed-encoder",
         ),
     )
 }
@@ -87,8 +146,24 @@ def _build(setting: Setting, parts: list[tuple[str, str]], options: Options) -> 
             own = {
                 key: value for key, value in options.get(name, {}).items() if key in known(build)
             }
-            modifiers += build(setting, **own)
+            for modifier in build(setting, **own):
+                modifier.name = name
+                _refuse_replacing(modifier, modifiers)
+                modifiers.append(modifier)
     return modifiers
+
+
+def _refuse_replacing(modifier: Modifier, before: list[Modifier]) -> None:
+    """Raises UsageError where scores that earlier modifiers changed would be thrown away."""
+    from synmt_cli.core.model.modifier import Modifier
+
+    for other in before:
+        shared = modifier.layers & other.layers
+        if modifier.replaces and shared and type(other).scores is not Modifier.scores:
+            raise UsageError(
+                f"{modifier.name} computes scores of layer {min(shared)} anew, and so undoes what "
+                f"{other.name} did to them: name {modifier.name} first, or choose another layer"
+            )
 
 
 def plan(expression: str) -> Plan:
@@ -105,6 +180,9 @@ def plan(expression: str) -> Plan:
             raise UsageError(f"no variant {name!r}; {hint}")
         if names.count(name) > 1:
             raise UsageError(f"variant {name!r} is named twice in {expression!r}")
+    by_data = [name for name in names if VARIANTS[name].data]
+    if len(by_data) > 1:
+        raise UsageError(f"{' and '.join(by_data)} do not combine: each makes its own records")
     return Plan(tuple(VARIANTS[name] for name in names))
 
 

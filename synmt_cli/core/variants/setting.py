@@ -9,7 +9,7 @@ from synmt_cli.core.model.size import Size
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """size: the model's. n_layers: of this stack. n_labels: dependency labels, 0 = none."""
+    """size: the model's. n_layers: of this stack. n_labels: dependency labels."""
 
     size: Size
     n_layers: int

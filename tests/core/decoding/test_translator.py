@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synmt_cli.core.decoding.translator import Settings, Translator, in_parts, windows
+from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.featurizer import Featurizer
+from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.variants.pascal import Pascal
@@ -27,8 +29,9 @@ def translator(vocabulary):
     n = vocabulary.size
     model = Translation(SIZE, n, n, encoder=[Pascal({0: 2}, 1.0, 0.0, False)])
     settings = Settings(beam=2, max_ratio=0, max_extra=8)
+    encoding = Encoding(["parent_middle"], Labels())
     return Translator(
-        [model.eval()], vocabulary, vocabulary, ["parent_middle"], torch.device("cpu"), settings
+        [model.eval()], vocabulary, vocabulary, encoding, torch.device("cpu"), settings
     )
 
 

@@ -244,9 +244,16 @@ def test_losses_of_modifiers_are_summed_for_each_stack():
     encoder = [Everywhere(loss=0.5), Everywhere(), Everywhere(loss=2.0)]
     model = make(small(), encoder=encoder, decoder=[Everywhere(loss=4.0)])
     memory = model.encode(side(SOURCE))
-    assert memory.loss.item() == 2.5
-    assert model.decode(side(TARGET), memory)[1].item() == 4.0
-    assert make(small()).encode(side(SOURCE)).loss is None
+    assert memory.losses[""].item() == 2.5
+    assert model.decode(side(TARGET), memory)[1][""].item() == 4.0
+    assert make(small()).encode(side(SOURCE)).losses == {}
+
+
+def test_losses_are_told_apart_by_the_name_of_the_variant():
+    one, other = Everywhere(loss=0.5), Everywhere(loss=2.0)
+    one.name, other.name = "one", "other"
+    found = make(small(), encoder=[one, other]).encode(side(SOURCE)).losses
+    assert {name: loss.item() for name, loss in found.items()} == {"one": 0.5, "other": 2.0}
 
 
 def test_inputs_are_changed_where_the_equation_says():

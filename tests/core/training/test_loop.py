@@ -7,6 +7,8 @@ import torch
 from synmt_cli import signals
 from synmt_cli.core.batch import Ragged
 from synmt_cli.core.corpus import Corpus
+from synmt_cli.core.encoding import Encoding
+from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.run import Run, Vocabularies
@@ -34,9 +36,9 @@ def trainer(tmp_path):
         random = np.random.default_rng(0)
         rows = [random.integers(4, N, random.integers(2, 6)).tolist() for _ in range(40)]
         source = Ragged.of([[*row, EOS] for row in rows], np.int64)
-        corpus = Corpus(
-            source, Ragged.of(rows, np.int64), {}, [" ".join(map(str, r)) for r in rows], (), {}
-        )
+        lines = [" ".join(map(str, r)) for r in rows]
+        encoding = Encoding([], Labels())
+        corpus = Corpus(source, Ragged.of(rows, np.int64), {}, encoding, lines, {})
         letters = Letters()
         defaults = {"batch_tokens": 32, "warmup": 2, "lr": 0.01, "validate_every": 2}
         return Trainer(

@@ -1,0 +1,107 @@
+"""Global positional encoding of the path from the root (GPS). Xie et al. (2021), eqs. 5-6.
+
+    s_i  = LSTM(label_0, ..., label_n)          the labels from the root to token i
+    e_ij = (x_i W^Q)(x_j W^K)^T / sqrt(d_z) + (s_i W_s^Q)(s_j W_s^K)^T / sqrt(d_z)      eq. 5
+
+The second term is 0 for words of different sentences. Values come from x alone. The paper
+does not say, and we take: one LSTM for all layers, one layer deep, from the root down, as wide
+as the model, its last state; W_s for each layer and head; subwords share their word's path;
+a token without a path, as the end of sentence, counts as of another sentence; the labels'
+embeddings are dropped out like the tokens'.
+
+A path is its head's path and one label more, so the LSTM takes one step for each distinct
+path of the batch, from the state it had at the prefix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from synmt_cli.core.model.attention import split_heads
+from synmt_cli.core.model.modifier import Modifier, Paths, Side, Site
+from synmt_cli.core.variants.setting import Setting
+from synmt_cli.errors import UsageError
+
+
+class PathState(NamedTuple):
+    """vectors: (P, D), s of each distinct path. rows: (B, T), each token's path.
+
+    within: (B, 1, T, T) bool, both tokens are words of one sentence.
+    """
+
+    vectors: Tensor
+    rows: Tensor
+    within: Tensor
+
+
+class PathAttention(Modifier):
+    """Adds a dot product of path vectors to the scores.
+
+    layers: which have it. dropout: on the labels' embeddings.
+    """
+
+    needs = ("path", "sentence")
+
+    def __init__(
+        self, layers: Sequence[int], n_labels: int, d_model: int, n_heads: int, dropout: float
+    ) -> None:
+        super().__init__(layers)
+        self.n_heads, self.dropout = n_heads, dropout
+        self.label = nn.Embedding(n_labels + 1, d_model)  # 0: a label that training did not meet
+        nn.init.normal_(self.label.weight, 0.0, d_model**-0.5)
+        self.lstm = nn.LSTMCell(d_model, d_model)
+        # W_s^Q and W_s^K of each layer that has the term.
+        self.qk = nn.ModuleDict(
+            {str(layer): nn.Linear(d_model, 2 * d_model, bias=False) for layer in layers}
+        )
+        for weight in self.qk.parameters():
+            for part in weight.data.split(d_model):
+                nn.init.xavier_uniform_(part)
+
+    def prepare(self, side: Side) -> PathState:
+        """Path vectors, and which pairs they may relate."""
+        assert side.paths is not None, "the feature path comes with its table"
+        sentence = side.features["sentence"]
+        within = (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
+        return PathState(self.vectors(side.paths), side.features["path"], within[:, None])
+
+    def vectors(self, paths: Paths) -> Tensor:
+        """s of each path, (P, D): the LSTM's state after its last label; 0 for no label."""
+        x = F.dropout(self.label(paths.labels), self.dropout, self.training)
+        hidden = [x.new_zeros(1, x.size(1))]
+        cell, begin, end = hidden[0], 0, 1  # of the paths one label shorter
+        for size in paths.sizes[1:]:
+            prefix = paths.shorter[end : end + size] - begin
+            state = self.lstm(x[end : end + size], (hidden[-1][prefix], cell[prefix]))
+            hidden.append(state[0])
+            cell, begin, end = state[1], end, end + size
+        return torch.cat(hidden)
+
+    def scores(self, state: PathState, site: Site, scores: Tensor) -> Tensor:
+        """Projects each distinct path once, then gives every token its own."""
+        qk = F.embedding(state.rows, self.qk[str(site.layer)](state.vectors))  # (B, T, 2 D)
+        q, k = (split_heads(t, self.n_heads) for t in qk.chunk(2, dim=-1))
+        second = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+        return scores + second.masked_fill(~state.within, 0.0)
+
+
+def gps(
+    setting: Setting, *, layer: int | Literal["all"] = 0, dropout: bool = True
+) -> tuple[Modifier, ...]:
+    """Builds the path term.
+
+    layer: 0 (the paper's best, the bottom one) and up, or `all`. dropout: whether the labels'
+    embeddings are dropped out at the model's rate.
+    """
+    n_layers, size = setting.n_layers, setting.size
+    if layer != "all" and not 0 <= layer < n_layers:
+        raise UsageError(f"gps.layer must be within 0..{n_layers - 1} or all, not {layer}")
+    layers = range(n_layers) if layer == "all" else (layer,)
+    rate = size.dropout if dropout else 0.0
+    return (PathAttention(layers, setting.n_labels, size.d_model, size.n_heads, rate),)

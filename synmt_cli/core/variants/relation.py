@@ -1,0 +1,189 @@
+"""Relations between tokens as learned vectors: rel, dep, struct-rel.
+
+Shaw et al. (2018), eqs. 3-4; Omote et al. (2019), eqs. 11-22; Wang et al. (2019), section 3.2:
+
+    e_ij = q_i . (k_j + w^K[r_ij]) / sqrt(d_head)            Omote eqs. 12, 18, 21
+    z_i  = sum_j alpha_ij (v_j + w^V[r_ij])                  Omote eqs. 11, 17, 22
+
+The three differ in the relation r_ij that they clip and look up:
+
+    rel         clip(j - i, k)
+    dep         clip(depth_j - depth_i, l)                   Omote eqs. 16, 19-20
+    struct-rel  clip(depth_i - depth_j, r)                   between a head and its dependent
+                clip(sign(i - j) (depth_i + depth_j), r)     else
+
+Tables are per layer and shared by the heads, as in Shaw et al.; several relations add up
+(`dep+rel`, eqs. 21-22). The papers do not speak of subwords: those of one word have its depth,
+so 0 between them. Omote et al. work on words without an end of sentence: a pair of which one
+token has no place in the tree, or of two sentences, has a vector of its own, zero at first.
+In Wang et al. the end of sentence is one deeper than all words (section 3.1), and related by
+the second rule; so are words of two sentences. Their sign(i - j) is opposite to Shaw's j - i.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.variants.setting import Setting
+from synmt_cli.errors import UsageError
+
+LARGEST = 1000  # clip: more rows than any sentence has
+
+
+def sequential(side: Side, clip: int) -> Tensor:
+    """Rows of the table for clip(j - i), (1, T, T)."""
+    i = torch.arange(side.ids.size(1), device=side.ids.device)
+    return ((i - i[:, None]).clamp(-clip, clip) + clip)[None]
+
+
+def relative_depth(side: Side, clip: int) -> Tensor:
+    """Rows for clip(depth_j - depth_i); 2 clip + 1 for no relation. (B, T, T)."""
+    depth, sentence = side.features["depth"], side.features["sentence"]
+    row = (depth[:, None, :] - depth[:, :, None]).clamp(-clip, clip) + clip
+    related = (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
+    return torch.where(related, row, 2 * clip + 1)
+
+
+def structural(side: Side, clip: int) -> Tensor:
+    """Rows for Wang et al.'s relative structural position, (B, T, T)."""
+    depth, word, head = (side.features[name] for name in ("struct_abs", "word", "head_word"))
+    i = torch.arange(depth.size(1), device=depth.device)
+    same = word[:, :, None] == word[:, None, :]
+    below = head[:, :, None] == word[:, None, :]  # j is the head of i
+    on_arc = below | below.transpose(1, 2)
+    straight = depth[:, :, None] - depth[:, None, :]
+    around = (i[:, None] - i).sign() * (depth[:, :, None] + depth[:, None, :])
+    position = torch.where(on_arc, straight, around).masked_fill(same, 0)
+    return position.clamp(-clip, clip) + clip
+
+
+class Relation(Modifier):
+    """Adds vectors of r_ij to keys and values.
+
+    rows: Side, clip -> the table's row for each pair, (B or 1, T, T). n_rows: 2 clip + 1, and
+    one where there may be no relation. keys, values: whether w^K and w^V are there.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        rows: Callable[[Side, int], Tensor],
+        clip: int,
+        *,
+        keys: bool,
+        values: bool,
+        needs: tuple[str, ...] = (),
+        absent: bool = False,
+    ) -> None:
+        super().__init__(range(setting.n_layers))
+        self.rows, self.clip, self.needs = rows, clip, needs
+        self.key = self._tables(setting, absent) if keys else None  # w^K
+        self.value = self._tables(setting, absent) if values else None  # w^V
+
+    def _tables(self, setting: Setting, absent: bool) -> nn.Parameter:
+        """(layers, rows, d_head); the row for no relation is zero."""
+        n_rows = 2 * self.clip + 1
+        tables = torch.zeros(setting.n_layers, n_rows + absent, setting.size.d_head)
+        for table in tables:
+            nn.init.xavier_uniform_(table[:n_rows])
+        return nn.Parameter(tables)
+
+    def prepare(self, side: Side) -> Tensor:
+        """The row of each pair, (B or 1, T, T)."""
+        return self.rows(side, self.clip)
+
+    def scores(self, state: Tensor, site: Site, scores: Tensor) -> Tensor:
+        """Scores every relation once, then picks: (B, H, Tq, rows), never (B, T, T, d_head)."""
+        if self.key is None:
+            return scores
+        by_row = site.q @ self.key[site.layer].T / math.sqrt(site.q.size(-1))
+        return scores + by_row.gather(-1, _of_queries(state, scores))
+
+    def context(self, state: Tensor, site: Site, weights: Tensor, context: Tensor) -> Tensor:
+        """Sums the weights of each relation, then mixes its vectors."""
+        if self.value is None:
+            return context
+        table = self.value[site.layer]
+        mass = weights.new_zeros(*weights.shape[:-1], len(table))  # (B, H, Tq, rows)
+        mass = mass.scatter_add(-1, _of_queries(state, weights), weights)
+        return context + mass @ table
+
+
+def _of_queries(rows: Tensor, like: Tensor) -> Tensor:
+    """rows: (B or 1, T, T) -> (B, H, Tq, T), where the queries are the last Tq tokens."""
+    return rows[:, None, -like.size(2) :].expand_as(like)
+
+
+def rel_encoder(
+    setting: Setting,
+    *,
+    clip: int = 16,
+    keys: bool = True,
+    values: bool = True,
+    stack: Literal["both", "encoder", "decoder"] = "both",
+) -> tuple[Modifier, ...]:
+    """Builds the encoder's sequential relations.
+
+    clip: k, the largest distance told apart. keys: add w^K. values: add w^V.
+    stack: whose self-attention has them.
+    """
+    _check("rel", clip)
+    if stack == "decoder":
+        return ()
+    return (Relation(setting, sequential, clip, keys=keys, values=values),)
+
+
+def rel_decoder(
+    setting: Setting,
+    *,
+    clip: int = 16,
+    keys: bool = True,
+    values: bool = True,
+    stack: Literal["both", "encoder", "decoder"] = "both",
+) -> tuple[Modifier, ...]:
+    """Builds the decoder's sequential relations.
+
+    clip: k, the largest distance told apart. keys: add w^K. values: add w^V.
+    stack: whose self-attention has them.
+    """
+    _check("rel", clip)
+    if stack == "encoder":
+        return ()
+    return (Relation(setting, sequential, clip, keys=keys, values=values),)
+
+
+def dep(
+    setting: Setting, *, clip: int = 2, keys: bool = True, values: bool = True
+) -> tuple[Modifier, ...]:
+    """Builds relative depths.
+
+    clip: l, the largest difference of depths told apart. keys: add b^K. values: add b^V.
+    """
+    _check("dep", clip)
+    needs = ("depth", "sentence")
+    return (
+        Relation(setting, relative_depth, clip, keys=keys, values=values, needs=needs, absent=True),
+    )
+
+
+def struct_rel(
+    setting: Setting, *, clip: int = 16, keys: bool = True, values: bool = True
+) -> tuple[Modifier, ...]:
+    """Builds relative structural positions.
+
+    clip: r, the largest position told apart. keys: add w^K. values: add w^V.
+    """
+    _check("struct-rel", clip)
+    needs = ("struct_abs", "word", "head_word")
+    return (Relation(setting, structural, clip, keys=keys, values=values, needs=needs),)
+
+
+def _check(variant: str, clip: int) -> None:
+    if not 0 <= clip <= LARGEST:
+        raise UsageError(f"{variant}.clip must be within 0..{LARGEST}, not {clip}")

@@ -1,0 +1,89 @@
+"""Syntactically-informed self-attention (SISA). Strubell et al. (2018).
+
+In one head the scores are biaffine, and supervised to be a distribution over parents:
+
+    q' = lrelu(x W_q), k' = lrelu(x W_k)
+    s_tj = [q'_t; 1]^T U k'_j
+    L    = L_translation - lambda sum_t log softmax(s_t)[parent(t)]
+
+As Bugliarello and Okazaki (2020) extend it to subwords: the parent of a token is the first
+subword of its word's head, a root's is its own first subword. Sizes, the bias on the side of
+the query and lambda = 1 are of their code. It takes the softmax over queries of what is a
+softmax already, with padding among the targets; we take it once, over the keys, without
+padding. The end of sentence and pieces outside the tree teach nothing. In attention the scores
+are masked like the other heads'. Parents at test time are the model's own, so no parser is
+needed to translate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from synmt_cli.core.model.attention import block, projection
+from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.variants.setting import Setting
+from synmt_cli.errors import UsageError
+
+HEAD = 0
+SLOPE = 0.01  # of the leaky rectifier below zero
+
+
+@dataclass(slots=True)
+class ParentScores:
+    """A forward pass: its batch, and the scores of parents (B, T, T) once they are there."""
+
+    side: Side
+    scores: Tensor | None = None
+
+
+class Sisa(Modifier):
+    """Makes head 0 of one layer a parser. weight: lambda."""
+
+    needs = learns = ("parent_first", "sentence")
+    replaces = frozenset({HEAD})
+
+    def __init__(self, layer: int, d_model: int, d_head: int, weight: float) -> None:
+        super().__init__((layer,))
+        self.weight = weight
+        self.qk = projection(d_model, d_head, d_head)
+        self.biaffine = nn.Parameter(nn.init.xavier_uniform_(torch.empty(d_head + 1, d_head)))  # U
+
+    def prepare(self, side: Side) -> ParentScores:
+        """Nothing yet: scores come from the layer's input."""
+        return ParentScores(side)
+
+    def scores(self, state: ParentScores, site: Site, scores: Tensor) -> Tensor:
+        """Puts the biaffine scores in the place of head 0's."""
+        q, k = F.leaky_relu(self.qk(site.x), SLOPE).chunk(2, dim=-1)  # (B, T, d_head)
+        state.scores = (q @ self.biaffine[:-1] + self.biaffine[-1]) @ k.transpose(-2, -1)
+        own = state.scores[:, None].to(scores.dtype)
+        return torch.cat((scores[:, :HEAD], own, scores[:, HEAD + 1 :]), dim=1)
+
+    def loss(self, state: ParentScores) -> Tensor | None:
+        """lambda times the cross-entropy of parents, summed; None where none are given."""
+        if state.scores is None or "parent_first" not in state.side.features:
+            return None
+        pad, in_tree = state.side.pad, state.side.features["sentence"] >= 0
+        scores = block(state.scores.float(), None if pad is None else ~pad[:, None])
+        taught = in_tree if pad is None else in_tree & ~pad
+        parent = state.side.features["parent_first"].masked_fill(~taught, -1)
+        loss = F.cross_entropy(
+            scores.flatten(0, 1), parent.flatten(), ignore_index=-1, reduction="sum"
+        )
+        return self.weight * loss
+
+
+def sisa(setting: Setting, *, layer: int = 0, weight: float = 1.0) -> tuple[Modifier, ...]:
+    """Builds a parsing head.
+
+    layer: 0 is the bottom layer. weight: lambda, of the loss of parents.
+    """
+    if not 0 <= layer < setting.n_layers:
+        raise UsageError(f"sisa.layer must be within 0..{setting.n_layers - 1}, not {layer}")
+    if not 0 <= weight < float("inf"):
+        raise UsageError(f"sisa.weight must be at least 0 and finite, not {weight}")
+    return (Sisa(layer, setting.size.d_model, setting.size.d_head, weight),)
