@@ -1,0 +1,176 @@
+"""`synmt perturb`: CoNLL-U with other trees."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import console, pool, streams
+from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Seed
+from synmt_cli.core.perturber import RANDOM, SHUFFLED, Labels, Perturber, works
+from synmt_cli.errors import DataError, UsageError
+from synmt_cli.formats import conllu
+
+MANUAL = Manual(
+    input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
+    output="The same with other trees: `2\tdog\tdog\tNOUN\t_\t_\t1\tnsubj\t_\t_`",
+    memory=f"Some {streams.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
+    f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
+    examples=(
+        "synmt perturb --heads 0.2 --seed 1 train.en.conllu > noisy.conllu",
+        "synmt perturb --heads 0.3 test.en.conllu | synmt evaltree test.en.conllu -",
+        "synmt perturb --tree random -j 2 train.en.conllu"
+        " | synmt featurize --spm spm.model --tgt train.de -o random.jsonl",
+        "cut -sf8 train.en.conllu > labels"
+        " && synmt perturb --labels 0.1 --label-set labels dev.en.conllu -o mislabelled.conllu",
+    ),
+    see_also=("evaltree", "parse", "featurize"),
+)
+
+
+def perturb(
+    files: Files = None,
+    tree: Annotated[
+        Literal["left-branching", "right-branching", "balanced", "random", "shuffled"] | None,
+        typer.Option("--tree", help="Replace every tree by one of this kind."),
+    ] = None,
+    heads: Annotated[
+        float,
+        typer.Option(
+            "--heads", metavar="SHARE", min=0, max=1, help="Share of words with another head."
+        ),
+    ] = 0.0,
+    labels: Annotated[
+        float,
+        typer.Option(
+            "--labels",
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Share of words, the root aside, with another label.",
+        ),
+    ] = 0.0,
+    label_set: Annotated[
+        str | None,
+        typer.Option(
+            "--label-set",
+            metavar="FILE",
+            help="Draw labels from here, one a line, instead of the universal relations.",
+        ),
+    ] = None,
+    projective: Annotated[
+        bool,
+        typer.Option(
+            "--projective", help="Keep projective trees projective; draw random ones projective."
+        ),
+    ] = False,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put noise into trees, or other trees into their place, to see what a tree is worth.
+
+    One sentence comes out for each that goes in. Every tree is a tree with one root. HEAD and
+    DEPREL change, DEPS becomes _ in the rows where they do, and the sentence gets the comment
+    synmt_perturbed with the options; all else stays as it is. Sentences with a synmt_status,
+    which stand for lines without a tree, are not changed. --tree comes first, then --heads,
+    then --labels.
+
+    --heads P: each word of a sentence of two or more gets another head with chance P, exactly,
+    so that the expected UAS is 1 - P. Given which words do, the tree is drawn uniformly from
+    all in which just these have another head. The root is a word like any other: if it gets a
+    head, another word becomes the root. Words of a sentence are nearly independent: two kinds
+    of sets of words have no such tree, and the others make up for them. A word keeps its
+    label, but a new root changes labels with the old one.
+
+    --heads P --projective: a projective tree stays projective. Its words, without the root, move
+    with chance P, one after the other in random order, each with all below it, to a head drawn
+    uniformly from those that keep the tree projective. A word that has no other one stays, so
+    fewer than P of the words change. Other trees are treated as without --projective.
+
+    --labels P: each word but the root gets another label with chance P. It is drawn from the 36
+    universal relations without root, each as likely, or from the lines of --label-set, as often
+    as each is there; never one of the same relation, as nsubj:pass for nsubj.
+
+    \b
+    --tree left-branching    each word depends on the next; the last is the root
+           right-branching   each word depends on the one before it; the first is the root
+           balanced          the middle word is the root, and so on in each half
+           random            a tree drawn uniformly from all over the same words, or with
+                             --projective from the projective ones
+           shuffled          the same tree and labels, the words in random places of it
+
+    What is drawn depends on --seed and on the number of the sentence over all FILEs, never on
+    -j; --labels does not change which heads are drawn. At the end the heads and labels that
+    differ from the input are counted, with UAS and LAS against it (labels with subtypes).
+    """
+    _check(tree, heads, labels, label_set, projective)
+    perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
+    counts: Counter[str] = Counter()
+    with (
+        streams.output(output, line_buffered) as writer,
+        console.progress("perturbed", unit="sentences") as bar,
+    ):
+        parts = works(_batches(files or ()))
+        for done in pool.ordered_map(perturber.run, parts, jobs, chunk=1):
+            for block in done.blocks:
+                writer.write(block)
+            counts += done.counts
+            bar.advance(len(done.blocks))
+            if done.error is not None:
+                raise done.error
+    _report(counts)
+
+
+def _check(
+    tree: str | None, heads: float, labels: float, label_set: str | None, projective: bool
+) -> None:
+    """Raises UsageError where options do not fit together."""
+    for name, share in (("--heads", heads), ("--labels", labels)):
+        if math.isnan(share):
+            raise UsageError(f"{name} takes a share from 0 to 1, not nan")
+    if tree is None and not heads and not labels:
+        raise UsageError("nothing to change: give --tree, --heads or --labels")
+    if label_set is not None and not labels:
+        raise UsageError("--label-set is for --labels")
+    if projective and tree == SHUFFLED:
+        raise UsageError("shuffled trees cannot be kept --projective")
+    if projective and tree != RANDOM and not heads:
+        raise UsageError("--projective is for --heads and --tree random")
+
+
+def _labels(path: str | None) -> Labels:
+    if path is None:
+        return Labels()
+    labels = []
+    with streams.open_source(path) as source:
+        for number, line in streams.text_lines(source):
+            if "\t" in line or "\0" in line:
+                raise DataError(source.name, number, "a label with a TAB or NUL character")
+            labels.append(line)
+        try:
+            return Labels(filter(None, labels))
+        except ValueError as error:
+            raise DataError(source.name, None, str(error)) from None
+
+
+def _batches(files: Sequence[str]) -> Iterator[conllu.Batch]:
+    for source in streams.sources(files):
+        yield from conllu.batches(source)
+
+
+def _report(counts: Counter[str]) -> None:
+    n = counts["words"]
+    console.info(
+        f"{counts['heads']:,} heads and {counts['labels']:,} labels of {n:,} words changed, in "
+        f"{counts['changed']:,} of {counts['sentences']:,} sentences"
+    )
+    if n:
+        uas, las = (100 * (1 - counts[wrong] / n) for wrong in ("heads", "wrong"))
+        console.info(f"against the input: UAS {uas:.2f}, LAS {las:.2f}")
