@@ -36,6 +36,15 @@ def opening(label: str) -> str:
     return f"<({label}>"
 
 
+def shown(symbol: str) -> str:
+    """How a text shows the bracket of a symbol; what is none, as it is.
+
+    >>> shown("<(nsubj>"), shown("<)>"), shown("<TR>")
+    ('(nsubj', ')', '<TR>')
+    """
+    return symbol[1:-1] if symbol == CLOSING or symbol.startswith("<(") else symbol
+
+
 def of_dependencies(heads: Sequence[int], deprels: Sequence[str]) -> list[Item]:
     """The brackets of a dependency tree, its words in them. Linear in the tree.
 

@@ -13,7 +13,7 @@ Pieces that are tags or brackets belong to no word, so the tree still fits the o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -26,13 +26,15 @@ from synmt_cli.core.brackets import (
     lexicalised,
     of_dependencies,
     opening,
+    shown,
     text,
     without_words,
 )
 from synmt_cli.core.features import EMITTED, tree_of
+from synmt_cli.core.featurizer import Featurizer
 from synmt_cli.core.join import Mismatch
 from synmt_cli.core.leaves import leaves_of_pieces
-from synmt_cli.core.vocabulary import Vocabulary, symbol_problem
+from synmt_cli.core.vocabulary import SPACE, Vocabulary, symbol_problem
 from synmt_cli.errors import ConfigError, DataError, printable, quoted
 from synmt_cli.formats import penn
 from synmt_cli.formats.penn import Item, Tree
@@ -67,6 +69,12 @@ def tagged(record: Record, tag: str = TRANSLATE) -> Record:
 def asks_for_parse(record: Record) -> bool:
     """Whether a record's pieces ask for brackets instead of a translation."""
     return bool(record.pieces) and (record.pieces or [""])[0] == PARSE
+
+
+def parse_text(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
+    """The text of what a model says to a record that asks for a parse, as its `tgt` is."""
+    texts = {symbol: SPACE + shown(symbol) for symbol in vocabulary.symbols if symbol not in TAGS}
+    return vocabulary.join([texts.get(name, name) for name in vocabulary.names(ids)])
 
 
 def refuse_untagged(record: Record, place: Place) -> None:
@@ -144,6 +152,11 @@ class Maker:
         side = self.target if self.scheme == "multitask" else self.source
         return Spelling(side, self.as_text)
 
+    @cached_property
+    def joint(self) -> str | None:
+        """The fingerprint of records with a target."""
+        return Featurizer(self.source, self.target).fingerprint
+
     def make(self, record: Record, place: Place, tree: Tree | None = None) -> Made:
         """The records of one: for translation, then for the parse, if its status is ok.
 
@@ -163,12 +176,11 @@ class Maker:
             raise DataError(*place, "no pieces; make records by featurize --spm MODEL")
         if set(record.pieces or ()) & {*TAGS, CLOSING}:
             raise DataError(*place, "field pieces has tags or brackets already")
-        joint = fingerprint(self.source, self.target)
         alone = record.tgt_pieces is None and record.vocab == self.source.fingerprint
-        if record.vocab is not None and record.vocab != joint and not alone:
+        if record.vocab is not None and record.vocab != self.joint and not alone:
             raise ConfigError(
                 f"{printable(place[0])}:{place[1]}: pieces of vocabulary "
-                f"{printable(record.vocab)}, but --spm is {joint}"
+                f"{printable(record.vocab)}, but --spm is {self.joint}"
             )
 
     def _translation(self, record: Record) -> Record:
@@ -191,7 +203,7 @@ class Maker:
             tgt=text(brackets),
             tgt_pieces=pieces,
             transitions=None,
-            vocab=record.vocab and fingerprint(self.source, self.target),
+            vocab=record.vocab and self.joint,
         )
 
     def _items(self, record: Record, tree: Tree | None) -> list[Item]:
@@ -210,20 +222,13 @@ class Maker:
             units = leaves_of_pieces(record.src, tree.words, pieces, self.source)
         if max(units, default=-1) < 0:
             raise Mismatch("no piece belongs to a word")
-        shown, indices = lexicalised(items, pieces, units, self.spelling.pieces)
+        bracketed, indices = lexicalised(items, pieces, units, self.spelling.pieces)
         return _changed(
             record,
             id=f"{record.id}:PA",
-            pieces=shown,
+            pieces=bracketed,
             piece_word=[-1 if i < 0 or not piece_word else piece_word[i] for i in indices],
         )
-
-
-def fingerprint(source: Vocabulary, target: Vocabulary) -> str:
-    """What records say of their vocabularies: `SRC`, or `SRC+TGT` if they differ."""
-    if source.fingerprint == target.fingerprint:
-        return source.fingerprint
-    return f"{source.fingerprint}+{target.fingerprint}"
 
 
 def symbols(found: Iterable[tuple[Collection[str], Place]]) -> list[str]:
@@ -245,13 +250,12 @@ def with_trees(
     records: Iterable[tuple[Record, Place]], trees: streams.Source
 ) -> Iterator[tuple[Record, Place, Tree | None]]:
     """Yields each record with the tree of its line. Raises DataError if the numbers differ."""
-    n_records = n_trees = 0
-    lines: Iterable[Tree | Literal[False] | None] = penn.read(trees)
-    for pair, tree in zip_longest(records, lines, fillvalue=False):
-        n_records += pair is not False
-        n_trees += tree is not False
-        if n_records == n_trees and pair and tree is not False:
-            yield *pair, tree
-    if n_records != n_trees:
-        problem = f"{n_trees:,} lines, but there are {n_records:,} records"
-        raise DataError(trees.name, None, problem)
+    pairs, lines = iter(records), penn.read(trees)
+    # A line without a tree is (None,), the end of the lines None.
+    for n, (pair, line) in enumerate(zip_longest(pairs, ((tree,) for tree in lines)), 1):
+        if pair is None or line is None:
+            n_records = n - 1 if pair is None else n + sum(1 for _ in pairs)
+            n_lines = n - 1 if line is None else n + sum(1 for _ in lines)
+            problem = f"{n_lines:,} lines, but there are {n_records:,} records"
+            raise DataError(trees.name, None, problem)
+        yield *pair, line[0]

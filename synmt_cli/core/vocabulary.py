@@ -118,6 +118,11 @@ class Vocabulary:
         get = self._ids.get
         return [get(piece, UNK) for piece in pieces]
 
+    def names(self, ids: Sequence[int]) -> list[str]:
+        """The piece of each id. Raises IndexError for one that is not in the vocabulary."""
+        found: list[str] = self._processor.id_to_piece(list(ids))
+        return found
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids. Control ids are nothing, UNK is ` ⁇ `. Never holds a line feed.
 

@@ -107,6 +107,25 @@ def test_penn_brackets_stand_for_the_dependencies(run, folder):
         assert parsed["pieces"] == ["<(ROOT>", "<(S>", *one["pieces"], "<)>", "<)>"]
 
 
+@pytest.mark.slow
+def test_one_model_learns_to_translate_and_to_parse(run, folder):
+    found = records(run("multitask", "--spm", "spm.model", "train.jsonl", cwd=folder))
+    pairs = zip(found[::2], found[1::2], strict=True)
+    few = [record for pair in pairs if len(pair[0]["words"]) < 10 for record in pair][:16]
+    (folder / "few.jsonl").write_text("".join(json.dumps(record) + "\n" for record in few))
+    settings = (
+        *("model.dropout=0", "model.d_model=64", "model.d_ff=128", "training.label_smoothing=0"),
+        *("training.lr=0.003", "training.warmup=20", "training.batch_tokens=1000"),
+    )
+    options = ("--threads", 1, *(f"--set={one}" for one in settings))
+    done = run("train", "--preset", "tiny", "--train", "few.jsonl", "--max-steps", 180,
+               "--run", "run", *options, cwd=folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    done = run("translate", "-m", "run", "--beam", 1, "--checkpoint", "last", "few.jsonl",
+               "--threads", 1, cwd=folder)  # fmt: skip
+    assert done.stdout.decode().split("\n")[:-1] == [record["tgt"] for record in few]
+
+
 def test_what_has_no_parse_is_counted_and_strict_stops_there(run, folder):
     first = (folder / "train.jsonl").read_bytes().split(b"\n")[0] + b"\n"
     stream = first + b'{"src":"a","status":"failed","reason":"why","pieces":["a"]}\n' + first
