@@ -83,7 +83,9 @@ def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
     id = metadata.get("synmt_line") or metadata.get("sent_id") or id
     status = metadata.get("synmt_status", "ok")
     if status != "ok":
-        record = _treeless(id, metadata.get("text", ""), status, metadata.get("synmt_reason"))
+        # The one word of a placeholder is no text; several blocks are a line that was parsed.
+        text = metadata.get("text", "") if len(sentences) == 1 else _text(sentences, metadata)
+        record = _treeless(id, text, status, metadata.get("synmt_reason"))
         return record, Tokens([], [])
     tokens = _tokens(sentences)
     src = _text(sentences, metadata)

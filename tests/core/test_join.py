@@ -217,3 +217,12 @@ def test_a_great_line_takes_linear_time():
     offsets = [(i, i + 1) for i in range(len(found.src))]
     assert piece_words(offsets, tokens.spans, tokens.first_words)[-1] == 1
     assert time.process_time() - start < 5
+
+
+def test_a_skipped_line_of_several_sentences_keeps_its_text():
+    marked = ["synmt_line = 3", "synmt_status = skipped", "synmt_reason = max-len: 2 words"]
+    first = block(["A", "."], ["sent_id = 3.1", "text = A. ", *marked], ["SpaceAfter=No", "_"])
+    second = block(["B"], ["sent_id = 3.2", "text = B", marked[0]])
+    found = record(first, second)
+    assert (found.status, found.reason) == ("skipped", "max-len: 2 words")
+    assert (found.id, found.src, found.words) == ("3", "A. B", None)
