@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "vocab decode": ("vocab_decode", "Join subword pieces to text."),
     "vocab info": ("vocab_info", "Say what a vocabulary holds."),
     "featurize": ("featurize", "Join trees, pieces and targets into JSONL records."),
+    "filter": ("filter", "Keep the pairs that are fit to train on."),
     "multitask": ("multitask", "Make records that teach a plain model syntax."),
     "train": ("train", "Train a model from JSONL records."),
     "translate": ("translate", "Translate records, trees or text."),

@@ -47,7 +47,9 @@ BANNED = {
     "commands": {"rich"},
 }
 # Not loaded when only help is asked for.
-HEAVY = ("torch", "numpy", "sacrebleu", "sentencepiece", "ufal.udpipe", "safetensors")
+HEAVY = (
+    *("torch", "numpy", "sacrebleu", "sentencepiece", "ufal.udpipe", "safetensors", "py3langid"),
+)
 # file: what it may do although it is banned, each with its reason.
 ALLOWED = {
     "cli.py": {"sys.stdout"},  # flushes what typer wrote (help)

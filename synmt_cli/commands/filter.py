@@ -1,0 +1,257 @@
+"""`synmt filter`: the pairs that are fit to train on."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import console, pool, streams
+from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.core.filtering import digests
+from synmt_cli.core.filtering.sieve import CHUNK
+from synmt_cli.errors import UsageError
+
+MANUAL = Manual(
+    input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
+    output="What came in, without the pairs that a test rejects. --rejects: the record with"
+    ' `"filtered":"max-len: 93 target words"`, or `max-len: 93 target words<TAB>A line<TAB>Eine'
+    " Zeile` for text, or the comment synmt_filtered. --count: `lang<TAB>88<TAB>0.4` for each"
+    " test, under a header.",
+    memory=f"One pair, {pool.IN_FLIGHT} N + 2 times {CHUNK} with -j N; 30 to"
+    f" {digests.MOST_BYTES} bytes for each line of --exclude and each pair that --dedup keeps,"
+    f" {digests.GROWING_BYTES} for moments; 130 MiB for --lang.",
+    examples=(
+        "synmt filter train.en --tgt train.de --max-len 80 -o clean.en --tgt-out clean.de",
+        "synmt filter train.jsonl --dedup pair --exclude test.en --exclude test.de > clean.jsonl",
+        "synmt filter train.jsonl --lang en-de --rejects rejects.jsonl -j 2 -o clean.jsonl",
+        "synmt filter train.jsonl --unit pieces --max-len 40 --ratio 2.5 --projective --count",
+        "synmt filter train.en.conllu --projective | synmt featurize --spm spm.model > t.jsonl",
+        "synmt filter train.jsonl --annotate --max-tgt-pieces 20 | grep -c '\"skipped\"'",
+    ),
+    see_also=("parse", "featurize", "train"),
+)
+
+
+def filter(
+    files: Files = None,
+    tgt: Annotated[
+        str | None,
+        typer.Option("--tgt", metavar="FILE", help="Target lines, for text and CoNLL-U."),
+    ] = None,
+    tgt_out: Annotated[
+        str | None,
+        typer.Option("--tgt-out", metavar="FILE", help="Write the kept lines of --tgt here."),
+    ] = None,
+    kind: Annotated[
+        Literal["auto", "text", "jsonl", "conllu"],
+        typer.Option("--from", help="What the input is; auto looks at the first record."),
+    ] = "auto",
+    min_len: Annotated[
+        int,
+        typer.Option("--min-len", metavar="N", min=0, help="Units at least; 0 keeps empty lines."),
+    ] = 1,
+    max_len: Annotated[
+        int | None, typer.Option("--max-len", metavar="N", min=1, help="Units at most.")
+    ] = None,
+    unit: Annotated[
+        Literal["words", "chars", "pieces"],
+        typer.Option(
+            "--unit",
+            help="What is counted: words between white space, characters, or"
+            " the pieces of records.",
+        ),
+    ] = "words",
+    max_word_len: Annotated[
+        int | None,
+        typer.Option("--max-word-len", metavar="N", min=1, help="Characters of a word at most."),
+    ] = None,
+    ratio: Annotated[
+        float | None,
+        typer.Option("--ratio", metavar="R", min=1, help="Longer side / shorter side at most."),
+    ] = None,
+    max_tgt_pieces: Annotated[
+        int | None,
+        typer.Option(
+            "--max-tgt-pieces",
+            metavar="N",
+            min=1,
+            help="Target pieces at most, transitions not counted.",
+        ),
+    ] = None,
+    align_scores: Annotated[
+        str | None,
+        typer.Option("--align-scores", metavar="FILE", help="A score for each pair, one a line."),
+    ] = None,
+    min_align: Annotated[
+        float | None,
+        typer.Option("--min-align", metavar="X", help="Score of --align-scores at least."),
+    ] = None,
+    projective: Annotated[
+        bool, typer.Option("--projective", help="Source trees without crossing arcs only.")
+    ] = False,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude", metavar="FILE", help="No line of this file, a test set's; repeatable."
+        ),
+    ] = None,
+    exclude_side: Annotated[
+        Literal["any", "src", "tgt"],
+        typer.Option("--exclude-side", help="The side that --exclude looks at."),
+    ] = "any",
+    lang: Annotated[
+        str | None,
+        typer.Option("--lang", metavar="SRC-TGT", help="Languages of both sides, such as de-en."),
+    ] = None,
+    lang_prob: Annotated[
+        float,
+        typer.Option(
+            "--lang-prob", metavar="P", min=0, max=1, help="Least probability of a language."
+        ),
+    ] = 0.0,
+    dedup: Annotated[
+        Literal["pair", "src", "tgt"] | None,
+        typer.Option("--dedup", help="The first only of pairs that share this."),
+    ] = None,
+    rejects: Annotated[
+        str | None,
+        typer.Option("--rejects", metavar="FILE", help="Write rejected pairs with the reason."),
+    ] = None,
+    annotate: Annotated[
+        bool, typer.Option("--annotate", help="Keep every pair; mark the rejected as skipped.")
+    ] = False,
+    count: Annotated[
+        bool, typer.Option("--count", help="Write only how many pairs each test rejects.")
+    ] = False,
+    jobs: Jobs = 1,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Keep the pairs that pass every test asked for, in order, byte for byte.
+
+    Several FILEs are read one after the other. Records hold both sides; to text and CoNLL-U
+    --tgt gives the other one, and its kept lines go to --tgt-out. What has no target is
+    tested on its one side. The tests, in the order in which they are asked; a pair is counted
+    for the first that it fails:
+
+    \b
+      status          not failed or skipped before (always)
+      min-len         a pair with an empty or blank side has length 0 (always, at least 1)
+      max-len, max-word-len, ratio
+                      as clean-corpus-n of Moses: both sides, limits included
+      max-tgt-pieces  of tgt_pieces, else of those transitions that are pieces
+      min-align       lines of --align-scores: a number, alone or behind ||| (fast_align -s)
+      projective      every arc spans only words below its head, arcs over a root included
+      exclude         FILEs are text, records or CoNLL-U; both sides of records count
+      lang            the likeliest of the 139 languages of py3langid, on both sides
+      dedup           of the pairs that pass all the others
+
+    Lengths are those of the lines, whatever the input is, so that text and the records made
+    of it give the same pairs. --min-len 0 also lets pairs of blank lines through all tests.
+    Lines are the same for --exclude and --dedup if they differ in white space or Unicode
+    composition (NFC) only. Text in which py3langid finds no evidence, such as a number, has no
+    language and is rejected. --lang de looks at the source alone.
+
+    --annotate gives each pair back: records and CoNLL-U with status skipped and the reason,
+    text behind a first column `ok` or the reason. How many each test rejects is on stderr.
+
+    Bugliarello and Okazaki (2020), after tokenising; they take langdetect for --lang, likewise
+    the likeliest language of both sides, without a threshold:
+
+    \b
+      synmt filter train.de --tgt train.en --max-len 80 --ratio 9 --max-word-len 1000 \\
+        --lang de-en -o clean.de --tgt-out clean.en
+
+    Choshen and Abend (2021), whose alignment scores are fast_align's, for noisy data only:
+
+    \b
+      synmt filter train.jsonl --max-tgt-pieces 40 --lang en-ru --align-scores scores \\
+        --min-align -180 > clean.jsonl
+    """
+    from synmt_cli.core.filtering import criteria, pairs
+    from synmt_cli.core.filtering.languages import Languages
+    from synmt_cli.core.filtering.outputs import Mode, Outputs
+    from synmt_cli.core.filtering.sieve import Sieve
+
+    if annotate and count:
+        raise UsageError("one of --annotate and --count at a time")
+    mode = Mode.ANNOTATE if annotate else Mode.COUNT if count else Mode.KEEP
+    _check_target(tgt, tgt_out, mode is Mode.KEEP)
+    paths, excluded = files or ["-"], exclude or []
+    _check_streams([*paths, *excluded, tgt, align_scores], [output, tgt_out, rejects])
+    _check_companions(align_scores, min_align, lang, lang_prob, excluded, exclude_side)
+    tests = [
+        criteria.Status(),
+        criteria.Shortest(min_len, unit) if min_len else None,
+        criteria.Longest(max_len, unit) if max_len is not None else None,
+        criteria.LongestWord(max_word_len) if max_word_len is not None else None,
+        criteria.Ratio(ratio, unit) if ratio is not None else None,
+        criteria.TargetPieces(max_tgt_pieces) if max_tgt_pieces is not None else None,
+        criteria.Alignment(min_align) if min_align is not None else None,
+        criteria.Projective() if projective else None,
+        criteria.Excluded(pairs.digests_of(excluded), exclude_side) if excluded else None,
+    ]
+    sieve = Sieve(
+        [test for test in tests if test is not None],
+        Languages(lang, lang_prob) if lang is not None else None,
+        criteria.Unique(digests.Digests(), dedup) if dedup is not None else None,
+        keep_empty=min_len == 0,
+    )
+    with contextlib.ExitStack() as stack:
+        main = stack.enter_context(streams.output(output, line_buffered))
+        others = [
+            None if path is None else stack.enter_context(streams.output(path, line_buffered))
+            for path in (tgt_out, rejects)
+        ]
+        outputs = Outputs(mode, main, others[0], others[1])
+        found = stack.enter_context(pairs.opened(paths, kind, tgt, align_scores))
+        bar = stack.enter_context(console.progress("filtered", unit="pairs"))
+        for pair, reason in sieve.sift(found, jobs):
+            outputs.take(pair, reason)
+            bar.advance()
+        outputs.finish(sieve.names)
+    if mode is not Mode.COUNT:
+        console.info(outputs.summary(sieve.names))
+
+
+def _check_target(tgt: str | None, tgt_out: str | None, keeps: bool) -> None:
+    """Raises UsageError unless --tgt-out is there when its lines have to go somewhere."""
+    if tgt_out is not None and (tgt is None or not keeps):
+        raise UsageError("--tgt-out is for the kept lines of --tgt; not for --annotate, --count")
+    if tgt is not None and tgt_out is None and keeps:
+        raise UsageError("--tgt needs --tgt-out FILE, where its kept lines go")
+
+
+def _check_streams(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
+    """Raises UsageError if stdin is read twice, or two outputs are one file."""
+    if inputs.count("-") > 1:
+        raise UsageError("only one input can be stdin")
+    places = [path if path == "-" else os.path.realpath(path) for path in outputs if path]
+    if len(set(places)) < len(places):
+        raise UsageError("-o, --tgt-out and --rejects must be different files")
+
+
+def _check_companions(
+    align_scores: str | None,
+    min_align: float | None,
+    lang: str | None,
+    lang_prob: float,
+    exclude: Sequence[str],
+    exclude_side: str,
+) -> None:
+    """Raises UsageError where an option lacks the one that it belongs to."""
+    if (align_scores is None) != (min_align is None):
+        raise UsageError("--align-scores and --min-align need one another")
+    if min_align is not None and math.isnan(min_align):
+        raise UsageError("--min-align is a number, not nan")
+    if lang is None and lang_prob > 0:
+        raise UsageError("--lang-prob needs --lang")
+    if not exclude and exclude_side != "any":
+        raise UsageError("--exclude-side needs --exclude")

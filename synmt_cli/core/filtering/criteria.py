@@ -1,0 +1,191 @@
+"""The tests that a pair must pass, each of one thing, named like its option.
+
+A test says what it found, or "" where the pair passes. It raises what the pair raises where
+the pair lacks what the test is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from synmt_cli.core.evaluation.buckets import n_words
+from synmt_cli.core.filtering.digests import Digests, digest
+from synmt_cli.core.filtering.pairs import SIDES, Pair
+from synmt_cli.core.trees.heads import is_projective
+from synmt_cli.errors import printable
+
+
+class Criterion(Protocol):
+    """A test. name: its option, and what its reasons begin with."""
+
+    @property
+    def name(self) -> str:
+        """As in `NAME: what was found`."""
+        ...
+
+    def found(self, pair: Pair) -> str:
+        """What is wrong, "" where nothing is."""
+        ...
+
+
+# unit: the length of one side of a pair in it
+UNITS: dict[str, Callable[[Pair, int], int]] = {
+    "words": lambda pair, side: n_words(pair.texts[side]),
+    "chars": lambda pair, side: len(pair.texts[side].strip()),
+    "pieces": lambda pair, side: pair.segment.n_pieces(side, "--unit pieces"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Nothing failed before: parsing, or joining the tree with its line."""
+
+    name: ClassVar[str] = "status"
+
+    def found(self, pair: Pair) -> str:
+        """The status and its reason. Empty is no failure: `Shortest` is about that."""
+        segment = pair.segment
+        if segment.status in ("ok", "empty"):
+            return ""
+        return f"{segment.status}: {printable(segment.reason)}".removesuffix(": ")
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest:
+    """Each side has n units or more. A line of white space has 0."""
+
+    n: int
+    unit: str = "words"
+    name: ClassVar[str] = "min-len"
+
+    def found(self, pair: Pair) -> str:
+        """The first side that is shorter."""
+        for side in range(len(pair.texts)):
+            if (length := UNITS[self.unit](pair, side)) < self.n:
+                return f"{length} {SIDES[side]} {self.unit}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Longest:
+    """Each side has at most n units."""
+
+    n: int
+    unit: str = "words"
+    name: ClassVar[str] = "max-len"
+
+    def found(self, pair: Pair) -> str:
+        """The first side that is longer."""
+        for side in range(len(pair.texts)):
+            if (length := UNITS[self.unit](pair, side)) > self.n:
+                return f"{length} {SIDES[side]} {self.unit}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class LongestWord:
+    """No word of either side has more than n characters."""
+
+    n: int
+    name: ClassVar[str] = "max-word-len"
+
+    def found(self, pair: Pair) -> str:
+        """The first side with such a word."""
+        for side, text in zip(SIDES, pair.texts, strict=False):
+            if len(text) > self.n and (longest := max(map(len, text.split()), default=0)) > self.n:
+                return f"a {side} word of {longest} characters"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """The longer side has at most n times the units of the shorter one."""
+
+    n: float
+    unit: str = "words"
+    name: ClassVar[str] = "ratio"
+
+    def found(self, pair: Pair) -> str:
+        """Both lengths."""
+        pair.both("--ratio")
+        source, target = (UNITS[self.unit](pair, side) for side in (0, 1))
+        if max(source, target) <= self.n * min(source, target):
+            return ""
+        return f"{source} : {target} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPieces:
+    """The target has at most n pieces, transitions not counted."""
+
+    n: int
+    name: ClassVar[str] = "max-tgt-pieces"
+
+    def found(self, pair: Pair) -> str:
+        """How many there are."""
+        n = pair.segment.n_pieces(1, "--max-tgt-pieces")
+        return f"{n} pieces" if n > self.n else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """The score of an aligner is n or more."""
+
+    n: float
+    name: ClassVar[str] = "min-align"
+
+    def found(self, pair: Pair) -> str:
+        """The score."""
+        assert pair.score is not None  # the command opens the scores
+        return f"{pair.score:g}" if pair.score < self.n else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Projective:
+    """The trees of the source are projective."""
+
+    name: ClassVar[str] = "projective"
+
+    def found(self, pair: Pair) -> str:
+        """That they are not."""
+        heads = pair.segment.heads("--projective")
+        return "" if is_projective(heads) else "an arc over a word that is not below it"
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """No chosen side is among the lines of other files. side: src, tgt, or any of both."""
+
+    lines: Digests
+    side: str = "any"
+    name: ClassVar[str] = "exclude"
+
+    def found(self, pair: Pair) -> str:
+        """The first side that is."""
+        if self.side == "tgt":
+            pair.both("--exclude-side tgt")
+        for side, text in zip(("src", "tgt"), pair.texts, strict=False):
+            if self.side in ("any", side) and digest([text]) in self.lines:
+                return f"{side} in an excluded file"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """The pair, or one side of it, is not the same as in a pair that was kept before.
+
+    side: pair, src, tgt. Remembers what it is asked about.
+    """
+
+    seen: Digests
+    side: str = "pair"
+    name: ClassVar[str] = "dedup"
+
+    def found(self, pair: Pair) -> str:
+        """What was there before."""
+        if self.side == "tgt":
+            pair.both("--dedup tgt")
+        texts = {"pair": pair.texts, "src": pair.texts[:1], "tgt": pair.texts[1:]}[self.side]
+        return "" if self.seen.add(digest(texts)) else f"{self.side} seen before"

@@ -1,0 +1,70 @@
+"""Language identification, by py3langid: a naive Bayes model of 139 languages.
+
+Lui and Baldwin (2012), "langid.py: An Off-the-shelf Language Identification Tool", as
+retrained by py3langid; the model is part of the package. The library normalises: NFC, and
+text all in capitals is lowered. The same text always gives the same answer.
+
+Probabilities are the library's: a softmax of the scores divided by the square root of the
+number of bytes, so that long lines are not all certain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from synmt_cli.core.filtering.pairs import SIDES
+from synmt_cli.errors import UsageError, quoted
+
+_CODES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?")
+
+
+class Languages:
+    """Whether the likeliest language of each side is the expected one.
+
+    codes: of the source, and of the target or None, as `SRC-TGT` or `SRC`. probability: the
+    least that it must have. Raises UsageError.
+    """
+
+    name = "lang"
+
+    def __init__(self, codes: str, probability: float = 0.0) -> None:
+        if not (match := _CODES.fullmatch(codes)):
+            raise UsageError(f"--lang takes SRC-TGT, such as de-en, or SRC: not {quoted(codes)}")
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+        self.codes = tuple(code for code in match.groups() if code is not None)
+        self._probability = probability
+        self._model: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        labels = Counter(self._model.nb_classes)
+        for code in self.codes:
+            if code not in labels:
+                raise UsageError(f"--lang {codes}: {code} is none of py3langid's languages")
+        # The probability of a language (some have two classes) in a text that tells nothing.
+        self._nothing = 1.001 * max(labels.values()) / labels.total()
+
+    def identify(self, text: str) -> tuple[str, float]:
+        """The likeliest language and its probability; "" where the text tells nothing.
+
+        Digits, punctuation and very short words alone tell nothing: all languages are then
+        as likely, and the library's first one means no more than the others.
+        """
+        language, probability = self._model.classify(text)
+        return ("", 0.0) if probability <= self._nothing else (language, probability)
+
+    def found(self, texts: Sequence[str]) -> str:
+        """What is wrong with the first side that is not as expected, "" where all are.
+
+        texts: one for each code, or more.
+        """
+        for side, code, text in zip(SIDES, self.codes, texts, strict=False):
+            language, probability = self.identify(text)
+            if not language:
+                return f"{side} has no language"
+            if language != code:
+                return f"{side} is {language} ({probability:.2f})"
+            if probability < self._probability:
+                return f"{side} is {language} with {probability:.2f} only"
+        return ""

@@ -1,0 +1,83 @@
+"""Pairs through all the tests, in the order of the stream and of the tests.
+
+Cheap tests come first, then language identification, spread over processes; then whether
+the pair is new, which only the process that sees all of them can tell, and which no pair
+spoils that is rejected for something else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from synmt_cli import pool
+from synmt_cli.core.filtering.criteria import Criterion, Unique
+from synmt_cli.core.filtering.languages import Languages
+from synmt_cli.core.filtering.pairs import Pair
+
+CHUNK = 32  # pairs that travel to a worker together
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """Tests in the order in which they are asked. keep_empty: pairs of blank lines pass."""
+
+    criteria: Sequence[Criterion]
+    languages: Languages | None = None
+    unique: Unique | None = None
+    keep_empty: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """Of the tests, in their order."""
+        last = [one for one in (self.languages, self.unique) if one is not None]
+        return [one.name for one in (*self.criteria, *last)]
+
+    def sift(self, pairs: Iterable[Pair], jobs: int = 1) -> Iterator[tuple[Pair, str]]:
+        """Each pair, and `NAME: what was found` of the first test that it does not pass.
+
+        "" is for a pair that passes. jobs: processes that identify languages. The pairs
+        come in order and the reasons are the same for any number of them.
+        """
+        waiting: deque[tuple[Pair, str]] = deque()
+
+        def texts() -> Iterator[tuple[str, ...]]:
+            for pair in pairs:  # in a thread of the pool, if there are processes
+                reason = self._first_reason(pair)
+                waiting.append((pair, reason))
+                yield () if reason or self._passes(pair) else self._identified(pair)
+
+        n_processes = 1 if self.languages is None else jobs
+        for language in pool.ordered_map(self._language, texts(), n_processes, CHUNK):
+            pair, reason = waiting.popleft()
+            if not reason and language:
+                reason = f"{Languages.name}: {language}"
+            if not reason and self.unique is not None and not self._passes(pair):
+                reason = _reason(self.unique, pair)
+            yield pair, reason
+
+    def _passes(self, pair: Pair) -> bool:
+        return self.keep_empty and pair.is_empty
+
+    def _first_reason(self, pair: Pair) -> str:
+        if not self._passes(pair):
+            for criterion in self.criteria:
+                if reason := _reason(criterion, pair):
+                    return reason
+        return ""
+
+    def _identified(self, pair: Pair) -> tuple[str, ...]:
+        if self.languages is None:
+            return ()
+        if len(self.languages.codes) > 1:
+            pair.both("--lang SRC-TGT")
+        return pair.texts
+
+    def _language(self, texts: Sequence[str]) -> str:
+        return self.languages.found(texts) if self.languages is not None and texts else ""
+
+
+def _reason(criterion: Criterion, pair: Pair) -> str:
+    found = criterion.found(pair)
+    return f"{criterion.name}: {found}" if found else ""
