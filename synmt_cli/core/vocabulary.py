@@ -157,10 +157,11 @@ class Vocabulary:
     @cached_property
     def _symbols(self) -> frozenset[str]:
         """A single character, as models of other tools may have it, is no symbol: text has it."""
-        processor = self._processor
-        control = (id for id in range(EOS + 1, self.size) if processor.is_control(id))
-        pieces = map(processor.id_to_piece, control)
-        return frozenset(piece for piece in pieces if not symbol_problem(piece))
+        ids = list(range(EOS + 1, self.size))
+        control = [
+            id for id, is_so in zip(ids, self._processor.is_control(ids), strict=True) if is_so
+        ]
+        return frozenset(piece for piece in self.names(control) if not symbol_problem(piece))
 
     @cached_property
     def _ids(self) -> dict[str, int]:
