@@ -1,7 +1,10 @@
 """The Transformer a second time, slowly: formulas in NumPy and loops, double precision.
 
-Written from Vaswani et al. (2017) and Bugliarello and Okazaki (2020), with one loop for each
-index that an equation names. It shares nothing with synmt but the weights it is given.
+Written from Vaswani et al. (2017), Shaw et al. (2018) and Bugliarello and Okazaki (2020), with
+one loop for each index that an equation names. It shares nothing with synmt but the weights
+it is given. What a variant changes comes in as functions: score(layer, h, t, j, s) is the
+score that is used, None = hidden; key(layer, t, j) and value(layer, t, j) are vectors of one
+head's width that are added to k_j and v_j when t attends to j.
 """
 
 from __future__ import annotations
@@ -44,15 +47,28 @@ def sinusoids(positions, d_model):
     return np.array([sinusoid(position, d_model) for position in positions])
 
 
-def embed(embedding, ids):
-    """E[w] sqrt(d) + PE for one sentence, (T, D)."""
+def tokens(embedding, ids):
+    """E[w] sqrt(d) for one sentence, (T, D)."""
     weight = array(embedding.table.weight)
-    d_model = weight.shape[1]
-    return math.sqrt(d_model) * weight[ids] + sinusoids(range(len(ids)), d_model)
+    return math.sqrt(weight.shape[1]) * weight[ids]
 
 
-def heads(q, k, v, n_heads, score):
-    """Contexts of all heads, (T, D). score(h, t, j, s) is the score used, None = hidden."""
+def embed(embedding, ids):
+    """E[w] sqrt(d) + PE for one sentence, (T, D); without PE where it is switched off."""
+    x = tokens(embedding, ids)
+    return x if embedding.positions == "none" else x + sinusoids(range(len(x)), x.shape[1])
+
+
+def nothing(t, j):
+    return 0.0
+
+
+def heads(q, k, v, n_heads, score, key=nothing, value=nothing):
+    """Contexts of all heads, (T, D). score(h, t, j, s), key(t, j), value(t, j).
+
+    Shaw et al., eqs. 3-4: e_tj = q_t . (k_j + key_tj) / sqrt(d), z_t = sum_j a_tj (v_j +
+    value_tj).
+    """
     d = q.shape[1] // n_heads
     out = np.zeros_like(q)
     for h in range(n_heads):
@@ -60,9 +76,10 @@ def heads(q, k, v, n_heads, score):
         for t in range(len(q)):
             weights = np.zeros(len(k))
             for j in range(len(k)):
-                s = score(h, t, j, float(q[t, part] @ k[j, part]) / math.sqrt(d))
+                s = score(h, t, j, float(q[t, part] @ (k[j, part] + key(t, j))) / math.sqrt(d))
                 weights[j] = 0.0 if s is None else math.exp(s)
-            out[t, part] = weights @ v[:, part] / weights.sum()
+            weights /= weights.sum()
+            out[t, part] = sum(weights[j] * (v[j, part] + value(t, j)) for j in range(len(k)))
     return out
 
 
@@ -74,9 +91,9 @@ def causal(h, t, j, s):
     return s if j <= t else None
 
 
-def self_attention(attention, x, score):
+def self_attention(attention, x, score, key=nothing, value=nothing):
     q, k, v = np.split(linear(attention.qkv, x), 3, axis=1)
-    return linear(attention.out, heads(q, k, v, attention.n_heads, score))
+    return linear(attention.out, heads(q, k, v, attention.n_heads, score, key, value))
 
 
 def cross_attention(attention, x, memory):
@@ -89,37 +106,53 @@ def feed_forward(module, x):
     return linear(module.narrow, np.maximum(0, linear(module.wide, x)))
 
 
-def stack(model, side, ids, sublayers):
-    """All layers over one sentence. sublayers(i, layer) gives functions of the stream."""
+def stack(model, side, x, sublayers):
+    """All layers over one sentence, x: (T, D). sublayers(i, layer): functions of the stream."""
     pre = model.size.norm == "pre"
-    x = embed(side.embedding, ids)
     for i, layer in enumerate(side.layers):
         for norm, function in zip(layer.norms, sublayers(i, layer), strict=True):
             x = x + function(layer_norm(norm, x)) if pre else layer_norm(norm, x + function(x))
     return layer_norm(side.norm, x) if pre else x
 
 
-def encode(model, ids, score=None):
-    """One source without padding, (T, D). score(layer, h, t, j, s): what PASCAL changes."""
+def at(layer, function, otherwise):
+    """function(layer, ...) as a function of the rest."""
+    return otherwise if function is None else lambda *args: function(layer, *args)
+
+
+def encode(model, ids, score=None, key=None, value=None, x=None, watch=None):
+    """One source without padding, (T, D).
+
+    x: the first layer's input instead of the embeddings. watch(layer, x) is told the input of
+    each layer's attention before that is computed.
+    """
+
+    def attend(i, layer, x):
+        if watch is not None:
+            watch(i, x)
+        changed = at(i, score, plain), at(i, key, nothing), at(i, value, nothing)
+        return self_attention(layer.attention, x, *changed)
 
     def sublayers(i, layer):
-        here = plain if score is None else lambda *args: score(i, *args)
         return (
-            lambda x: self_attention(layer.attention, x, here),
+            lambda x: attend(i, layer, x),
             lambda x: feed_forward(layer.feed_forward, x),
         )
 
-    return stack(model, model.encoder, ids, sublayers)
+    x = embed(model.encoder.embedding, ids) if x is None else x
+    return stack(model, model.encoder, x, sublayers)
 
 
-def decode(model, ids, memory):
+def decode(model, ids, memory, key=None, value=None):
     """Logits of one target prefix over one source without padding, (T, V)."""
 
     def sublayers(i, layer):
+        changed = causal, at(i, key, nothing), at(i, value, nothing)
         return (
-            lambda x: self_attention(layer.attention, x, causal),
+            lambda x: self_attention(layer.attention, x, *changed),
             lambda x: cross_attention(layer.cross, x, memory),
             lambda x: feed_forward(layer.feed_forward, x),
         )
 
-    return stack(model, model.decoder, ids, sublayers) @ array(model.output.weight).T
+    x = embed(model.decoder.embedding, ids)
+    return stack(model, model.decoder, x, sublayers) @ array(model.output.weight).T
