@@ -26,6 +26,8 @@ from torch import Tensor, nn
 from synmt_cli import signals
 from synmt_cli.core.batch import Batch, Ragged
 from synmt_cli.core.corpus import Corpus
+from synmt_cli.core.encoding import Encoding
+from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.embedding import sinusoid
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
@@ -133,8 +135,8 @@ def make_corpus(n: int) -> Corpus:
         Ragged.of(source, np.int64),
         Ragged.of(target, np.int64),
         features,
+        Encoding(features, Labels()),
         [],
-        frozenset(),
         Counter(),
     )
 

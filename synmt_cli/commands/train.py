@@ -16,7 +16,7 @@ from synmt_cli.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
     from synmt_cli.core.training.config import Config
-    from synmt_cli.core.training.loop import Event
+    from synmt_cli.core.training.events import Event
     from synmt_cli.core.training.session import Session
 
 MANUAL = Manual(
@@ -38,6 +38,7 @@ MANUAL = Manual(
     ),
     see_also=("featurize", "translate"),
 )
+METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -197,8 +198,8 @@ def show_estimate(session: Session) -> None:
 
 def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> None:
     """Shows and records every event. Raises Stopped where the run can be resumed."""
+    from synmt_cli.core.training.events import Ended, Report, Saved, Validated
     from synmt_cli.core.training.folder import Metrics
-    from synmt_cli.core.training.loop import Ended, Report, Saved, Validated
 
     metrics = Metrics(place, step)
     with console.progress("training", config.training.max_steps, "steps") as bar:
@@ -213,8 +214,13 @@ def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> No
                     metrics.add({"event": "train", **dataclasses.asdict(event)})
                 case Validated():
                     better = ", best" if event.best else ""
-                    figures = f"perplexity {event.perplexity:.2f}, BLEU {event.bleu:.2f}{better}"
-                    console.info(f"step {event.step:,} (epoch {event.epoch}): dev {figures}")
+                    figures = f"perplexity {event.perplexity:.2f}"
+                    if event.metric != "loss":
+                        name = METRICS[event.metric]
+                        figures += f", {name} {event.value:.2f}"
+                    console.info(
+                        f"step {event.step:,} (epoch {event.epoch}): dev {figures}{better}"
+                    )
                     metrics.add({"event": "dev", **dataclasses.asdict(event)})
                 case Saved():
                     console.debug(f"saved step {event.step:,}")

@@ -62,24 +62,31 @@ class Corpus:
         """The source side of these pairs."""
         return self.encoding.side(self.source, self.features, rows)
 
-    def epoch(self, batch_tokens: int, seed: int, epoch: int) -> list[Array]:
+    def epoch(
+        self, batch_tokens: int, seed: int, epoch: int, batch_sentences: int = 0
+    ) -> list[Array]:
         """Row numbers of each batch, every pair once, in an order that (seed, epoch) fixes.
 
-        Pairs of like length share a batch; rows x the longer side <= batch_tokens.
+        Pairs of like length share a batch; rows x the longer side <= batch_tokens, and
+        rows <= batch_sentences unless that is 0.
         """
         random = np.random.default_rng([seed, epoch])
         target, source = self.target.lengths + 1, self.source.lengths
         order = np.lexsort((random.random(len(self)), source, target))
-        batches = fill(order, np.maximum(target, source), batch_tokens)
+        batches = fill(order, np.maximum(target, source), batch_tokens, batch_sentences)
         return [batches[i] for i in random.permutation(len(batches))]
 
 
-def fill(order: Array, lengths: Array, batch_tokens: int) -> list[Array]:
-    """Cuts `order` so that rows x longest <= batch_tokens; one row may be longer alone."""
+def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -> list[Array]:
+    """Cuts `order` so that rows x longest <= batch_tokens; one row may be longer alone.
+
+    batch_rows: how many rows at most; 0 is any number.
+    """
     cuts, begin, longest = [], 0, 0
     for i, length in enumerate(lengths[order].tolist()):
         longest = max(longest, length)
-        if (i - begin + 1) * longest > batch_tokens and i > begin:
+        full = (i - begin + 1) * longest > batch_tokens or i - begin == (batch_rows or -1)
+        if full and i > begin:
             cuts.append(i)
             begin, longest = i, length
     return np.split(order, cuts) if len(order) else []

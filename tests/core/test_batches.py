@@ -76,3 +76,10 @@ def test_nothing_is_cut_from_nothing():
 def test_ragged_gives_back_its_rows(dtype):
     ragged = Ragged.of([[1, 2], [], [3]], dtype)
     assert ragged.padded(np.array([2, 1, 0]), 9).tolist() == [[3, 9], [9, 9], [1, 2]]
+
+
+def test_batches_may_be_limited_by_sentences_too():
+    lengths = np.array([2, 2, 2, 9, 2, 2, 2])
+    order = np.arange(7)
+    assert [len(rows) for rows in fill(order, lengths, 1000, 3)] == [3, 3, 1]
+    assert [len(rows) for rows in fill(order, lengths, 10, 3)] == [3, 1, 3]

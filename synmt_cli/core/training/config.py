@@ -27,16 +27,21 @@ from synmt_cli.errors import ConfigError, UsageError, printable
 class Training:
     """How a model is trained.
 
-    batch_tokens: padded cells of the longer side in one batch. accumulate: batches per
-    update. lr: the peak, after `warmup` updates from `initial_lr`; then inverse square root.
-    clip_norm: largest norm of the gradient, 0 = no limit. max_length: pieces; longer pairs
-    are left out and counted. validate_every, save_every: in updates. patience: validations
-    without a better one before the end, 0 = never. metric: what "better" means. keep: how
-    many checkpoints stay. precision: auto is bf16 on a GPU that has it, else fp32.
+    max_steps, max_epochs: updates, and passes over the data, at most; 0 epochs = any number.
+    batch_tokens: padded cells of the longer side in one batch; batch_sentences: pairs in it,
+    0 = any number. accumulate: batches per update. lr: the peak, after `warmup` updates from
+    `initial_lr`; then inverse square root. clip_norm: largest norm of the gradient, 0 = no
+    limit. max_length: pieces; longer pairs are left out and counted. validate_every,
+    save_every: in updates. patience: validations without a better one before the end, 0 =
+    never. metric: what "better" means: BLEU of greedy translations, the share of target tokens
+    guessed right, or the loss, which is quickest. keep: how many checkpoints stay. precision:
+    auto is bf16 on a GPU that has it, else fp32.
     """
 
     max_steps: int = bounded(100_000, 1)
+    max_epochs: int = bounded(0, 0)
     batch_tokens: int = bounded(4096, 1)
+    batch_sentences: int = bounded(0, 0)
     accumulate: int = bounded(1, 1)
     lr: float = bounded(0.0007, 0)
     initial_lr: float = bounded(1e-7, 0)
@@ -50,7 +55,7 @@ class Training:
     validate_every: int = bounded(1000, 1)
     save_every: int = bounded(1000, 1)
     patience: int = bounded(0, 0)
-    metric: Literal["bleu", "loss"] = "bleu"
+    metric: Literal["bleu", "accuracy", "loss"] = "bleu"
     keep: int = bounded(2, 1)
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     seed: int = bounded(1, 0, 2**63 - 1)
@@ -58,7 +63,8 @@ class Training:
 
 # What may change between a run and its resumption without making it another run.
 CHANGEABLE = frozenset(
-    f"training.{key}" for key in ("max_steps", "patience", "validate_every", "save_every", "keep")
+    f"training.{key}"
+    for key in ("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep")
 ) | {"preset", "data.train", "data.dev", "parser.file"}
 
 

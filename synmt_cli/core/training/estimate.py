@@ -34,7 +34,7 @@ def estimate(model: Translation, corpus: Corpus, settings: Training) -> Estimate
     token about 10 vectors of d_model and 3 of d_ff a layer that the backward pass reads.
     """
     parameters = sum(p.numel() for p in model.parameters())
-    batches = corpus.epoch(settings.batch_tokens, settings.seed, 0)
+    batches = corpus.epoch(settings.batch_tokens, settings.seed, 0, settings.batch_sentences)
     size = model.size
     layers = size.encoder_layers + 1.6 * size.decoder_layers  # the decoder attends twice
     vectors = layers * (10 * size.d_model + 3 * size.d_ff)

@@ -23,59 +23,14 @@ from synmt_cli.core.run import Run, Vocabularies
 from synmt_cli.core.training import checkpoint, validation
 from synmt_cli.core.training.checkpoint import State
 from synmt_cli.core.training.config import Training
+from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validated
 from synmt_cli.core.training.loss import Losses, cross_entropy
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.vocabulary import PAD
 from synmt_cli.errors import ConfigError
 
 REPORT_EVERY = 50  # updates
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Means since the last report, in nats per target token.
-
-    loss: of translation, smoothed; nll: not smoothed; losses: the modifiers', by variant.
-    """
-
-    step: int
-    epoch: int
-    loss: float
-    nll: float
-    losses: dict[str, float]
-    lr: float
-    tokens_per_second: float
-
-
-@dataclass(frozen=True, slots=True)
-class Validated:
-    """A validation. nll in nats per token; bleu is sacreBLEU of greedy translations."""
-
-    step: int
-    epoch: int
-    nll: float
-    perplexity: float
-    bleu: float
-    best: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A checkpoint was written."""
-
-    step: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """Training is over (`finished`) or was stopped and can be resumed."""
-
-    step: int
-    reason: str
-    finished: bool
-
-
-Event = Report | Validated | Saved | Ended
+LIMITS = ("max_steps", "max_epochs")  # why a run may have ended that can go on
 
 
 @dataclass
@@ -114,8 +69,8 @@ class Trainer:
             self.run, steps[-1], self.model, self.optimizer, self.vocabularies.fingerprint
         )
         self._saved = self.state.step, self.state.finished
-        if self.state.finished == "max_steps" and self.state.step < self.settings.max_steps:
-            self.state.finished = ""
+        if self.state.finished in LIMITS:
+            self.state.finished = ""  # it may have been raised
         return True
 
     def events(self, request: signals.Request, time_limit: float | None) -> Iterator[Event]:
@@ -131,12 +86,15 @@ class Trainer:
                 yield from self._save()
                 yield Ended(self.state.step, _why(request), False)
                 return
-            if self.state.step < self.settings.max_steps:
-                if not self._update(next(updates), request):
+            rows = next(updates, None) if self.state.step < self.settings.max_steps else None
+            if rows is not None:
+                if not self._update(rows, request):
                     continue
                 yield from self._reports()
             if self.state.step >= self.settings.max_steps:
                 self.state.finished = "max_steps"
+            elif rows is None:
+                self.state.finished = "max_epochs"
             if self._due() or self.state.finished:
                 yield from self._validate_and_save(request)
         yield Ended(self.state.step, self.state.finished, True)
@@ -146,14 +104,17 @@ class Trainer:
         return any(self.state.step % n == 0 for n in every)
 
     def _updates(self) -> Iterator[list[Array]]:
-        """The rows of each batch of each update, from where the state stands, for ever."""
+        """The rows of each batch of each update, from where the state stands."""
+        state, settings = self.state, self.settings
         while True:
+            if settings.max_epochs and state.epoch >= settings.max_epochs:
+                return
             batches = self.train.epoch(
-                self.settings.batch_tokens, self.settings.seed, self.state.epoch
+                settings.batch_tokens, settings.seed, state.epoch, settings.batch_sentences
             )
-            while self.state.batch < len(batches):
-                yield batches[self.state.batch : self.state.batch + self.settings.accumulate]
-            self.state.epoch, self.state.batch = self.state.epoch + 1, 0
+            while state.batch < len(batches):
+                yield batches[state.batch : state.batch + settings.accumulate]
+            state.epoch, state.batch = state.epoch + 1, 0
 
     def _update(self, rows: list[Array], request: signals.Request) -> bool:
         """One update. False if an end was asked for in the middle: then nothing changed."""
@@ -240,7 +201,7 @@ class Trainer:
 
     def _validate_and_save(self, request: signals.Request) -> Iterator[Event]:
         regular = self.state.step % self.settings.validate_every == 0
-        wanted = regular or self.state.finished == "max_steps"
+        wanted = regular or self.state.finished in LIMITS
         if self.dev is not None and wanted and self.state.validated != self.state.step:
             try:
                 yield self._validate(regular, request)
@@ -259,17 +220,21 @@ class Trainer:
         with torch.inference_mode(), devices.precision(settings.precision, self.device):
             self.model.eval()
             nll = validation.nll(self.model, self.dev, tokens, self.device, request)
-            bleu = validation.bleu(self.model, self.dev, target, self.device, request)
+            value = -nll
+            if settings.metric == "bleu":
+                value = validation.bleu(self.model, self.dev, target, self.device, request)
+            elif settings.metric == "accuracy":
+                value = validation.accuracy(self.model, self.dev, tokens, self.device, request)
             self.model.train()
         state.validated = state.step
-        value = bleu if settings.metric == "bleu" else -nll
         best = state.best_value is None or value > state.best_value
         if best:
             self._save_best()
             state.best_step, state.best_value, state.stale = state.step, value, 0
         elif regular:
             state.stale += 1
-        return Validated(state.step, state.epoch + 1, nll, math.exp(min(nll, 700)), bleu, best)
+        perplexity = math.exp(min(nll, 700))
+        return Validated(state.step, state.epoch + 1, nll, perplexity, settings.metric, value, best)
 
     def _save_best(self) -> None:
         about = {"vocabulary": self.vocabularies.fingerprint, "step": str(self.state.step)}

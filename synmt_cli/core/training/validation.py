@@ -1,4 +1,4 @@
-"""How good a model is on held-out pairs: negative log-likelihood and BLEU."""
+"""How good a model is on held-out pairs: negative log-likelihood, accuracy, BLEU."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from synmt_cli import signals
 from synmt_cli.core.batch import Array, to_device
@@ -38,8 +39,35 @@ def nll(
     request: signals.Request,
 ) -> float:
     """Nats per target token, EOS counted, without label smoothing. Raises Abandoned."""
-    lengths = np.maximum(dev.target.lengths + 1, dev.source.lengths)
     total = 0.0
+    for states, target in _forced(model, dev, batch_tokens, device, request):
+        total += cross_entropy(states, model.output.weight, target, 0.0).nll.item()
+    return total / dev.n_tokens
+
+
+def accuracy(
+    model: Translation,
+    dev: Corpus,
+    batch_tokens: int,
+    device: torch.device,
+    request: signals.Request,
+) -> float:
+    """Percent of target tokens, EOS counted, that are the most probable one. Raises Abandoned."""
+    n_right = 0
+    for states, target in _forced(model, dev, batch_tokens, device, request):
+        n_right += int((model.logits(states).argmax(-1) == target).sum())
+    return 100 * n_right / dev.n_tokens
+
+
+def _forced(
+    model: Translation,
+    dev: Corpus,
+    batch_tokens: int,
+    device: torch.device,
+    request: signals.Request,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Teacher forcing: the decoder's states (N, D) and the tokens that come next (N,)."""
+    lengths = np.maximum(dev.target.lengths + 1, dev.source.lengths)
     batches = fill(np.argsort(lengths, kind="stable"), lengths, batch_tokens)
     for rows in _unless(request, batches):
         batch = dev.batch(rows)
@@ -47,8 +75,7 @@ def nll(
         states, _ = model.decode(Side(batch.target_in.to(device)), memory)
         target = batch.target_out.to(device)
         real = target != PAD
-        total += cross_entropy(states[real], model.output.weight, target[real], 0.0).nll.item()
-    return total / dev.n_tokens
+        yield states[real], target[real]
 
 
 def bleu(

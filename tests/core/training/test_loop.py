@@ -13,7 +13,8 @@ from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.run import Run, Vocabularies
 from synmt_cli.core.training.config import Training
-from synmt_cli.core.training.loop import Ended, Saved, Trainer, Validated
+from synmt_cli.core.training.events import Ended, Saved, Validated
+from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.vocabulary import EOS
 
 N = 12
@@ -95,3 +96,27 @@ def test_a_copy_task_is_learned(trainer):
     one = trainer(max_steps=400, validate_every=400, save_every=400, lr=0.01, warmup=50)
     (result,) = [e for e in one.events(signals.Request(), None) if isinstance(e, Validated)]
     assert result.perplexity < 5  # guessing has N - 4 = 8
+
+
+def test_epochs_end_a_run_and_more_of_them_go_on(trainer):
+    one = trainer(max_epochs=2, validate_every=1000, save_every=1000)
+    events = list(one.events(signals.Request(), None))
+    per_epoch = len(one.train.epoch(32, 1, 0))
+    assert isinstance(events[-1], Ended)
+    assert (events[-1].reason, events[-1].finished) == ("max_epochs", True)
+    assert one.state.epoch == 2
+    assert 2 * per_epoch - 4 <= events[-1].step <= 2 * per_epoch + 4
+    more = trainer(max_epochs=3, validate_every=1000, save_every=1000)
+    assert more.resume()
+    assert list(more.events(signals.Request(), None))[-1].step > events[-1].step
+
+
+def test_the_metric_decides_what_is_measured(trainer):
+    for metric in ("bleu", "accuracy", "loss"):
+        one = trainer(max_steps=2, metric=metric)
+        (validated,) = [e for e in one.events(signals.Request(), None) if isinstance(e, Validated)]
+        assert validated.metric == metric
+        if metric == "loss":
+            assert validated.value == -validated.nll
+        else:
+            assert 0 <= validated.value <= 100

@@ -1,0 +1,55 @@
+"""What happens in training, as the loop yields it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Means since the last report, in nats per target token.
+
+    loss: of translation, smoothed; nll: not smoothed; losses: the modifiers', by variant.
+    """
+
+    step: int
+    epoch: int
+    loss: float
+    nll: float
+    losses: dict[str, float]
+    lr: float
+    tokens_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A validation. nll in nats per token; metric: its name in Training; value: the larger, the
+    better.
+    """
+
+    step: int
+    epoch: int
+    nll: float
+    perplexity: float
+    metric: str
+    value: float
+    best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A checkpoint was written."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Training is over (`finished`) or was stopped and can be resumed."""
+
+    step: int
+    reason: str
+    finished: bool
+
+
+Event = Report | Validated | Saved | Ended
