@@ -1,0 +1,124 @@
+"""`synmt evaltree`: how well trees are parsed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from synmt_cli import console, streams
+from synmt_cli.commands.manual import Manual, Out, Quiet
+from synmt_cli.errors import DataError, UsageError, quoted
+from synmt_cli.formats import conllu
+
+if TYPE_CHECKING:
+    from synmt_cli.core.evaluation.buckets import Buckets
+
+MANUAL = Manual(
+    input="CoNLL-U twice, of the same text: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
+    output="A table, or with `--format tsv` one line for each group and metric, or with"
+    ' `--format json` one object: `{"gold": "gold.conllu", "system": "<stdin>", "subtypes":'
+    ' false, "scores": {"las": {"precision": 77.1, "recall": 77.1, "f1": 77.1, …}, …}, "by":'
+    ' null, "groups": []}`.',
+    memory="The longest run of sentences until both streams end one at the same character: one"
+    f" pair where the sentences agree. A sentence has at most {conllu.SENTENCE_LIMIT // 2**20}"
+    " MiB.",
+    examples=(
+        "synmt parse -m en.udpipe --input conllu test.en.conllu | synmt evaltree test.en.conllu",
+        "synmt parse -m en.udpipe test.en | synmt evaltree test.en.conllu - --by length:5,8",
+        "synmt perturb --labels 0.2 dev.en.conllu | synmt evaltree dev.en.conllu --by deprel",
+        "synmt perturb --heads 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --get las",
+    ),
+    see_also=("parse", "parser train", "perturb"),
+)
+
+
+def evaltree(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, CoNLL-U.")],
+    system: Annotated[
+        str, typer.Argument(metavar="[SYSTEM]", help="The trees to judge; none or - is stdin.")
+    ] = "-",
+    subtypes: Annotated[
+        bool,
+        typer.Option("--subtypes", help="Compare labels with subtypes: nsubj:pass is not nsubj."),
+    ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="deprel|length[:EDGES]",
+            help="Also by label, or by the length of gold sentences, in words.",
+        ),
+    ] = None,
+    get: Annotated[
+        Literal["tokens", "sentences", "words", "upos", "uas", "las", "la", "clas"] | None,
+        typer.Option("--get", help="Print this F1 alone."),
+    ] = None,
+    form: Annotated[
+        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
+    ] = "table",
+    output: Out = "-",
+    quiet: Quiet = False,
+) -> None:
+    """Compare trees with gold trees: UAS, LAS, label accuracy and what goes with them.
+
+    The metrics are those of the CoNLL 2018 shared task, in percent, computed as by its script
+    conll18_ud_eval.py, and LA, the words with the right label. Labels are compared without their
+    subtypes, as there, unless --subtypes is given. Punctuation counts.
+
+    SYSTEM may split the text of GOLD into other sentences, tokens and words, white space
+    aside. Words that are tokens are aligned where they are the same span of characters; under
+    a multiword token, by a longest common subsequence of the forms, case aside. Precision is
+    of SYSTEM's words, recall of GOLD's, F1 of both; `aligned` is accuracy among aligned words.
+    If the words are the same, all of these are, and F1 is the plain score. Where the texts
+    differ, the first such sentence is named and nothing is scored (65).
+
+    A block with synmt_status failed has the text of its comment and no word, so all words of
+    that sentence are missed; blocks that stand for empty lines are left out.
+
+    --by length:20,30,40,50 gives the same for gold sentences of 0-19, 20-29, 30-39, 40-49 and
+    50+ words. --by deprel gives for each label LAS and LA, precision of SYSTEM's words with it
+    and recall of GOLD's, and UAS, recall alone.
+    """
+    from synmt_cli.core.evaluation.alignment import parts
+    from synmt_cli.core.evaluation.attachment import Attachment
+    from synmt_cli.formats.tree_scores import FORMATS, Report
+
+    if gold == system == "-":
+        raise UsageError("only one input can be stdin")
+    if get is not None and by is not None:
+        raise UsageError("--get prints one figure: it cannot be split --by")
+    groups = _by(by)
+    attachment = Attachment(subtypes, groups)
+    with (
+        streams.output(output) as writer,
+        streams.open_source(gold) as golds,
+        streams.open_source(system) as systems,
+        console.progress("compared", unit="sentences") as bar,
+    ):
+        names = golds.name, systems.name
+        for part in parts(conllu.read(golds), conllu.read(systems), names):
+            attachment.add(part)
+            bar.advance(len(part.gold))
+        scores = attachment.scores()
+        if not scores["words"].gold:
+            raise DataError(golds.name, None, "no words to compare")
+        if get is not None:
+            writer.write(f"{scores[get].figure('f1') or 0.0:.2f}\n".encode())
+            return
+        kind = None if by is None else by.partition(":")[0]
+        report = Report(*names, subtypes, scores, kind, attachment.groups())
+        writer.write(FORMATS[form](report))
+
+
+def _by(option: str | None) -> Buckets | Literal["deprel"] | None:
+    from synmt_cli.core.evaluation.buckets import Buckets, parse_edges
+
+    if option is None:
+        return None
+    kind, colon, edges = option.partition(":")
+    if kind == "length":
+        return parse_edges(edges) if colon else Buckets()
+    if option != "deprel":
+        raise UsageError(f"--by takes deprel, length or length:20,30,40,50, not {quoted(option)}")
+    return "deprel"

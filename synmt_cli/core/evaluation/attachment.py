@@ -1,0 +1,141 @@
+"""How well trees are parsed: UAS, LAS and what goes with them, of one stream against another.
+
+Of the gold and system words that are aligned (alignment.py), the head is right if the words
+above them are aligned too, or both are roots (UAS); the label if it is the same (LA); both are
+(LAS). CLAS (Nivre and Fang 2017) is LAS of content words, among aligned ones by the gold
+relation. Labels are universal relations without subtypes, as in CoNLL 2018, unless `subtypes`
+is asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Literal
+
+from synmt_cli.core.evaluation.alignment import NONE, Part, Words, align, words
+from synmt_cli.core.evaluation.buckets import Buckets
+from synmt_cli.core.trees.heads import ROOT
+from synmt_cli.core.trees.relations import CONTENT, universal
+from synmt_cli.errors import DataError
+from synmt_cli.formats.tree_scores import Count, Group
+
+GOLD, SYSTEM, ALIGNED, CORRECT = "gold", "system", "aligned", "correct"
+OF_ALL = ("upos", "uas", "las", "la")  # metrics whose whole are all words
+
+
+class Attachment:
+    """Counts what is right, part by part.
+
+    by: how words are grouped: by the label of each, or by the length of the gold sentence,
+    which for a system word is the one where it begins.
+    """
+
+    def __init__(
+        self, subtypes: bool = False, by: Buckets | Literal["deprel"] | None = None
+    ) -> None:
+        self._subtypes, self._by = subtypes, by
+        self._totals: Counter[tuple[str, str]] = Counter()  # of tokens and sentences
+        self._groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, part: Part) -> None:
+        """Counts a part. Raises DataError where its words cannot be aligned."""
+        gold, system = words(part.gold), words(part.system)
+        try:
+            aligned = align(gold, system)
+        except ValueError as error:
+            source, line = part.system[0].source, part.system[0].line
+            raise DataError(source, line, f"cannot align {error}") from None
+        alone = len(part.gold) == len(part.system) == 1  # else they would be parts themselves
+        same_tokens = set(gold.tokens) & set(system.tokens)
+        for name, counts in (
+            ("tokens", (len(gold.tokens), len(system.tokens), len(same_tokens))),
+            ("sentences", (len(part.gold), len(part.system), int(alone))),
+        ):
+            for kind, n in zip((GOLD, SYSTEM, CORRECT), counts, strict=True):
+                self._totals[name, kind] += n
+        self._count_words(gold, system, aligned)
+
+    def _count_words(self, gold: Words, system: Words, aligned: Sequence[int]) -> None:
+        gold_labels, system_labels = self._labels(gold), self._labels(system)
+        gold_groups = self._groups_of(gold, gold_labels, gold)
+        system_groups = self._groups_of(system, system_labels, gold)
+        self._count_side(GOLD, gold_groups, gold_labels)
+        self._count_side(SYSTEM, system_groups, system_labels)
+        if isinstance(self._by, Buckets):
+            for _, length in gold.sentences:
+                self._groups[self._bucket(length)]["sentences"] += 1
+        for s, g in enumerate(aligned):
+            if g == NONE:
+                continue
+            head = system.heads[s]
+            right_head = (ROOT if head == ROOT else aligned[head]) == gold.heads[g]
+            right_label = gold_labels[g] == system_labels[s]
+            content = universal(gold_labels[g]) in CONTENT
+            counts = self._groups[gold_groups[g]]
+            counts[ALIGNED] += 1
+            counts["upos"] += gold.upos[g] == system.upos[s]
+            counts["uas"] += right_head
+            counts["la"] += right_label
+            counts["las"] += right_head and right_label
+            counts[f"{ALIGNED} content"] += content
+            counts["clas"] += content and right_head and right_label
+
+    def _count_side(self, side: str, groups: Sequence[str], labels: Sequence[str]) -> None:
+        for group, label in zip(groups, labels, strict=True):
+            counts = self._groups[group]
+            counts[side] += 1
+            counts[f"{side} content"] += universal(label) in CONTENT
+
+    def _labels(self, side: Words) -> Sequence[str]:
+        return side.deprels if self._subtypes else [universal(label) for label in side.deprels]
+
+    def _groups_of(self, side: Words, labels: Sequence[str], gold: Words) -> Sequence[str]:
+        """The group of each word of a side."""
+        if self._by == "deprel":
+            return labels
+        if self._by is None:
+            return [""] * len(labels)
+        begins = [begin for begin, _ in gold.sentences]
+        buckets = [self._bucket(length) for _, length in gold.sentences]
+        return [buckets[bisect_right(begins, begin) - 1] for begin, _ in side.spans]
+
+    def _bucket(self, length: int) -> str:
+        assert isinstance(self._by, Buckets)
+        return self._by.names[self._by.index(length)]
+
+    def scores(self) -> dict[str, Count]:
+        """Every metric over all parts, in the order of the CoNLL 2018 script, LA added."""
+        spans = {
+            name: Count(*(self._totals[name, kind] for kind in (CORRECT, GOLD, SYSTEM)))
+            for name in ("tokens", "sentences")
+        }
+        return spans | _scores(sum(self._groups.values(), Counter()))
+
+    def groups(self) -> list[Group]:
+        """The same by group: lengths from short to long, labels from frequent to rare.
+
+        Of a label: LAS and LA with the system's words of that label, UAS as recall alone.
+        """
+        if isinstance(self._by, Buckets):
+            return [
+                Group(name, self._groups[name]["sentences"], _scores(self._groups[name]))
+                for name in self._by.names
+            ]
+        found = []
+        for label, counts in self._groups.items() if self._by == "deprel" else ():
+            uas = Count(counts["uas"], counts[GOLD], None, counts[ALIGNED])
+            scores = _scores(counts)
+            found.append(Group(label, None, {"uas": uas, "las": scores["las"], "la": scores["la"]}))
+        return sorted(found, key=lambda group: (-group.scores["las"].gold, group.name))
+
+
+def _scores(counts: Counter[str]) -> dict[str, Count]:
+    whole = counts[GOLD], counts[SYSTEM]
+    content = [counts[f"{side} content"] for side in (GOLD, SYSTEM, ALIGNED)]
+    return {
+        "words": Count(counts[ALIGNED], *whole),
+        **{name: Count(counts[name], *whole, counts[ALIGNED]) for name in OF_ALL},
+        "clas": Count(counts["clas"], *content),
+    }
