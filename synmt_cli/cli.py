@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "parse": ("parse", "Parse text: one CoNLL-U record for each line."),
     "parser train": ("parser_train", "Train a UDPipe parser from CoNLL-U."),
+    "evaltree": ("evaltree", "Compare trees with gold trees: UAS, LAS and more."),
     "perturb": ("perturb", "Put noise into trees, or other trees into their place."),
     "vocab train": ("vocab_train", "Train a subword vocabulary from text."),
     "vocab encode": ("vocab_encode", "Split text into subword pieces."),
