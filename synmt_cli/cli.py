@@ -41,10 +41,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "translate": ("translate", "Translate records, trees or text."),
     "score": ("score", "Score translations, with significance."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
+    "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
     "synth": ("synth", "Make English-German sentence pairs with gold trees."),
 }
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-GROUPS = {"parser": "Train parsers.", "vocab": "Train and apply subword vocabularies."}
+GROUPS = {
+    "parser": "Train parsers.",
+    "vocab": "Train and apply subword vocabularies.",
+    "analyze": "Look into trained models.",
+}
 
 
 class Commands(TyperGroup):

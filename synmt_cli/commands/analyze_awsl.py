@@ -1,0 +1,123 @@
+"""`synmt analyze awsl`: how much a model's attention rests on syntax."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import console, streams
+from synmt_cli.commands.manual import Device, Files, Manual, Out, Quiet, Strict, Threads, Verbose
+
+MANUAL = Manual(
+    input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
+    output="A table; with `--format tsv` a line for each layer and head, `runs/gps<TAB>0<TAB>all"
+    '<TAB>gps<TAB>0.4813<TAB>0.5187<TAB>1000`; with `--format json` one object: `{"runs": '
+    '[{"run": "runs/gps", "variant": "gps", "sentences": 1000, "layers": [{"layer": 0, "variants":'
+    ' ["gps"], "awsl": 0.4813, "equation_7": 0.5187, "heads": [{"head": 0, …}]}]}], "left_out":'
+    " {}}`.",
+    memory="The models and a batch of attention scores; nothing grows with the input.",
+    examples=(
+        "synmt analyze awsl -m runs/pascal test.en.conllu",
+        "synmt analyze awsl -m runs/pascal --format json dev.jsonl > awsl.json",
+        "synmt analyze awsl -m runs/pascal -m runs/base --format tsv < dev.jsonl",
+    ),
+    see_also=("analyze attention", "train"),
+)
+WINDOW = 500  # records that are sorted by length at a time
+
+
+def analyze_awsl(
+    model: Annotated[
+        list[str],
+        typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: each in turn."),
+    ],
+    files: Files = None,
+    kind: Annotated[
+        Literal["auto", "text", "jsonl", "conllu"],
+        typer.Option("--from", help="What the input is; auto looks at the first record."),
+    ] = "auto",
+    parser: Annotated[
+        str,
+        typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own."),
+    ] = "",
+    form: Annotated[
+        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
+    ] = "table",
+    plot: Annotated[
+        str,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw Figure 3 of the paper: .png, .svg, .pdf."
+        ),
+    ] = "",
+    max_source: Annotated[
+        int,
+        typer.Option(
+            "--max-source", metavar="N", min=1, help="Leave out longer sources, in pieces."
+        ),
+    ] = 1000,
+    checkpoint: Annotated[
+        str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
+    ] = "best",
+    device: Device = "auto",
+    threads: Threads = 0,
+    output: Out = "-",
+    strict: Strict = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """The Average Weight of Syntax Logits (AWSL) of each encoder layer. Xie et al. 2021, eq. 7.
+
+    With e the scaled dot product of queries and keys, and e^s what the variant adds to it, a
+    pair of tokens has the weight |e^s| / (|e| + |e^s|). It is averaged over the pairs of a
+    sentence, then over sentences and heads. Equation 7 as it is printed is |e| / (|e| + |e^s|),
+    the share of the normal logits, though the measure's name and Figure 3 mean that of syntax:
+    both are given. Layers and heads count from 0, the bottom layer.
+
+    Pairs are of tokens that both have a place in the tree of the same sentence, a token with
+    itself among them; end of sentence and padding do not count, nor a pair where both are 0.
+    Scores are taken before the mask and the softmax, without dropout.
+
+    Any run will do. For gps e^s is exactly the second term; for a variant that scales scores
+    or replaces them it is the difference that it makes; a layer whose scores no variant
+    changes has AWSL 0. rel and dep change the scores too: theirs is the weight of relations.
+
+    Input must hold trees, or is parsed, also for a run without syntax. Records without a tree
+    are left out, and counted. Several runs are shown the same records; they must share a
+    vocabulary. --plot draws AWSL in red and the rest in blue, each run a line over the layers
+    that its variant changes; runs with one such layer each are one line, as in the paper. It
+    needs matplotlib: pip install 'synmt-cli[plot]'.
+    """
+    from synmt_cli.formats import awsl as forms
+
+    if plot:
+        from synmt_cli.core.analysis import plot as plots
+
+        kind_of_plot = plots.kind_of(plot)
+    with streams.output(output) as writer, console.progress("measured") as bar:
+        from synmt_cli.commands.translate import checked
+        from synmt_cli.core import device as devices
+        from synmt_cli.core.analysis import opening
+        from synmt_cli.core.analysis.awsl import NEEDS, Measure
+        from synmt_cli.core.decoding.translator import windows
+
+        devices.set_threads(threads)
+        chosen = devices.choose(device)
+        runs = [opening.open_run(one, checkpoint, chosen, parser, NEEDS) for one in model]
+        opening.refuse_other_vocabulary(runs)
+        measures = [Measure(run, max_source) for run in runs]
+        for records in windows(
+            checked(runs[0].reader().read(files or ["-"], kind), strict), WINDOW
+        ):
+            for measure in measures:
+                measure.add(records)
+            bar.advance(len(records))
+        report = forms.Report(
+            [measure.result() for measure in measures], dict(measures[0].left_out)
+        )
+        for reason, n in report.left_out.items():
+            console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
+        if plot:
+            with streams.atomic(plot) as picture:
+                picture.write(plots.picture(report.runs, kind_of_plot))
+        writer.write(forms.FORMATS[form](report))

@@ -1,0 +1,90 @@
+"""Figure 3 of Xie et al. (2021): the weight of syntax (red) and of plain attention (blue).
+
+matplotlib is an optional extra, imported only here. It writes nothing outside the picture.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import PurePath
+
+from synmt_cli.errors import Unavailable, UsageError, printable
+from synmt_cli.formats.awsl import RunWeights
+
+KINDS = ("png", "svg", "pdf")
+MARKS = "osD^vP*X"
+Line = tuple[str, list[tuple[int, float]]]  # what the legend says, and (layer, AWSL)
+
+
+def kind_of(path: str) -> str:
+    """png, svg or pdf, by suffix. Raises UsageError, and Unavailable without matplotlib."""
+    kind = PurePath(path).suffix.lower().removeprefix(".")
+    if kind not in KINDS:
+        raise UsageError(f"--plot {printable(path)}: the name must end in .png, .svg or .pdf")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise Unavailable("--plot needs matplotlib; run: pip install 'synmt-cli[plot]'")
+    return kind
+
+
+def lines(runs: Sequence[RunWeights]) -> list[Line]:
+    """One line for each run, through the layers that its variant changes.
+
+    Runs with one such layer each are one line together, as in the paper: the model's layer
+    of syntax is then what varies.
+    """
+    found: list[Line] = []
+    for run in runs:
+        points = [(o.layer, o.weight.awsl) for o in run.layers if o.weight and o.variants]
+        if points:
+            found.append((run.run, points))
+    if len(found) > 1 and all(len(points) == 1 for _, points in found):
+        return [("", sorted(points[0] for _, points in found))]
+    return found
+
+
+def picture(runs: Sequence[RunWeights], kind: str) -> bytes:
+    """The picture as a file. kind: one of KINDS."""
+    with _homeless():
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        # The same figures give the same bytes.
+        with matplotlib.rc_context({"svg.hashsalt": "synmt", "svg.fonttype": "path"}):
+            figure = Figure(figsize=(5, 3.6), layout="constrained")
+            axes = figure.subplots()
+            drawn = lines(runs)
+            for number, (name, points) in enumerate(drawn):
+                layers, shares = zip(*points, strict=True)
+                suffix = f", {printable(name)}" if len(drawn) > 1 else ""
+                style = {"marker": MARKS[number % len(MARKS)]}
+                axes.plot(layers, shares, color="tab:red", label=f"AWSL{suffix}", **style)
+                plain = [1 - share for share in shares]
+                axes.plot(layers, plain, color="tab:blue", label=f"standard{suffix}", **style)
+            axes.set(xlabel="layer (0 is the bottom one)", ylabel="weight of logits", ylim=(0, 1))
+            axes.set_xticks(range(max((len(run.layers) for run in runs), default=0)))
+            if drawn:
+                figure.legend(loc="outside upper center", ncols=2, frameon=False)
+            buffer = io.BytesIO()
+            dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+            figure.savefig(buffer, format=kind, dpi=200, metadata=dates[kind])
+    return buffer.getvalue()
+
+
+@contextmanager
+def _homeless() -> Iterator[None]:
+    """Lets matplotlib keep its cache in a folder that goes away."""
+    before = os.environ.get("MPLCONFIGDIR")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MPLCONFIGDIR"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["MPLCONFIGDIR"]
+            else:
+                os.environ["MPLCONFIGDIR"] = before
