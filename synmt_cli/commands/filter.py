@@ -22,9 +22,9 @@ MANUAL = Manual(
     ' `"filtered":"max-len: 93 target words"`, or `max-len: 93 target words<TAB>A line<TAB>Eine'
     " Zeile` for text, or the comment synmt_filtered. --count: `lang<TAB>88<TAB>0.4` for each"
     " test, under a header.",
-    memory=f"One pair, {pool.IN_FLIGHT} N + 2 times {CHUNK} with -j N; 30 to"
+    memory=f"One pair, {pool.IN_FLIGHT} N + 2 times {CHUNK} with -j N; {digests.LEAST_BYTES} to"
     f" {digests.MOST_BYTES} bytes for each line of --exclude and each pair that --dedup keeps,"
-    f" {digests.GROWING_BYTES} for moments; 130 MiB for --lang.",
+    f" {digests.GROWING_BYTES} for moments; 120 MiB for --lang, once for all processes.",
     examples=(
         "synmt filter train.en --tgt train.de --max-len 80 -o clean.en --tgt-out clean.de",
         "synmt filter train.jsonl --dedup pair --exclude test.en --exclude test.de > clean.jsonl",
@@ -114,6 +114,16 @@ def filter(
             "--lang-prob", metavar="P", min=0, max=1, help="Least probability of a language."
         ),
     ] = 0.0,
+    lang_sure: Annotated[
+        float,
+        typer.Option(
+            "--lang-sure",
+            metavar="P",
+            min=0,
+            max=1,
+            help="Least probability of another language that rejects a line.",
+        ),
+    ] = 0.0,
     dedup: Annotated[
         Literal["pair", "src", "tgt"] | None,
         typer.Option("--dedup", help="The first only of pairs that share this."),
@@ -148,7 +158,7 @@ def filter(
                       as clean-corpus-n of Moses: both sides, limits included
       max-tgt-pieces  of tgt_pieces, else of those transitions that are pieces
       min-align       lines of --align-scores: a number, alone or behind ||| (fast_align -s)
-      projective      every arc spans only words below its head, arcs over a root included
+      projective      no arcs of the source tree cross, the root's from outside the line included
       exclude         FILEs are text, records or CoNLL-U; both sides of records count
       lang            the likeliest of the 139 languages of py3langid, on both sides
       dedup           of the pairs that pass all the others
@@ -156,8 +166,12 @@ def filter(
     Lengths are those of the lines, whatever the input is, so that text and the records made
     of it give the same pairs. --min-len 0 also lets pairs of blank lines through all tests.
     Lines are the same for --exclude and --dedup if they differ in white space or Unicode
-    composition (NFC) only. Text in which py3langid finds no evidence, such as a number, has no
-    language and is rejected. --lang de looks at the source alone.
+    composition (NFC) only.
+
+    --lang de-en rejects a pair if the likeliest language of either side is another one, or if
+    there is no evidence for any, as in a number. Lines of two or three words are often taken
+    for something else, with a low probability: --lang-sure 0.5 lets them pass, and what has no
+    language. --lang de looks at the source alone.
 
     --annotate gives each pair back: records and CoNLL-U with status skipped and the reason,
     text behind a first column `ok` or the reason. How many each test rejects is on stderr.
@@ -186,7 +200,9 @@ def filter(
     _check_target(tgt, tgt_out, mode is Mode.KEEP)
     paths, excluded = files or ["-"], exclude or []
     _check_streams([*paths, *excluded, tgt, align_scores], [output, tgt_out, rejects])
-    _check_companions(align_scores, min_align, lang, lang_prob, excluded, exclude_side)
+    _check_companions(
+        align_scores, min_align, lang, max(lang_prob, lang_sure), excluded, exclude_side
+    )
     tests = [
         criteria.Status(),
         criteria.Shortest(min_len, unit) if min_len else None,
@@ -200,7 +216,7 @@ def filter(
     ]
     sieve = Sieve(
         [test for test in tests if test is not None],
-        Languages(lang, lang_prob) if lang is not None else None,
+        Languages(lang, lang_prob, lang_sure) if lang is not None else None,
         criteria.Unique(digests.Digests(), dedup) if dedup is not None else None,
         keep_empty=min_len == 0,
     )
@@ -252,6 +268,6 @@ def _check_companions(
     if min_align is not None and math.isnan(min_align):
         raise UsageError("--min-align is a number, not nan")
     if lang is None and lang_prob > 0:
-        raise UsageError("--lang-prob needs --lang")
+        raise UsageError("--lang-prob and --lang-sure need --lang")
     if not exclude and exclude_side != "any":
         raise UsageError("--exclude-side needs --exclude")

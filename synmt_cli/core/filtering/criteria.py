@@ -101,7 +101,7 @@ class LongestWord:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The longer side has at most n times the units of the shorter one."""
+    """The longer side has at most n times the units of the shorter one, as in clean-corpus-n."""
 
     n: float
     unit: str = "words"
@@ -118,7 +118,10 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class TargetPieces:
-    """The target has at most n pieces, transitions not counted."""
+    """The target has at most n pieces, transitions not counted.
+
+    Choshen and Abend (2021), "non-transition tokens"; their code counts the transitions too.
+    """
 
     n: int
     name: ClassVar[str] = "max-tgt-pieces"

@@ -15,7 +15,8 @@ SMALLEST = 2**10  # slots
 FULLEST = 0.7  # of the slots are taken before the table grows
 GROWTH = 1.5
 SLOT = 16  # bytes
-# Of one line, in a table that has just grown, or is about to; and both while it grows.
+# Of one line: in a table that is about to grow, in one that just has, and both meanwhile.
+LEAST_BYTES = round(SLOT / FULLEST)
 MOST_BYTES = round(SLOT / FULLEST * GROWTH)
 GROWING_BYTES = round(SLOT / FULLEST * (1 + GROWTH))
 
@@ -35,7 +36,7 @@ def digest(texts: Sequence[str]) -> bytes:
 
 
 class Digests:
-    """A set of digests in one array, open addressing: 23 to 34 bytes each."""
+    """A set of digests in one array, open addressing: LEAST_BYTES to MOST_BYTES each."""
 
     def __init__(self) -> None:
         self._n_slots = SMALLEST

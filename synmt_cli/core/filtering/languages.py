@@ -4,6 +4,10 @@ Lui and Baldwin (2012), "langid.py: An Off-the-shelf Language Identification Too
 retrained by py3langid; the model is part of the package. The library normalises: NFC, and
 text all in capitals is lowered. The same text always gives the same answer.
 
+The filter of Bugliarello and Okazaki (2020) is the rule here without thresholds: the
+likeliest language of both sides must be the expected one, and text of which nothing can be
+said is wrong (their langdetect raises an error there). Choshen and Abend (2021) take langid.py.
+
 Probabilities are the library's: a softmax of the scores divided by the square root of the
 number of bytes, so that long lines are not all certain.
 """
@@ -18,6 +22,7 @@ from typing import Any
 from synmt_cli.core.filtering.pairs import SIDES
 from synmt_cli.errors import UsageError, quoted
 
+LONGEST = 10_000  # characters; what follows in a longer line does not change its language
 _CODES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?")
 
 
@@ -25,18 +30,19 @@ class Languages:
     """Whether the likeliest language of each side is the expected one.
 
     codes: of the source, and of the target or None, as `SRC-TGT` or `SRC`. probability: the
-    least that it must have. Raises UsageError.
+    least that it must have. sure: the least that another one must have to count; above 0, a
+    text without a language passes too. Raises UsageError.
     """
 
     name = "lang"
 
-    def __init__(self, codes: str, probability: float = 0.0) -> None:
+    def __init__(self, codes: str, probability: float = 0.0, sure: float = 0.0) -> None:
         if not (match := _CODES.fullmatch(codes)):
             raise UsageError(f"--lang takes SRC-TGT, such as de-en, or SRC: not {quoted(codes)}")
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         self.codes = tuple(code for code in match.groups() if code is not None)
-        self._probability = probability
+        self._probability, self._sure = probability, sure
         self._model: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
         labels = Counter(self._model.nb_classes)
         for code in self.codes:
@@ -51,7 +57,7 @@ class Languages:
         Digits, punctuation and very short words alone tell nothing: all languages are then
         as likely, and the library's first one means no more than the others.
         """
-        language, probability = self._model.classify(text)
+        language, probability = self._model.classify(text[:LONGEST])
         return ("", 0.0) if probability <= self._nothing else (language, probability)
 
     def found(self, texts: Sequence[str]) -> str:
@@ -61,10 +67,10 @@ class Languages:
         """
         for side, code, text in zip(SIDES, self.codes, texts, strict=False):
             language, probability = self.identify(text)
-            if not language:
-                return f"{side} has no language"
-            if language != code:
-                return f"{side} is {language} ({probability:.2f})"
-            if probability < self._probability:
-                return f"{side} is {language} with {probability:.2f} only"
+            if language == code:
+                if probability < self._probability:
+                    return f"{side} is {language} with {probability:.2f} only"
+            elif probability >= self._sure:
+                is_what = f"is {language} ({probability:.2f})" if language else "has no language"
+                return f"{side} {is_what}"
         return ""

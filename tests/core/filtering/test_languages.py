@@ -1,0 +1,58 @@
+"""Language identification of lines whose language is known."""
+
+import pytest
+
+from synmt_cli.core.filtering.languages import Languages
+from synmt_cli.errors import UsageError
+
+ENGLISH = "A young girl is reading a book in the garden."
+GERMAN = "Ein junges Mädchen liest im Garten ein Buch."
+FRENCH = "Une jeune fille lit un livre dans le jardin."
+NOTHING = ("", "  ", "12.5", "...", "@@", "A")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Languages("en-de")
+
+
+def test_the_likeliest_language_of_both_sides_counts(model):
+    assert model.found((ENGLISH, GERMAN)) == ""
+    assert model.found((ENGLISH.upper(), GERMAN.upper())) == ""
+    assert model.found((FRENCH, GERMAN)).startswith("source is fr (")
+    assert model.found((ENGLISH, FRENCH)).startswith("target is fr (")
+    assert model.found((GERMAN, ENGLISH)).startswith("source is de (")
+
+
+@pytest.mark.parametrize("text", NOTHING)
+def test_a_text_without_evidence_has_no_language(model, text):
+    assert model.identify(text) == ("", 0.0)
+    assert model.found((text, GERMAN)) == "source has no language"
+    assert model.found((ENGLISH, text)) == "target has no language"
+
+
+def test_no_language_is_expected_where_the_library_would_name_its_first():
+    """Serbian has two classes in the model, so it is first where nothing is known."""
+    serbian = Languages("sr")
+    assert [serbian.found((text,)) for text in NOTHING] == ["source has no language"] * 6
+    assert serbian.found(("Девојка чита књигу у башти.",)) == ""
+
+
+def test_one_code_looks_at_the_source_alone():
+    assert Languages("en").found((ENGLISH, FRENCH)) == ""
+
+
+def test_thresholds_of_the_expected_and_of_another_language(model):
+    assert Languages("en-de", probability=0.999).found((ENGLISH, "Haus")) == (
+        f"source is en with {model.identify(ENGLISH)[1]:.2f} only"
+    )
+    sure = Languages("en-de", sure=0.5)
+    assert sure.found((ENGLISH, "He continued:")) == sure.found(("12", "...")) == ""
+    assert model.found((ENGLISH, "He continued:")).startswith("target is ")
+    assert sure.found((ENGLISH, FRENCH)).startswith("target is fr")
+
+
+@pytest.mark.parametrize("codes", ["", "english", "en-", "-de", "en_de", "EN-DE", "en-de-fr", "xx"])
+def test_codes_are_those_of_the_library(codes):
+    with pytest.raises(UsageError, match="--lang"):
+        Languages(codes)
