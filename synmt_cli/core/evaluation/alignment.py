@@ -1,10 +1,12 @@
 """Words of one CoNLL-U stream found in another that splits the same text differently.
 
-As in the CoNLL 2018 shared task (Zeman et al. 2018) and its script conll18_ud_eval.py by
-Straka and Popel: white space aside, both have the same characters, so that every token is a
-span of them. Words that are tokens are the same where their spans are. Where a multiword
-token is on either side, the words of the smallest span that cuts none of them are aligned by
-a longest common subsequence of their forms, case aside.
+As in the CoNLL 2018 shared task (Zeman et al. 2018), by the rules at the head of its script
+conll18_ud_eval.py (Straka and Popel): white space aside, both have the same characters, so
+that every token is a span of them. Where a multiword token is on either side, words inside the
+smallest span that cuts no such token are aligned by a longest common subsequence of their
+forms, case aside. Words that touch no such span are aligned where their tokens are the same.
+(The script itself may take words into such a span that stand before it or stick out of it,
+where tokens differ right before a multiword token. On treebanks its counts are these.)
 
 Here the text is cut wherever both streams end a sentence, which changes no alignment: memory
 is the longest run of sentences that cannot be cut so, one pair where the sentences agree.
@@ -13,6 +15,7 @@ A block that stands for a line without a tree has the characters of its `# text`
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -176,50 +179,42 @@ def align(gold: Words, system: Words) -> list[int]:
     same = gold.spans == system.spans and gold.multiword == system.multiword
     if same and gold.forms == system.forms:
         return list(range(len(found)))
-    g = s = 0
-    while g < len(gold.forms) and s < len(system.forms):
-        if gold.multiword[g] or system.multiword[s]:
-            first_gold, first_system, g, s = _multiword_span(gold, system, g, s)
-            forms = gold.forms[first_gold:g], system.forms[first_system:s]
-            for in_gold, in_system in _common(*forms):
-                found[first_system + in_system] = first_gold + in_gold
-        elif gold.spans[g] == system.spans[s]:
-            found[s] = g
-            g, s = g + 1, s + 1
-        elif gold.spans[g][0] <= system.spans[s][0]:
-            g += 1
-        else:
-            s += 1
+    spans = _multiword_spans(gold, system)
+    in_gold, in_system = _inside(gold, spans), _inside(system, spans)
+    token_words = {gold.spans[word]: word for word in in_gold.pop(NONE, [])}
+    for word in in_system.pop(NONE, []):
+        found[word] = token_words.get(system.spans[word], NONE)
+    for span, golds in in_gold.items():
+        systems = in_system[span]
+        forms = [gold.forms[word] for word in golds], [system.forms[word] for word in systems]
+        for g, s in _common(*forms):
+            found[systems[s]] = golds[g]
     return found
 
 
-def _multiword_span(gold: Words, system: Words, g: int, s: int) -> tuple[int, int, int, int]:
-    """First gold and system word of the smallest span that cuts no multiword token, and those
-    behind it. One of the words g and s is of such a token."""
-    if gold.multiword[g]:
-        end = gold.spans[g][1]
-        s += not system.multiword[s] and system.spans[s][0] < gold.spans[g][0]
-    else:
-        end = system.spans[s][1]
-        g += not gold.multiword[g] and gold.spans[g][0] < system.spans[s][0]
-    first = g, s
-    while _within(gold, g, end) or _within(system, s, end):
-        takes_gold = g < len(gold.spans) and (
-            s >= len(system.spans) or gold.spans[g][0] <= system.spans[s][0]
-        )
-        side, word = (gold, g) if takes_gold else (system, s)
-        if side.multiword[word]:
-            end = max(end, side.spans[word][1])
-        g, s = g + takes_gold, s + (not takes_gold)
-    return *first, g, s
+def _multiword_spans(gold: Words, system: Words) -> list[tuple[int, int]]:
+    """The smallest spans that hold every multiword token and cut none, in order."""
+    merged: list[tuple[int, int]] = []
+    both = (zip(side.spans, side.multiword, strict=True) for side in (gold, system))
+    for begin, end in sorted({span for side in both for span, multiword in side if multiword}):
+        if merged and begin < merged[-1][1]:
+            begin, end = merged[-1][0], max(end, merged.pop()[1])
+        merged.append((begin, end))
+    return merged
 
 
-def _within(side: Words, word: int, end: int) -> bool:
-    """Whether a word is in the span up to `end`: a multiword token if it begins there."""
-    if word >= len(side.spans):
-        return False
-    begin, own_end = side.spans[word]
-    return begin < end if side.multiword[word] else own_end <= end
+def _inside(side: Words, spans: Sequence[tuple[int, int]]) -> defaultdict[int, list[int]]:
+    """The words inside each span, by its index, and under NONE those that touch none of them."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    at = 0
+    for word, (begin, end) in enumerate(side.spans):
+        while at < len(spans) and spans[at][1] <= begin:
+            at += 1
+        if at == len(spans) or end <= spans[at][0]:
+            found[NONE].append(word)
+        elif spans[at][0] <= begin and end <= spans[at][1]:
+            found[at].append(word)
+    return found
 
 
 def _common(gold: Sequence[str], system: Sequence[str]) -> Iterator[tuple[int, int]]:
