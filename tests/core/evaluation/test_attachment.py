@@ -1,0 +1,104 @@
+"""UAS, LAS, LA and CLAS against counting by hand."""
+
+import io
+
+import pytest
+
+from synmt_cli.core.evaluation.alignment import parts
+from synmt_cli.core.evaluation.attachment import Attachment
+from synmt_cli.core.evaluation.buckets import Buckets
+from synmt_cli.formats import conllu
+from synmt_cli.formats.tree_scores import Count
+from synmt_cli.streams import Source
+
+
+def sentence(*words):
+    """Rows from "form head label", optionally after "first-last form"."""
+    rows, n = [], 0
+    for word in words:
+        if "-" in word.split()[0]:
+            rows.append(word.replace(" ", "\t") + "\t_" * 8)
+            continue
+        n += 1
+        form, head, label = word.split()
+        upos = form[0].upper()
+        rows.append(f"{n}\t{form}\t_\t{upos}\t_\t_\t{head}\t{label}\t_\t_")
+    return "\n".join(rows) + "\n\n"
+
+
+def evaluated(gold, system, **options):
+    sides = [conllu.read(Source(name, io.BytesIO(name.encode()))) for name in (gold, system)]
+    found = Attachment(**options)
+    for part in parts(*sides, ("gold", "system")):
+        found.add(part)
+    return found
+
+
+GOLD = sentence("the 2 det", "dog 3 nsubj:pass", "seen 0 root", ". 3 punct")
+WRONG = sentence("the 2 det", "dog 3 nsubj", "seen 0 root", ". 2 punct")
+
+
+def test_word_by_word():
+    scores = evaluated(GOLD, WRONG).scores()
+    assert scores["words"] == Count(4, 4, 4)
+    assert scores["uas"] == Count(3, 4, 4, 4)
+    assert scores["la"] == Count(4, 4, 4, 4)
+    assert scores["las"] == Count(3, 4, 4, 4)
+    assert scores["clas"] == Count(2, 2, 2, 2)  # dog, seen
+    assert scores["sentences"] == Count(1, 1, 1)
+
+
+def test_subtypes_count_when_asked_for():
+    scores = evaluated(GOLD, WRONG, subtypes=True).scores()
+    assert (scores["la"].correct, scores["las"].correct, scores["clas"].correct) == (3, 2, 1)
+
+
+def test_a_head_is_right_only_if_it_is_aligned():
+    gold = sentence("a 2 det", "bc 3 nsubj", "d 0 root")
+    system = sentence("a 3 det", "b 3 case", "c 4 nsubj", "d 0 root")
+    scores = evaluated(gold, system).scores()
+    assert scores["words"] == Count(2, 3, 4)
+    assert scores["uas"] == Count(1, 3, 4, 2)  # d; the head of a has no partner
+    assert scores["la"] == Count(2, 3, 4, 2)
+    assert scores["tokens"] == Count(2, 3, 4)
+    uas = scores["uas"]
+    figures = [uas.figure(name) for name in ("precision", "recall", "f1", "aligned_accuracy")]
+    assert figures == pytest.approx([25, 100 / 3, 200 / 7, 50])
+
+
+def test_sentences_cut_elsewhere():
+    gold = sentence("a 2 det", "b 0 root") + sentence("c 0 root")
+    system = sentence("a 2 det", "b 0 root", "c 2 obj")
+    scores = evaluated(gold, system).scores()
+    assert scores["sentences"] == Count(0, 2, 1)
+    assert scores["uas"] == Count(2, 3, 3, 3)
+
+
+def test_groups_add_up_to_the_whole():
+    gold = GOLD + sentence("a 2 det", "b 0 root") + sentence("c 0 root")
+    system = WRONG + sentence("a 2 det", "b 0 root", "c 2 obj")
+    whole = evaluated(gold, system).scores()
+    by_length = evaluated(gold, system, by=Buckets((2, 4, 9))).groups()
+    assert [(one.name, one.sentences) for one in by_length] == [
+        ("0-1", 1),
+        ("2-3", 1),
+        ("4-8", 1),
+        ("9+", 0),
+    ]
+    for metric in ("words", "upos", "uas", "las", "la", "clas"):
+        for field in ("correct", "gold", "system"):
+            parts = [getattr(one.scores[metric], field) for one in by_length]
+            assert sum(parts) == getattr(whole[metric], field)
+    assert by_length[3].scores["las"].figure("f1") is None
+
+
+def test_by_label():
+    groups = {one.name: one.scores for one in evaluated(GOLD, WRONG, by="deprel").groups()}
+    assert list(groups) == ["det", "nsubj", "punct", "root"]
+    assert groups["punct"]["las"] == Count(0, 1, 1, 1)
+    assert groups["punct"]["uas"].figure("precision") is None
+    swapped = sentence("the 2 det", "dog 3 det", "seen 0 root", ". 3 punct")
+    groups = {one.name: one.scores for one in evaluated(GOLD, swapped, by="deprel").groups()}
+    assert groups["det"]["las"] == Count(1, 1, 2, 1)
+    assert groups["nsubj"]["las"] == Count(0, 1, 0, 1)
+    assert groups["nsubj"]["uas"].figure("recall") == 100
