@@ -162,7 +162,9 @@ def translate(
             batch_pieces=batch_tokens,
         )
         source, target = loaded.vocabularies.source, loaded.vocabularies.target
-        translator = Translator(loaded.models, source, target, loaded.encoding, chosen, settings)
+        translator = Translator(
+            loaded.models, source, target, loaded.encoding, chosen, settings, loaded.prepare
+        )
         reader = Reader(source, target, loaded.parser(parser))
         found = checked(reader.read(paths, kind), strict)
         counts: Counter[str] = Counter()

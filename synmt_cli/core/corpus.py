@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,9 +98,11 @@ def read(
     encoding: Encoding,
     max_length: int,
     references: bool = False,
+    check: Callable[[Record, tuple[str, int]], None] | None = None,
 ) -> Corpus:
     """Records with the file and line of each. Raises DataError, ConfigError.
 
+    check: refuses a record that does not suit the variant, given its file and line.
     Every label is made known to `encoding`, whether a feature needs it or not. Leaves out,
     and counts, what is not `ok`, empty targets, and more than max_length pieces.
     """
@@ -113,6 +115,8 @@ def read(
         if reason := _unfit(record, max_length, (name, number), vocabularies.fingerprint):
             left_out[reason] += 1
             continue
+        if check is not None:
+            check(record, (name, number))
         source.append([*vocabularies.source.ids(record.pieces or ()), EOS])
         target.append(vocabularies.target.ids(record.tgt_pieces or ()))
         for label in record.deprels or ():

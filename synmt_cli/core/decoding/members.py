@@ -8,18 +8,24 @@ from pathlib import Path
 
 import torch
 
+from synmt_cli.core import variants
+from synmt_cli.core.decoding.translator import as_it_is
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.features import FEATURES
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.multitask import tagged
 from synmt_cli.core.run import Run, Vocabularies, needs, sha256
+from synmt_cli.core.training.config import Config
 from synmt_cli.core.udpipe import Parser
 from synmt_cli.errors import ConfigError, ReadError, Unavailable, printable
+from synmt_cli.formats.record import Record
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
     """Models with the same vocabularies and labels. encoding: of what any of them reads.
+    prepare: what a record needs before it is read, the tag of its task where models have tasks.
 
     parsers: the file and SHA-256 that each run names, with the run's folder.
     """
@@ -27,6 +33,7 @@ class Members:
     models: list[Translation]
     vocabularies: Vocabularies
     encoding: Encoding
+    prepare: Callable[[Record], Record]
     parsers: dict[Path, tuple[str, str] | None]
 
     def parser(self, override: str = "") -> Callable[[], Parser] | None:
@@ -67,7 +74,16 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Membe
     parsers = {run.folder: run.parser() for run in runs if features[run.folder]}
     every = sorted({name for names in features.values() for name in names})
     encoding = Encoding(every, _labels(runs, features))
-    return Members(models, first, encoding, parsers)
+    return Members(models, first, encoding, _prepare(runs, configs), parsers)
+
+
+def _prepare(runs: Sequence[Run], configs: Sequence[Config]) -> Callable[[Record], Record]:
+    """Raises ConfigError where only some of the models were trained with task tags."""
+    with_tags = [variants.plan(config.variant).data == "multitask" for config in configs]
+    if any(with_tags) and not all(with_tags):
+        one, other = (printable(str(runs[with_tags.index(v)].folder)) for v in (True, False))
+        raise ConfigError(f"sources have task tags for {one} but not for {other}: no ensemble")
+    return tagged if all(with_tags) else as_it_is
 
 
 def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labels:

@@ -14,9 +14,11 @@ import torch
 from synmt_cli import signals, streams
 from synmt_cli.core import corpus as corpora
 from synmt_cli.core import device as devices
+from synmt_cli.core import variants
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
+from synmt_cli.core.multitask import refuse_untagged
 from synmt_cli.core.run import Run, Vocabularies, build, needs, sha256
 from synmt_cli.core.training import folder
 from synmt_cli.core.training.config import Config
@@ -89,17 +91,18 @@ def open_session(config: Config, inputs: Inputs, device: str, request: signals.R
     chosen = devices.choose(device)
     encoding = Encoding(needs(config, training=True), Labels(growing=True))
     limit = config.training.max_length
+    check = refuse_untagged if variants.plan(config.variant).data == "multitask" else None
     with contextlib.closing(_records(inputs.train, request)) as records:
         first = next(records, None)
         vocabularies = _vocabularies(inputs, first[0].vocab if first else None)
         again = itertools.chain([first] if first else [], records)
-        train = corpora.read(again, vocabularies, encoding, limit)
+        train = corpora.read(again, vocabularies, encoding, limit, check=check)
     corpora.refuse_empty(train, " ".join(inputs.train))
     encoding.labels.growing = False
     dev = None
     if inputs.dev:
         with contextlib.closing(_records([inputs.dev], request)) as records:
-            dev = corpora.read(records, vocabularies, encoding, limit, references=True)
+            dev = corpora.read(records, vocabularies, encoding, limit, True, check)
         corpora.refuse_empty(dev, inputs.dev)
     return Session(config, inputs, vocabularies, train, dev, encoding.labels, chosen)
 

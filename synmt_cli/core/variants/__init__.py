@@ -129,6 +129,11 @@ class Plan:
 
     variants: tuple[Variant, ...]
 
+    @property
+    def data(self) -> str:
+        """The scheme of `synmt multitask` that made the training records, or ""."""
+        return "".join(v.data for v in self.variants)
+
     def encoder(self, setting: Setting, options: Options) -> list[Modifier]:
         """The encoder's modifiers, in the order they act. Raises UsageError."""
         return _build(setting, [(v.name, v.encoder) for v in self.variants], options)
