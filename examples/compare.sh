@@ -5,8 +5,8 @@
 #
 # DATA: a folder with multi30k/{train,val,test_2016_flickr}.{en,de}.gz and books/{train,dev,test}.
 # MODEL: a UDPipe model for English. OUT: where everything goes (default: runs/compare).
-# VARIANTS, SEEDS, PRESET, STEPS, SETTINGS (more --set options) and JOBS (trainings at a time) may
-# be set. Interrupt it and start it again: what is there is kept, training goes on where it was.
+# VARIANTS, SEEDS, PRESET, STEPS, SETTINGS (more --set options), BEAM and JOBS (trainings at a
+# time) may be set. Interrupt it and start it again: what is there is kept, training goes on where it was.
 # OUT/table.md is the result; the figures behind it are OUT/score.*.json.
 set -euo pipefail
 data=$1 model=$2 out=${3:-runs/compare}
@@ -61,7 +61,7 @@ run() { # VARIANT SEED: train, then translate the test sets
     --train "$train" --dev "$dev" --spm "$out/spm.model" --run "$run" $settings 2>> "$run.log"
   for set in $tests; do
     [ -s "$run.$set.de" ] ||
-      synmt translate -m "$run" --beam 5 --lenpen 0.6 --threads 1 -o "$run.$set.de" "$out/$set.jsonl.gz" 2>> "$run.log"
+      synmt translate -m "$run" --beam "${BEAM:-5}" --threads 1 -o "$run.$set.de" "$out/$set.jsonl.gz" 2>> "$run.log"
   done
 }
 
