@@ -86,18 +86,25 @@ class Trainer:
                 yield from self._save()
                 yield Ended(self.state.step, _why(request), False)
                 return
-            rows = next(updates, None) if self.state.step < self.settings.max_steps else None
-            if rows is not None:
-                if not self._update(rows, request):
-                    continue
-                yield from self._reports()
-            if self.state.step >= self.settings.max_steps:
-                self.state.finished = "max_steps"
-            elif rows is None:
-                self.state.finished = "max_epochs"
+            if not self._advance(updates, request):
+                continue
+            yield from self._reports()
             if self._due() or self.state.finished:
                 yield from self._validate_and_save(request)
         yield Ended(self.state.step, self.state.finished, True)
+
+    def _advance(self, updates: Iterator[list[Array]], request: signals.Request) -> bool:
+        """One update, and whether it was the last. False if an end was asked for in its middle."""
+        state, settings = self.state, self.settings
+        if state.step < settings.max_steps:
+            rows = next(updates, None)
+            if rows is None:
+                state.finished = "max_epochs"
+            elif not self._update(rows, request):
+                return False
+        if state.step >= settings.max_steps:
+            state.finished = "max_steps"
+        return True
 
     def _due(self) -> bool:
         every = (self.settings.validate_every, self.settings.save_every)

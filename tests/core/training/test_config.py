@@ -108,3 +108,49 @@ def test_resuming_names_the_option_that_differs(tmp_path):
     with pytest.raises(ConfigError, match=r"model\.d_ff = 1, not 2"):
         refuse_another(old, new, tmp_path)
     refuse_another(old, {**new, "model": {"d_ff": 1}}, tmp_path)
+
+
+# Wang et al. (2019), Table 1: sequential absolute, relative; structural absolute, relative.
+TABLE_1 = {
+    1: (False, False, False, False),
+    2: (False, False, True, False),
+    3: (False, False, False, True),
+    4: (True, False, False, False),
+    5: (True, False, True, False),
+    6: (True, False, True, True),
+    7: (True, True, False, False),
+    8: (True, True, True, False),
+    9: (True, True, True, True),
+}
+
+
+@pytest.mark.parametrize("row", TABLE_1)
+def test_structural_presets_are_the_rows_of_table_1(row):
+    found = resolve(None, f"paper-structural-{row}", [])
+    names = found.variant.split("+")
+    switches = (found.model.positions == "sinusoid", "rel" in names)
+    assert (*switches, "struct-abs" in names, "struct-rel" in names) == TABLE_1[row]
+    assert found.model.decoder_positions == "sinusoid"  # "keep the decoder unchanged"
+    assert found.options.get("rel", {}).get("stack", "encoder") == "encoder"
+    assert found.options.get("struct-rel", {}).get("clip", 16) == 16
+
+
+@pytest.mark.parametrize(("row", "keys", "values"), [("kv", 1, 1), ("k", 1, 0), ("v", 0, 1)])
+def test_dep_presets_are_the_rows_of_omotes_tables(row, keys, values):
+    found = resolve(None, f"paper-dep-ablation-{row}", [])
+    assert (found.model.positions, found.model.decoder_positions) == ("none", "none")
+    assert found.options["dep"] == {"clip": 2, "keys": bool(keys), "values": bool(values)}
+    assert (found.training.batch_sentences, found.training.max_epochs) == (100, 50)
+    main = resolve(None, "paper-dep-both", [])
+    assert (main.variant, main.options["rel"]["clip"]) == ("dep+rel", 2)
+    assert (main.training.batch_sentences, main.training.max_epochs) == (256, 30)
+    assert main.training.metric == "accuracy"
+    assert main.training.lr == pytest.approx(0.000699, abs=1e-6)
+
+
+@pytest.mark.parametrize(("corpus", "steps"), [("nc11-de-en", 20_000), ("wmt16-en-de", 100_000)])
+def test_gps_presets_are_the_rows_of_its_table_2(corpus, steps):
+    found = resolve(None, f"paper-gps-{corpus}", [])
+    assert found.options["gps"]["layer"] == 0
+    assert (found.training.warmup, found.training.max_steps) == (8000, steps)
+    assert found.model.dropout == (0.3 if steps == 20_000 else 0.1)
