@@ -14,8 +14,8 @@ Wang et al. (2019): `paper-structural-1` to `-9`, Table 1 (base), and Table 2 (b
 printed; it is that of their toolkit, THUMT.
 
 Omote et al. (2019): `paper-dep-{abs,rel,dep,both}`, Table 2, and Table 3,
-`paper-dep-ablation-{kv,k,v,none}`. The learning rate is that of Vaswani et al. at 4,000 updates of warm-up; translate
-with --beam 1. Source and target have vocabularies of their own.
+`paper-dep-ablation-{kv,k,v,none}`. The learning rate is that of Vaswani et al. at 4,000
+updates of warm-up; translate with --beam 1. Source and target have their own vocabularies.
 """
 
 from __future__ import annotations
