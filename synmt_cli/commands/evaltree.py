@@ -36,7 +36,7 @@ MANUAL = Manual(
 def evaltree(
     gold: Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, CoNLL-U.")],
     system: Annotated[
-        str, typer.Argument(metavar="[SYSTEM]", help="The trees to judge; none or - is stdin.")
+        str, typer.Argument(metavar="SYSTEM", help="The trees to judge; none or - is stdin.")
     ] = "-",
     subtypes: Annotated[
         bool,
@@ -62,7 +62,7 @@ def evaltree(
 ) -> None:
     """Compare trees with gold trees: UAS, LAS, label accuracy and what goes with them.
 
-    The metrics are those of the CoNLL 2018 shared task, in percent, computed as by its script
+    The metrics are those of the CoNLL 2018 shared task, in percent, by the rules of its script
     conll18_ud_eval.py, and LA, the words with the right label. Labels are compared without their
     subtypes, as there, unless --subtypes is given. Punctuation counts.
 

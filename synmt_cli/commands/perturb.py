@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
@@ -132,9 +131,6 @@ def _check(
     tree: str | None, heads: float, labels: float, label_set: str | None, projective: bool
 ) -> None:
     """Raises UsageError where options do not fit together."""
-    for name, share in (("--heads", heads), ("--labels", labels)):
-        if math.isnan(share):
-            raise UsageError(f"{name} takes a share from 0 to 1, not nan")
     if tree is None and not heads and not labels:
         raise UsageError("nothing to change: give --tree, --heads or --labels")
     if label_set is not None and not labels:

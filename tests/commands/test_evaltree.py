@@ -1,0 +1,144 @@
+"""`synmt evaltree` as a user runs it."""
+
+import gzip
+import json
+
+import pytest
+
+GOLD = (
+    "# text = A dog sees it.\n"
+    "1\tA\ta\tDET\t_\t_\t2\tdet\t_\t_\n"
+    "2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_\n"
+    "3\tsees\tsee\tVERB\t_\t_\t0\troot\t_\t_\n"
+    "4\tit\tit\tPRON\t_\t_\t3\tobj\t_\t_\n"
+    "5\t.\t.\tPUNCT\t_\t_\t3\tpunct\t_\t_\n\n"
+)
+NOISY = GOLD.replace("\t3\tnsubj", "\t3\tobj").replace("PRON\t_\t_\t3", "PRON\t_\t_\t2")
+JOINED = (  # `it.` as one token
+    GOLD.replace("\tit\tit\t", "\tit.\tit.\t").split("5\t.")[0] + "\n"
+)
+SHARED_TASK = {
+    "tokens": [2157, 2165, 2168],
+    "sentences": [95, 100, 102],
+    "words": [2191, 2202, 2205],
+    "upos": [2083, 2202, 2205],
+    "uas": [1843, 2202, 2205],
+    "las": [1743, 2202, 2205],
+    "clas": [933, 1266, 1264],
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "gold").write_text(GOLD)
+    (tmp_path / "noisy").write_text(NOISY)
+    (tmp_path / "joined").write_text(JOINED)
+    return tmp_path
+
+
+def test_table(run, folder):
+    done = run("evaltree", "gold", "noisy", cwd=folder)
+    assert done.stdout.decode() == (
+        "noisy against gold: 1 sentences, 5 words; universal labels\n\n"
+        "metric     precision  recall      F1  aligned\n"
+        "Tokens        100.00  100.00  100.00\n"
+        "Sentences     100.00  100.00  100.00\n"
+        "Words         100.00  100.00  100.00\n"
+        "UPOS          100.00  100.00  100.00   100.00\n"
+        "UAS            80.00   80.00   80.00    80.00\n"
+        "LAS            60.00   60.00   60.00    60.00\n"
+        "LA             80.00   80.00   80.00    80.00\n"
+        "CLAS           33.33   33.33   33.33    33.33\n"
+    )
+
+
+def test_other_tokens(run, folder):
+    done = run("evaltree", "gold", "joined", "--format", "tsv", cwd=folder)
+    rows = {
+        line.split("\t")[1]: line.split("\t")[2:] for line in done.stdout.decode().split("\n")[:-1]
+    }
+    assert rows["uas"] == ["75.0", "60.0", repr(100 * 2 / 3), "100.0", "3", "5", "4", "3"]
+    assert rows["words"][3] == "n/a"
+
+
+@pytest.mark.parametrize("system", [["-"], []])
+def test_stdin_and_compressed_gold(run, folder, system):
+    (folder / "gold.gz").write_bytes(gzip.compress(GOLD.encode()))
+    done = run("evaltree", "gold.gz", *system, "--get", "las", stdin=NOISY.encode(), cwd=folder)
+    assert (done.stdout, done.stderr) == (b"60.00\n", b"")
+
+
+def test_by_label_and_by_length(run, folder):
+    table = run("evaltree", "gold", "noisy", "--by", "deprel", cwd=folder).stdout.decode()
+    assert "obj        1       2           0.00        0.00    0.00        0.00\n" in table
+    assert "nsubj      1       0            n/a        0.00    0.00      100.00\n" in table
+    table = run("evaltree", "gold", "noisy", "--by", "length:3", cwd=folder).stdout.decode()
+    assert "0-2             0      0     n/a     n/a    n/a      n/a\n" in table
+    assert "3+              1      5   80.00   60.00  80.00    33.33\n" in table
+
+
+def test_json(run, folder):
+    done = run("evaltree", "gold", "noisy", "--by", "deprel", "--format", "json", cwd=folder)
+    found = json.loads(done.stdout)
+    assert [found[key] for key in ("gold", "system", "subtypes", "by")] == [
+        "gold",
+        "noisy",
+        False,
+        "deprel",
+    ]
+    assert found["scores"]["uas"]["f1"] == 80
+    groups = {group["name"]: group["scores"] for group in found["groups"]}
+    assert groups["nsubj"]["las"]["precision"] is None
+    assert groups["nsubj"]["uas"]["system"] is None
+
+
+def test_subtypes(run, folder):
+    system = GOLD.replace("nsubj", "nsubj:pass").encode()
+    plain = run("evaltree", "gold", "--get", "la", stdin=system, cwd=folder)
+    exact = run("evaltree", "gold", "--get", "la", "--subtypes", stdin=system, cwd=folder)
+    assert (plain.stdout, exact.stdout) == (b"100.00\n", b"80.00\n")
+
+
+def test_lines_without_a_tree_miss_every_word(run, folder):
+    failed = "# text = A dog sees it.\n# synmt_status = failed\n1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    done = run("evaltree", "gold", "--format", "tsv", stdin=failed.encode(), cwd=folder)
+    assert b"all\tuas\tn/a\t0.0\t0.0\tn/a\t0\t5\t0\t0\n" in done.stdout
+
+
+@pytest.mark.slow
+def test_parsed_real_text_counts_as_in_the_shared_task(run, data, tmp_path):
+    """Correct, gold and system words by conll18_ud_eval.py; sentences cut anew by the parser."""
+    treebank = gzip.decompress((data / "ud" / "en_ewt-test.conllu.gz").read_bytes())
+    blocks = treebank.decode().split("\n\n")[:100]
+    (tmp_path / "gold").write_text("\n\n".join(blocks) + "\n\n")
+    texts = [block.partition("# text = ")[2].partition("\n")[0] for block in blocks]
+    lines = [" ".join(texts[i : i + 7]) + "\n" for i in range(0, len(texts), 7)]
+    model = data / "udpipe" / "en_ewt.udpipe"
+    parsed = run("parse", "-m", model, "--segment", "split", stdin="".join(lines).encode())
+    done = run("evaltree", tmp_path / "gold", "--format", "tsv", stdin=parsed.stdout)
+    rows = [line.split("\t") for line in done.stdout.decode().split("\n")[1:-1]]
+    assert {row[1]: [int(n) for n in row[6:9]] for row in rows if row[1] != "la"} == SHARED_TASK
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "status", "message"),
+    [
+        (["gold", "noisy", "--get", "las", "--by", "deprel"], "", 2, "--get prints one figure"),
+        (["gold", "noisy", "--by", "upos"], "", 2, "--by takes deprel, length"),
+        (["gold", "noisy", "--by", "length:3,2"], "", 2, "edges must be positive"),
+        (["gold", "noisy", "--get", "bleu"], "", 2, "Invalid value for '--get'"),
+        (["-"], "", 2, "only one input can be stdin"),
+        (["absent"], "", 66, "cannot read absent"),
+        (["gold", "-o", "absent/x"], GOLD, 73, "cannot create absent/x"),
+        (["gold"], "", 65, "gold:1: the text goes on, but <stdin> ends before"),
+        (["gold"], GOLD + GOLD, 65, "<stdin>:8: the text goes on, but gold ends before"),
+        (["gold"], GOLD.replace("\tdog", "\tcat"), 65, "<stdin>:1: the text differs from gold:1: "),
+        (["gold"], GOLD.replace("1\tA\t", "1\t"), 65, "<stdin>:2: 9 columns, expected 10"),
+        (["/dev/null"], "", 65, "/dev/null: no words to compare"),
+    ],
+)
+def test_mistakes_write_nothing(run, folder, arguments, stdin, status, message):
+    done = run("evaltree", *arguments, stdin=stdin.encode(), cwd=folder)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert done.stderr.decode().startswith(f"synmt evaltree: {message}")
+    assert done.stderr.count(b"\n") == 1

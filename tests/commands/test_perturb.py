@@ -1,0 +1,192 @@
+"""`synmt perturb` as a user runs it."""
+
+import io
+import math
+import random
+import re
+
+import pytest
+
+from synmt_cli.core.perturber import TREES, Labels, Perturber, works
+from synmt_cli.core.trees.heads import is_projective
+from synmt_cli.core.trees.relations import RELATIONS, universal
+from synmt_cli.core.trees.shapes import random_projective_tree
+from synmt_cli.formats import conllu
+from synmt_cli.streams import Source
+
+ZUM = b"""# sent_id = 1
+# text = Das ist zum Lachen.
+1\tDas\tder\tPRON\tPDS\tCase=Nom\t5\tnsubj\t5:nsubj\tTokenRange=0:3
+2\tist\tsein\tAUX\tVAFIN\t_\t5\tcop\t5:cop\tTokenRange=4:7
+3-4\tzum\t_\t_\t_\t_\t_\t_\t_\tTokenRange=8:11
+3\tzu\tzu\tADP\tAPPR\t_\t5\tcase\t5:case\t_
+4\tdem\tder\tDET\tART\t_\t5\tdet\t5:det\t_
+4.1\t_\t_\t_\t_\t_\t_\t_\t5:dep\t_
+5\tLachen\tLachen\tNOUN\tNN\t_\t0\troot\t0:root\tSpaceAfter=No
+6\t.\t.\tPUNCT\t$.\t_\t5\tpunct\t5:punct\t_
+
+"""
+EMPTY = b"# text = \n# synmt_status = empty\n1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+FAILED = EMPTY.replace(b"empty", b"failed").replace(b"text = ", b"text = a b")
+ONE = b"1\tJa\tja\tINTJ\t_\t_\t0\troot\t_\t_\n\n"
+LABELS = ("nsubj", "nsubj:pass", "obj", "det", "acl:relcl", "punct")
+
+
+def treebank(n_sentences, n_words, seed=1):
+    """CoNLL-U of random projective trees."""
+    rng = random.Random(seed)
+    blocks = []
+    for _ in range(n_sentences):
+        for i, head in enumerate(random_projective_tree(n_words, rng.random), 1):
+            label = "root" if head < 0 else rng.choice(LABELS)
+            blocks.append(f"{i}\tw\tw\tX\t_\t_\t{head + 1}\t{label}\t_\t_\n")
+        blocks.append("\n")
+    return "".join(blocks).encode()
+
+
+def sentences(data):
+    return list(conllu.read(Source("f", io.BytesIO(data))))
+
+
+def perturbed(data, **options):
+    perturber = Perturber(**options)
+    parts = works(conllu.batches(Source("f", io.BytesIO(data))))
+    return b"".join(block for work in parts for block in perturber.run(work).blocks)
+
+
+BANK = treebank(400, 10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("tree", [None, *TREES])
+def test_only_heads_labels_and_what_they_make_untrue_change(tree, seed):
+    before = ZUM.split(b"\n")
+    after = perturbed(ZUM, tree=tree, heads=0.4, labels=0.4, seed=seed).split(b"\n")
+    marks = [line for line in after if line.startswith(b"# synmt_perturbed = ")]
+    assert len(marks) == 1
+    after.remove(marks[0])
+    for old, new in zip(before, after, strict=True):
+        if old != new:
+            old, new = old.split(b"\t"), new.split(b"\t")
+            assert (old[:6], old[9]) == (new[:6], new[9])
+            assert old[6:8] != new[6:8]
+            assert new[8] == b"_"
+
+
+def test_the_comment_says_how():
+    found = perturbed(ZUM, tree="random", heads=0.5, labels=1, projective=True, seed=7)
+    comment = b"# synmt_perturbed = --tree random --heads 0.5 --labels 1 --projective --seed 7\n"
+    assert comment + b"1\tDas" in found
+
+
+def test_sentences_that_have_no_other_tree_come_out_as_they_are():
+    assert perturbed(EMPTY + ONE + FAILED, tree="balanced", heads=1, labels=1) == (
+        EMPTY + ONE + FAILED
+    )
+
+
+@pytest.mark.parametrize("tree", [None, *TREES])
+@pytest.mark.parametrize("projective", [False, True])
+def test_every_tree_is_a_tree_and_its_root_is_the_root(tree, projective):
+    found = sentences(perturbed(BANK, tree=tree, heads=0.3, labels=0.3, projective=projective))
+    assert len(found) == 400  # the reader refuses what is no tree
+    for sentence in found:
+        assert [label == "root" for label in sentence.deprels] == [not h for h in sentence.heads]
+    if projective and tree != "shuffled":
+        assert all(is_projective([head - 1 for head in one.heads]) for one in found)
+
+
+def test_shuffled_trees_keep_shape_and_labels():
+    def places(sentence):
+        """Label and number of dependents of every word, in any order."""
+        words = enumerate(sentence.deprels, 1)
+        return sorted((label, sentence.heads.count(word)) for word, label in words)
+
+    found = sentences(perturbed(BANK, tree="shuffled"))
+    assert list(map(places, found)) == list(map(places, sentences(BANK)))
+    assert [one.heads for one in found] != [one.heads for one in sentences(BANK)]
+
+
+def test_labels_are_never_of_the_same_relation():
+    pairs = zip(sentences(BANK), sentences(perturbed(BANK, labels=1)), strict=True)
+    for before, after in pairs:
+        assert before.heads == after.heads
+        for head, old, new in zip(before.heads, before.deprels, after.deprels, strict=True):
+            assert (universal(old) == universal(new)) == (head == 0)
+            assert new in RELATIONS
+
+
+def test_a_label_set_is_a_distribution():
+    labels = Labels(["obj", "obj", "obj", "nsubj", "root", "_", "det"])
+    draw = random.Random(1).random
+    found = [labels.other("det:poss", draw) for _ in range(4000)]
+    assert set(found) == {"obj", "nsubj"}
+    assert found.count("obj") / 4000 == pytest.approx(0.75, abs=0.03)
+
+
+def test_shares_do_not_change_each_others_draws():
+    heads = [one.heads for one in sentences(perturbed(BANK, heads=0.3))]
+    assert heads == [one.heads for one in sentences(perturbed(BANK, heads=0.3, labels=0.2))]
+    assert heads != [one.heads for one in sentences(perturbed(BANK, heads=0.3, seed=1))]
+
+
+def test_uas_is_what_the_share_says(run):
+    """Each of the 4,000 words keeps its head with chance 0.7: UAS 70, sd 0.72, four of them."""
+    done = run("perturb", "--heads", "0.3", stdin=BANK)
+    assert b" of 4,000 words changed" in done.stderr
+    uas, las = re.search(rb"UAS (\d+\.\d\d), LAS (\d+\.\d\d)", done.stderr).groups()
+    assert float(uas) == pytest.approx(70, abs=400 * math.sqrt(0.3 * 0.7 / 4000))
+    assert uas == las  # labels only change with heads
+
+
+def test_perturb_and_evaltree_agree(run, tmp_path):
+    (tmp_path / "gold").write_bytes(BANK + EMPTY + FAILED + ZUM)
+    options = ("--heads", "0.3", "--labels", "0.2")
+    noisy = run("perturb", *options, tmp_path / "gold")
+    scored = [
+        run("evaltree", tmp_path / "gold", "--get", name, stdin=noisy.stdout).stdout
+        for name in ("uas", "las")
+    ]
+    assert b"UAS %s, LAS %s" % tuple(score.strip() for score in scored) in noisy.stderr
+
+
+def test_processes_and_files_change_nothing(run, tmp_path):
+    rest = treebank(900, 30, seed=2)
+    (tmp_path / "a").write_bytes(BANK)
+    (tmp_path / "b").write_bytes(rest)
+    options = ("--heads", "0.2", "--labels", "0.1", "--tree", "random", "--seed", "3")
+    one = run("perturb", *options, "a", "b", cwd=tmp_path)
+    assert one.stdout == run("perturb", *options, "-j", "2", stdin=BANK + rest).stdout
+    crlf = (BANK + rest).replace(b"\n", b"\r\n")
+    assert one.stdout == run("perturb", *options, stdin=crlf).stdout
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_sentences_before_a_bad_line_come_out(run, jobs):
+    done = run("perturb", "--heads", "1", "-j", jobs, stdin=BANK + b"1\tx\n\n")
+    assert (done.returncode, done.stdout.count(b"\n\n")) == (65, 400)
+    assert done.stderr.startswith(b"synmt perturb: <stdin>:4401: 2 columns, expected 10")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, "nothing to change: give --tree, --heads or --labels"),
+        (["--heads", "1.1"], 2, "Invalid value for '--heads'"),
+        (["--labels", "nan"], 2, "Invalid value for '--labels'"),
+        (["--tree", "bush"], 2, "Invalid value for '--tree'"),
+        (["--heads", "0.1", "--label-set", "bad"], 2, "--label-set is for --labels"),
+        (["--tree", "shuffled", "--projective"], 2, "shuffled trees cannot be kept"),
+        (["--tree", "balanced", "--projective"], 2, "--projective is for --heads and"),
+        (["--labels", "1", "--label-set", "absent"], 66, "cannot read absent"),
+        (["--labels", "1", "--label-set", "bad"], 65, "bad:2: a label with a TAB"),
+        (["--labels", "1", "--label-set", "few"], 65, "few: fewer than two relations"),
+    ],
+)
+def test_mistakes_write_nothing(run, tmp_path, arguments, status, message):
+    (tmp_path / "bad").write_bytes(b"obj\nde\tt\n")
+    (tmp_path / "few").write_bytes(b"obj\nobj:x\nroot\n\n_\n")
+    done = run("perturb", *arguments, stdin=ZUM, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert done.stderr.decode().startswith(f"synmt perturb: {message}")
+    assert done.stderr.count(b"\n") == 1
