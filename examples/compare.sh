@@ -5,8 +5,8 @@
 #
 # DATA: a folder with multi30k/{train,val,test_2016_flickr}.{en,de}.gz and books/{train,dev,test}.
 # MODEL: a UDPipe model for English. OUT: where everything goes (default: runs/compare).
-# VARIANTS, SEEDS, PRESET, STEPS, SETTINGS (more --set options), BEAM and JOBS (trainings at a
-# time) may be set. Interrupt it and start it again: what is there is kept, training goes on where it was.
+# VARIANTS, SEEDS, PRESET, STEPS, SETTINGS (more --set options), FILTER (options of synmt filter for
+# the training and dev pairs), VOCABULARY, BEAM, EDGES and JOBS (trainings at a time) may be set. Interrupt it and start it again: what is there is kept, training goes on where it was.
 # OUT/table.md is the result; the figures behind it are OUT/score.*.json.
 set -euo pipefail
 data=$1 model=$2 out=${3:-runs/compare}
@@ -26,6 +26,13 @@ text() { # NAME FOLDER/SET...: one text of several sets, both sides
   done
 }
 
+fit() { # NAME: only the pairs that FILTER lets through
+  [ -n "${FILTER:-}" ] || return 0
+  # shellcheck disable=SC2086
+  synmt filter $FILTER --tgt "$out/$1.de" -o "$out/$1.fit.en" --tgt-out "$out/$1.fit.de" "$out/$1.en"
+  for side in en de; do mv "$out/$1.fit.$side" "$out/$1.$side"; done
+}
+
 records() { # NAME: trees, then records
   [ -s "$out/$1.conllu" ] || synmt parse -j 0 -m "$model" -o "$out/$1.conllu" "$out/$1.en"
   [ -s "$out/$1.jsonl.gz" ] || synmt featurize -j 0 --spm "$out/spm.model" --tgt "$out/$1.de" \
@@ -35,6 +42,8 @@ records() { # NAME: trees, then records
 if [ ! -s "$out/ready" ]; then
   text train multi30k/train books/train
   text dev multi30k/val books/dev
+  fit train
+  fit dev
   text multi30k multi30k/test_2016_flickr
   text books books/test
   # The brackets of multitask and mixed-encoder are symbols, which other variants never see.

@@ -57,7 +57,8 @@ def of_dependencies(heads: Sequence[int], deprels: Sequence[str]) -> list[Item]:
 def _dependencies(heads: Sequence[int], deprels: Sequence[str]) -> Iterator[Item]:
     below = children(heads)
     # What is to come, the next one last: a word to be opened is shown as its complement.
-    waiting: list[int | None] = [~word for word, head in enumerate(heads) if head == ROOT][::-1]
+    waiting: list[int | None] = []
+    waiting += [~word for word, head in enumerate(heads) if head == ROOT][::-1]
     while waiting:
         item = waiting.pop()
         if item is None or item >= 0:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:  # the table is read for --help, which never loads torch
     from synmt_cli.core.model.modifier import Modifier
     from synmt_cli.core.variants.setting import Setting
 
-    Build = Callable[..., tuple[Modifier, ...]]
-
+Build = Callable[..., "tuple[Modifier, ...]"]
 Options = Mapping[str, Mapping[str, Any]]  # {"pascal": {"heads": 2}}
 
 

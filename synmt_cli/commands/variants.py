@@ -1,0 +1,83 @@
+"""`synmt variants`: the models that `train --variant` knows."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from synmt_cli import streams
+from synmt_cli.commands.manual import Manual, Out
+
+if TYPE_CHECKING:
+    from synmt_cli.core.variants.description import Description
+
+MANUAL = Manual(
+    input="None.",
+    output="For each variant its paper, the features of the source that it reads, and its options "
+    'with their defaults. --json: a list of objects: `[{"name":"tags",…}]`.',
+    examples=(
+        "synmt variants",
+        "synmt variants gps dep+rel",
+        "synmt variants --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'",
+    ),
+    see_also=("train", "multitask", "featurize"),
+)
+WIDTH = 100
+
+
+def variants(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Which to list; none is all.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    output: Out = "-",
+) -> None:
+    """List the model variants: paper, options with their defaults, and what they read.
+
+    Names are joined by + (`synmt train --variant dep+rel`) and act in that order, so that each
+    changes what those before it left: additions commute, but pascal scales only what is named
+    before it. What cannot be combined is refused: sisa computes the scores of a head anew and has
+    to be named before whatever changes scores of its layer; multitask and mixed-encoder each
+    make their own records (synmt multitask).
+
+    Absolute positions belong to no variant: train --set positions=none leaves them out of the
+    encoder, --set decoder_positions=none out of the decoder. An option is set by
+    --set NAME.OPTION=VALUE, as pascal.heads=[2,0,0,1]. Features that are read in training only
+    are not needed to translate, nor is a parser for them.
+    """
+    from synmt_cli.core.variants.description import describe
+
+    found = describe(names or ())
+    with streams.output(output) as writer:
+        if as_json:
+            objects = [_as_object(one) for one in found]
+            writer.write(json.dumps(objects, indent=1, ensure_ascii=False).encode() + b"\n")
+        else:
+            writer.write("\n".join(map(_as_text, found)).encode())
+
+
+def _as_object(one: Description) -> dict[str, Any]:
+    options = {
+        name: {"default": default, "meaning": meaning}
+        for name, (default, meaning) in one.options.items()
+    }
+    return {**asdict(one), "options": options}
+
+
+def _as_text(one: Description) -> str:
+    lines = [f"{one.name:<16}{one.what} ({one.paper})"]
+    reads = ", ".join(one.features)
+    if one.training_features:
+        reads += f"{'; ' if reads else ''}in training {', '.join(one.training_features)}"
+    if reads:
+        lines.append(f"{'':16}reads {reads}")
+    if one.data:
+        lines.append(f"{'':16}records of synmt multitask --scheme {one.data}")
+    for name, (default, meaning) in one.options.items():
+        text = f"{one.name}.{name} = {json.dumps(default)}: {meaning}"
+        lines += textwrap.wrap(text, WIDTH, initial_indent=" " * 16, subsequent_indent=" " * 20)
+    return "\n".join(lines) + "\n"

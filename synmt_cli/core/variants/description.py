@@ -1,0 +1,69 @@
+"""What each variant is, in words: read from the table, the builders and what they build."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synmt_cli.core import tensors
+from synmt_cli.core.model.size import Size
+from synmt_cli.core.variants import VARIANTS, Build, Variant, defaults, known, plan
+from synmt_cli.core.variants.setting import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One variant. options: name -> (default, what it means). data: a scheme of multitask.
+
+    features: of the source, what translation needs, and what training needs beside.
+    """
+
+    name: str
+    paper: str
+    what: str
+    stacks: tuple[str, ...]
+    options: dict[str, tuple[Any, str]]
+    features: tuple[str, ...]
+    training_features: tuple[str, ...]
+    data: str
+
+
+def describe(names: Sequence[str] = ()) -> list[Description]:
+    """The variants of these names, all without any. Raises UsageError for an unknown one."""
+    return [_of(variant) for name in names or VARIANTS for variant in plan(name).variants]
+
+
+def _of(variant: Variant) -> Description:
+    meanings: dict[str, str] = {}
+    for build in variant.builders():
+        meanings |= _meanings(build)
+    setting = Setting(Size(), Size().encoder_layers, 1)
+    with tensors.without_values():
+        encoder = plan(variant.name).encoder(setting, {})
+    needs = {name for modifier in encoder for name in modifier.needs}
+    learns = {name for modifier in encoder for name in modifier.learns}
+    stacks = {"encoder": variant.encoder, "decoder": variant.decoder}
+    return Description(
+        variant.name,
+        variant.paper,
+        variant.what,
+        tuple(stack for stack, path in stacks.items() if path),
+        {name: (default, meanings[name]) for name, default in defaults(variant).items()},
+        tuple(sorted(needs - learns)),
+        tuple(sorted(learns)),
+        variant.data,
+    )
+
+
+def _meanings(build: Build) -> dict[str, str]:
+    """What a builder's docstring says about each option: `name: meaning`, up to the next."""
+    text = " ".join((inspect.getdoc(build) or "").split())
+    options = "|".join(map(re.escape, known(build)))
+    parts = re.split(rf"(?:^|(?<=\s))({options}): ", text) if options else []
+    return {
+        name: meaning.strip().rstrip(".")
+        for name, meaning in zip(parts[1::2], parts[2::2], strict=True)
+    }
