@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "featurize": ("featurize", "Join trees, pieces and targets into JSONL records."),
     "filter": ("filter", "Keep the pairs that are fit to train on."),
     "multitask": ("multitask", "Make records that teach a plain model syntax."),
+    "variants": ("variants", "List the model variants, their papers and options."),
     "train": ("train", "Train a model from JSONL records."),
     "translate": ("translate", "Translate records, trees or text."),
     "score": ("score", "Score translations, with significance."),

@@ -34,9 +34,11 @@ MANUAL = Manual(
         "synmt train --preset tiny --train train.jsonl --dev dev.jsonl --run runs/v --max-steps 4",
         "synmt train --variant pascal --preset tiny --set pascal.heads=1 --train train.jsonl "
         "--dev dev.jsonl --run runs/p --max-steps 4",
+        "synmt train --variant gps+dep --preset tiny --set gps.layer=all --train train.jsonl "
+        "--run runs/g --max-steps 4",
         "synmt train --preset paper-pascal-nc11-en-de --train train.jsonl --dry-run",
     ),
-    see_also=("featurize", "translate"),
+    see_also=("featurize", "variants", "multitask", "translate"),
 )
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -109,12 +111,19 @@ def train(
     differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends at
     once. A loss that is not a number ends the run with its step; what was saved stays whole.
 
-    Settings come from the preset, then --config, then --set and the other options. Presets
-    are tiny, small, base, and paper-pascal-{nc11-en-de, nc11-de-en, wmt18-en-tr, wmt16-en-de,
-    wmt17-en-de, wat-en-ja}, the rows of the PASCAL paper's Table 2. A setting is
-    `section.key=value`, where the section is model, training, or a variant's name:
-    model.norm=pre, training.batch_tokens=8192, pascal.variance=4. Variants are vanilla and
-    pascal (heads, layer, variance, ignore, parent_only).
+    Settings come from the preset, then --config, then --set and the other options. A setting
+    is `section.key=value`, where the section is model, training, or a variant's name:
+    model.norm=pre, training.batch_tokens=8192, pascal.variance=4. `synmt variants` lists the
+    variants and their options. Names joined by + are combined.
+
+    Presets are tiny, small, base, and rows of the papers' tables. CORPUS is nc11-en-de,
+    nc11-de-en, wmt18-en-tr, wmt16-en-de, wmt17-en-de or wat-en-ja.
+
+    paper-{pascal,vanilla,tags,sisa,multitask}-CORPUS: Bugliarello and Okazaki (2020), Tables 2-4.
+    paper-gps-CORPUS: Xie et al. (2021), Table 2; the corpora of nc11, wmt16-en-de, wmt17-en-de.
+    paper-structural-1 to -9, paper-structural-big{,-structural,-relative,-both}: Wang et al.
+    (2019), Tables 1 and 2. paper-dep-{abs,rel,dep,both}, paper-dep-ablation-{kv,k,v,none}:
+    Omote et al. (2019), Tables 2 and 3; translate with --beam 1 as they did.
     """
     limit = seconds(time_limit)
     if not run and not dry_run:
