@@ -43,6 +43,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "Score translations, with significance."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
     "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
+    "analyze attention": ("analyze_attention", "Show attention weights as JSONL."),
+    "analyze probe": ("analyze_probe", "Probe what the encoder knows about sentences."),
     "synth": ("synth", "Make English-German sentence pairs with gold trees."),
 }
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

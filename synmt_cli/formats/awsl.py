@@ -84,7 +84,7 @@ def _figures(weight: Weight | None) -> dict[str, float | None]:
 
 def to_tsv(report: Report) -> bytes:
     """A header, then for each run and layer one line for all heads and one for each."""
-    rows = [TSV_COLUMNS]
+    rows: list[tuple[str, ...]] = [TSV_COLUMNS]
     for run in report.runs:
         for one in run.layers:
             heads = [(ALL, one.weight), *((str(i), weight) for i, weight in enumerate(one.heads))]

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from synmt_cli.core import multitask, variants
 from synmt_cli.core.batch import Array, Ragged, to_device
 from synmt_cli.core.corpus import fill
 from synmt_cli.core.decoding import members
@@ -30,7 +29,7 @@ BATCH_SIZE, BATCH_PIECES = 64, 4096  # sentences, and padded pieces, that are en
 class Opened:
     """A trained model in eval mode. encoding: of what it reads, and what was asked for beside.
 
-    variant: its name, as in `--variant`.
+    variant: its name, as in `--variant`. prepare: as in Members.
     """
 
     name: str
@@ -38,6 +37,7 @@ class Opened:
     model: Translation
     vocabularies: Vocabularies
     encoding: Encoding
+    prepare: Callable[[Record], Record]
     load_parser: Callable[[], Parser] | None
     device: torch.device
 
@@ -52,8 +52,7 @@ class Opened:
         """
         if record.status != "ok":
             record = Record(record.id, record.src, pieces=record.pieces)
-        tagged = any(v.data == "multitask" for v in variants.plan(self.variant).variants)
-        return multitask.tagged(record) if tagged else record
+        return self.prepare(record)
 
     def batches(self, records: Sequence[Record]) -> Iterator[tuple[Array, Side]]:
         """Yields the numbers of some prepared records, and their sources; longest first."""
@@ -87,6 +86,7 @@ def open_run(
         loaded.models[0],
         loaded.vocabularies,
         loaded.encoding,
+        loaded.prepare,
         loaded.parser(parser),
         device,
     )

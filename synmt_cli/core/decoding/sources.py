@@ -75,9 +75,10 @@ class Reader:
         for number, text in streams.text_lines(source):
             if "\0" in text:
                 raise DataError(source.name, number, "NUL character")
-            yield self._of_text(text, next(ids)), (source.name, number)
+            yield self.of_text(text, next(ids)), (source.name, number)
 
-    def _of_text(self, text: str, id: str) -> Record:
+    def of_text(self, text: str, id: str) -> Record:
+        """The record of one line of text, parsed where a tree is needed. Raises Unavailable."""
         if self.load_parser is None:
             return self.featurizer.text(text, id)
         self._parser = self._parser or self.load_parser()

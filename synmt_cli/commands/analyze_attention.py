@@ -1,0 +1,140 @@
+"""`synmt analyze attention`: attention weights as JSONL."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from synmt_cli import console, streams
+from synmt_cli.commands.manual import (
+    Device,
+    Files,
+    LineBuffered,
+    Manual,
+    Out,
+    Quiet,
+    Strict,
+    Threads,
+    Verbose,
+)
+from synmt_cli.errors import DataError, UsageError, quoted
+
+if TYPE_CHECKING:
+    from synmt_cli.core.decoding.sources import Placed
+
+MANUAL = Manual(
+    input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line; --stack "
+    "decoder and cross need records with targets.",
+    output='One object for each segment: `{"id":"1","status":"ok","stack":"encoder","tokens":["▁A"'
+    ',"▁dog","</s>"],"keys":["▁A","▁dog","</s>"],"weights":[{"layer":0,"head":0,"rows":[[0.5012,'
+    "0.2488,0.25],[…],[…]]}]}`: row i is how token i weighs each of keys.",
+    memory="The model and the weights of 16 segments: layers x heads x tokens x keys numbers each.",
+    examples=(
+        "synmt analyze attention -m runs/pascal --layers 0 --heads 0,1 test.jsonl | head -1",
+        "synmt analyze attention -m runs/base --stack cross --layers 3 dev.jsonl > cross.jsonl",
+        "head -2 test.en | synmt analyze attention -m runs/pascal --decimals 2",
+    ),
+    see_also=("analyze awsl", "translate"),
+)
+WINDOW = 16  # segments encoded together
+
+
+def analyze_attention(
+    model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
+    files: Files = None,
+    kind: Annotated[
+        Literal["auto", "text", "jsonl", "conllu"],
+        typer.Option("--from", help="What the input is; auto looks at the first record."),
+    ] = "auto",
+    parser: Annotated[
+        str,
+        typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own."),
+    ] = "",
+    stack: Annotated[
+        Literal["encoder", "decoder", "cross"], typer.Option("--stack", help="Whose attention.")
+    ] = "encoder",
+    layers: Annotated[
+        str, typer.Option("--layers", metavar="LIST", help="Layers, 0 the bottom one; else all.")
+    ] = "",
+    heads: Annotated[
+        str, typer.Option("--heads", metavar="LIST", help="Heads, from 0; else all.")
+    ] = "",
+    decimals: Annotated[
+        int, typer.Option("--decimals", metavar="N", min=1, max=9, help="Digits behind the point.")
+    ] = 4,
+    max_pieces: Annotated[
+        int,
+        typer.Option("--max-pieces", metavar="N", min=1, help="Longer segments have no weights."),
+    ] = 256,
+    checkpoint: Annotated[
+        str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
+    ] = "best",
+    device: Device = "auto",
+    threads: Threads = 0,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Attention weights of a trained model, one JSON object for each segment, in order.
+
+    --stack encoder: each source token over the source. decoder: each target token over the
+    target up to itself. cross: each target token over the source. The last two read the target
+    that is given (teacher forcing), behind <s>: the row of a token is what the model looks at
+    when it is to say the next one. Weights are those behind mask and softmax, without dropout,
+    with all that the variant does to them; a row sums to 1 before it is rounded.
+
+    `tokens` names the rows, `keys` the columns: pieces, and </s> behind the source. Layers and
+    heads count from 0. A segment that is empty, failed or skipped, or of more than --max-pieces
+    pieces (then skipped), has its status and no weights; these are counted at the end.
+    """
+    chosen_layers, chosen_heads = numbers("--layers", layers), numbers("--heads", heads)
+    paths = files or ["-"]
+    window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
+    with streams.output(output, line_buffered) as writer, console.progress("shown") as bar:
+        from synmt_cli.commands.translate import checked
+        from synmt_cli.core import device as devices
+        from synmt_cli.core.analysis.attention import Looker
+        from synmt_cli.core.analysis.opening import open_run
+        from synmt_cli.core.decoding.translator import windows
+        from synmt_cli.formats import attention
+
+        devices.set_threads(threads)
+        run = open_run(model, checkpoint, devices.choose(device), parser)
+        looker = Looker(run, stack, chosen_layers, chosen_heads)
+        found = run.reader().read(paths, kind)
+        if stack != "encoder":
+            found = with_targets(found)
+        n_without = 0
+        for records in windows(checked(found, strict), window):
+            for one in looker.look(records, max_pieces):
+                writer.write(attention.to_bytes(one, decimals))
+                n_without += one.status != "ok"
+            bar.advance(len(records))
+    if n_without:
+        console.warn(f"{n_without:,} of {bar.done:,} segments have no weights: see their status")
+
+
+def with_targets(found: Placed) -> Placed:
+    """The same. Raises DataError at a record without target pieces."""
+    for record, place in found:
+        if record.status == "ok" and record.tgt_pieces is None:
+            problem = "no tgt_pieces; make records by featurize --spm MODEL --tgt FILE"
+            raise DataError(*place, problem)
+        yield record, place
+
+
+def numbers(option: str, text: str) -> list[int]:
+    """The numbers of `0,3`; none of an empty text. Raises UsageError.
+
+    >>> numbers("--heads", "0,3")
+    [0, 3]
+    """
+    parts = text.split(",") if text else []
+    for part in parts:
+        if not (part.isascii() and part.isdecimal() and len(part) < 10):
+            raise UsageError(f"{option} takes numbers with commas between them, not {quoted(text)}")
+    return [int(part) for part in parts]

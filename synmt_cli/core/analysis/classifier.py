@@ -1,0 +1,100 @@
+"""A classifier of sentence vectors with one hidden layer, trained as in SentEval.
+
+    p = softmax(W_2 sigmoid(dropout(W_1 v + b_1)) + b_2)
+
+Adam at its defaults, batches of 64; after each 4 epochs accuracy on dev; the best model there
+is kept; training ends at the sixth such check that brings nothing better, or after 200 epochs.
+SentEval also tunes a weight decay on dev; here there is none.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from synmt_cli.formats.senteval import DEV, TEST, TRAIN
+
+BATCH, EPOCHS, PATIENCE, MOST_EPOCHS = 64, 4, 5, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """hidden: units; 0 leaves a linear classifier. dropout: behind the first matrix."""
+
+    hidden: int = 200
+    dropout: float = 0.0
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Percent right on test and on dev, and how many epochs were trained."""
+
+    test: float
+    dev: float
+    epochs: int
+
+
+def fit(splits: Mapping[str, tuple[Tensor, Tensor]], n_classes: int, settings: Settings) -> Fit:
+    """Trains and tests. The same seed gives the same, and torch's random numbers stay as they were.
+
+    splits: tr, va and te -> vectors (n, D), classes (n,).
+    """
+    with torch.random.fork_rng(devices=[]), one_thread():
+        torch.manual_seed(settings.seed)
+        model = _model(splits[TRAIN][0].size(1), n_classes, settings)
+        optimizer = torch.optim.Adam(model.parameters())
+        best, best_dev, n_worse, epoch = model, -1.0, 0, 0
+        while epoch < MOST_EPOCHS and n_worse <= PATIENCE:
+            for _ in range(EPOCHS):
+                _epoch(model, optimizer, *splits[TRAIN])
+            epoch += EPOCHS
+            dev = accuracy(model, *splits[DEV])
+            if dev > best_dev:
+                best, best_dev = copy.deepcopy(model), dev
+            else:
+                n_worse += 1
+        return Fit(accuracy(best, *splits[TEST]), best_dev, epoch)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """On matrices as small as these threads wait for each other most of the time."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def _model(width: int, n_classes: int, settings: Settings) -> nn.Sequential:
+    if not settings.hidden:
+        return nn.Sequential(nn.Linear(width, n_classes))
+    return nn.Sequential(
+        nn.Linear(width, settings.hidden),
+        nn.Dropout(settings.dropout),
+        nn.Sigmoid(),
+        nn.Linear(settings.hidden, n_classes),
+    )
+
+
+def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> None:
+    model.train()
+    for rows in torch.randperm(len(x)).split(BATCH):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x[rows]), y[rows]).backward()
+        optimizer.step()
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, x: Tensor, y: Tensor) -> float:
+    """Percent of vectors whose class the model says."""
+    model.eval()
+    return 100 * (model(x).argmax(-1) == y).double().mean().item()

@@ -1,0 +1,190 @@
+"""Probing data: read from SentEval's files, or made from trees and balanced."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from random import Random
+from typing import Literal
+
+from synmt_cli import streams
+from synmt_cli.core.analysis.tasks import MADE, TASKS, Case, surface, written
+from synmt_cli.errors import DataError, UsageError, printable, quoted
+from synmt_cli.formats import conllu, senteval
+from synmt_cli.formats.conllu import Sentence
+from synmt_cli.formats.conllu_rows import FORM
+from synmt_cli.formats.detect import detect
+from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
+
+FEWEST = 10  # examples of a class, of which one is for dev and one for test
+OTHER = "other"  # the group of a task that is none of the ten
+Kind = Literal["auto", "senteval", "conllu"]
+
+
+class TooFew(Exception):
+    """Why a task cannot be made of these sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The examples of one task. Raises ValueError where they are no task to learn."""
+
+    task: str
+    examples: list[Example]
+
+    def __post_init__(self) -> None:
+        """Every split has examples, and no label that training does not know."""
+        for split in SPLITS:
+            if not self.of(split):
+                raise ValueError(f"no examples of split {split}")
+        if len(self.labels) < 2:
+            raise ValueError(f"all examples of split {TRAIN} have one label")
+        if unknown := {e.label for e in self.examples} - set(self.labels):
+            raise ValueError(f"label {quoted(min(unknown))} is not in split {TRAIN}")
+
+    def of(self, split: str) -> list[Example]:
+        """The examples of a split."""
+        return [example for example in self.examples if example.split == split]
+
+    @property
+    def group(self) -> str:
+        """What kind of knowledge it takes."""
+        return TASKS[self.task].group if self.task in TASKS else OTHER
+
+    @property
+    def labels(self) -> list[str]:
+        """The classes, sorted."""
+        return sorted({example.label for example in self.of(TRAIN)})
+
+    @property
+    def majority(self) -> float:
+        """Percent right by always saying what is most frequent in training."""
+        counts = Counter(example.label for example in self.of(TRAIN))
+        best = max(sorted(counts), key=counts.__getitem__)
+        test = self.of(TEST)
+        return 100 * sum(example.label == best for example in test) / len(test)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Data sets in the order of TASKS. unmade: task -> why the trees do not give it."""
+
+    datasets: list[Dataset] = field(default_factory=list)
+    unmade: dict[str, str] = field(default_factory=dict)
+
+
+def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -> Gathered:
+    """Reads all inputs. Each of SentEval's files is a task; all trees together make the others.
+
+    wanted: tasks to make of trees, each of which must succeed; none is all that succeed.
+    Memory is the input. Raises DataError, UsageError, ReadError.
+    """
+    gathered = Gathered()
+    sentences: dict[tuple[str, ...], Sentence] = {}
+    for source in streams.sources(paths):
+        found, source = (kind, source) if kind != "auto" else detect(source)
+        if found == "conllu":
+            for sentence in conllu.read(source):
+                if "synmt_status" not in sentence.metadata():
+                    sentences.setdefault(tuple(sentence.forms), sentence)
+        else:
+            _add(gathered, _task_of(source.name), list(senteval.read(source)), source.name)
+    if sentences:
+        _make(gathered, list(sentences.values()), wanted, seed)
+    elif wanted:
+        raise UsageError("--task names what is made of trees, but there is no CoNLL-U")
+    order = {task: number for number, task in enumerate(TASKS)}
+    gathered.datasets.sort(key=lambda one: order.get(one.task, len(order)))
+    return gathered
+
+
+def _task_of(name: str) -> str:
+    """`past_present.txt.gz` -> `tense`; another name without its suffixes."""
+    stem = PurePath(name).name.partition(".")[0]
+    return next((task for task, one in TASKS.items() if one.file == stem), stem)
+
+
+def _add(gathered: Gathered, task: str, examples: list[Example], source: str) -> None:
+    if any(one.task == task for one in gathered.datasets):
+        raise UsageError(f"there are two data sets for {printable(task)}")
+    try:
+        gathered.datasets.append(Dataset(task, examples))
+    except ValueError as problem:
+        raise DataError(source, None, str(problem)) from None
+
+
+def _make(
+    gathered: Gathered, sentences: Sequence[Sentence], wanted: Sequence[str], seed: int
+) -> None:
+    for task in wanted or MADE:
+        random = Random(f"{seed} {task}")
+        try:
+            examples = balanced(list(MADE[task](sentences, random)), random)
+        except TooFew as reason:
+            if wanted:
+                raise UsageError(f"--task {task}: {reason}") from None
+            gathered.unmade[task] = str(reason)
+        else:
+            _add(gathered, task, examples, "<trees>")
+
+
+def balanced(cases: Sequence[Case], random: Random) -> list[Example]:
+    """Eight tenths for training and one each for dev and test, each class as often as another.
+
+    Of the classes, the most frequent ones are taken, as many as keep most sentences: n classes
+    of which the least frequent has c are n * c sentences. Cases with one target are in one
+    split. Raises TooFew.
+    """
+    counts = Counter(case.label for case in cases)
+    ranked = sorted(counts, key=lambda label: (-counts[label], label))
+    sizes = {n: n * counts[ranked[n - 1]] for n in range(2, len(ranked) + 1)}
+    sizes = {n: size for n, size in sizes.items() if size >= n * FEWEST}
+    if not sizes:
+        shown = ", ".join(f"{label} {counts[label]}" for label in ranked[:3]) or "no example"
+        raise TooFew(f"needs two classes of {FEWEST} sentences or more; found {shown}")
+    labels = ranked[: max(sizes, key=sizes.__getitem__)]
+    n_dev = counts[labels[-1]] // 10
+    splits = _parted([case for case in cases if case.label in labels], n_dev, random)
+    examples = []
+    for split in SPLITS:
+        of_label = {label: [c for c in splits[split] if c.label == label] for label in labels}
+        n = min(map(len, of_label.values()))
+        if not n:
+            raise TooFew(f"too few different words for a share of each class in split {split}")
+        kept = [case for found in of_label.values() for case in random.sample(found, n)]
+        random.shuffle(kept)
+        examples += [_example(case, split) for case in kept]
+    return examples
+
+
+def _parted(cases: Iterable[Case], n_dev: int, random: Random) -> dict[str, list[Case]]:
+    """Cases by split, those of one target together: up to n_dev of a class for dev and test."""
+    groups: dict[str, list[Case]] = defaultdict(list)
+    for number, case in enumerate(cases):
+        groups[case.target or f"\0{number}"].append(case)
+    splits: dict[str, list[Case]] = {split: [] for split in SPLITS}
+    taken: Counter[tuple[str, str]] = Counter()  # (split, label) -> cases
+    targets = sorted(groups)
+    random.shuffle(targets)
+    for target in targets:
+        sizes = Counter(case.label for case in groups[target])
+        split = TRAIN
+        for held_out in (TEST, DEV):
+            if all(taken[held_out, label] + n <= n_dev for label, n in sizes.items()):
+                split = held_out
+                break
+        taken.update({(split, label): n for label, n in sizes.items()})
+        splits[split] += groups[target]
+    return splits
+
+
+def _example(case: Case, split: str) -> Example:
+    if case.text is not None:
+        return Example(split, case.label, case.text)
+    text = case.sentence.comment("text")
+    if text is None:
+        rows = surface(case.sentence)
+        text = written(rows, [row[FORM] for row in rows])
+    return Example(split, case.label, text, case.sentence)

@@ -1,0 +1,50 @@
+"""Probing tasks as SentEval keeps them: `SPLIT<TAB>LABEL<TAB>SENTENCE`, one example a line.
+
+https://github.com/facebookresearch/SentEval, data/probing. SPLIT is tr, va or te. There
+may be columns between label and sentence, which are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from synmt_cli import streams
+from synmt_cli.errors import DataError, quoted
+from synmt_cli.formats.conllu import Sentence
+
+TRAIN, DEV, TEST = SPLITS = ("tr", "va", "te")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A labelled sentence. tree: where it was made from one that is still right for it."""
+
+    split: str
+    label: str
+    text: str
+    tree: Sentence | None = None
+
+
+def read(source: streams.Source) -> Iterator[Example]:
+    """Yields the examples of a source. Raises DataError, ReadError."""
+    for number, line in streams.text_lines(source):
+        columns = line.split("\t")
+        problem = None
+        if len(columns) < 3:
+            problem = f"{len(columns)} columns, expected split, label and sentence with TABs"
+        elif columns[0] not in SPLITS:
+            problem = f"split {quoted(columns[0])} is none of {', '.join(SPLITS)}"
+        elif not columns[1]:
+            problem = "the label is empty"
+        elif "\0" in line:
+            problem = "NUL character"
+        if problem:
+            raise DataError(source.name, number, problem)
+        yield Example(columns[0], columns[1], columns[-1])
+
+
+def to_bytes(example: Example) -> bytes:
+    """The line of an example, LF included. A TAB in the sentence becomes a space."""
+    text = example.text.replace("\t", " ")
+    return f"{example.split}\t{example.label}\t{text}\n".encode()

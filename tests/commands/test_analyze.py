@@ -1,0 +1,183 @@
+"""`synmt analyze` as a user runs it: awsl, attention, probe."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pytest
+
+from synmt_cli.core.analysis.plot import lines, picture
+from synmt_cli.formats.awsl import LayerWeights, RunWeights, Weight
+
+NO_MATPLOTLIB = importlib.util.find_spec("matplotlib") is None
+
+
+@pytest.fixture
+def analyze(run, example_folder):
+    def analyze(what, *arguments, stdin=b"", model="runs/pascal"):
+        given = ("-m", model, "--threads", "1", *arguments)
+        return run("analyze", what, *given, stdin=stdin, cwd=example_folder)
+
+    return analyze
+
+
+# --- awsl ------------------------------------------------------------------------------------
+
+
+def test_awsl_gives_layers_and_heads_of_each_run(analyze):
+    done = analyze("awsl", "-m", "runs/base", "--format", "json", "dev.jsonl")
+    assert (done.returncode, done.stderr) == (0, b"")
+    pascal, base = json.loads(done.stdout)["runs"]
+    assert [one["layer"] for one in pascal["layers"]] == [0, 1, 2, 3]
+    assert (pascal["variant"], pascal["sentences"]) == ("pascal", 40)
+    bottom = pascal["layers"][0]
+    assert bottom["variants"] == ["pascal"]
+    assert [head["awsl"] > 0 for head in bottom["heads"]] == [True, True, False, False]
+    mean = sum(head["awsl"] for head in bottom["heads"]) / 4
+    assert bottom["awsl"] == pytest.approx(mean)
+    assert bottom["awsl"] + bottom["equation_7"] == pytest.approx(1)
+    assert {one["awsl"] for one in (*pascal["layers"][1:], *base["layers"])} == {0.0}
+
+
+def test_awsl_reads_text_as_records(analyze):
+    """Parsed by the run's own parser; for a run without syntax too."""
+    text = analyze("awsl", "--format", "tsv", stdin=b"A dog sleeps.\n\nThe dog sees a cat.\n")
+    assert text.returncode == 0
+    assert b"warning: 1 of 3 segments left out: empty" in text.stderr
+    rows = [row.split(b"\t") for row in text.stdout.splitlines()]
+    assert rows[0][:5] == [b"run", b"layer", b"head", b"variants", b"awsl"]
+    assert len(rows) == 1 + 4 * 5
+    assert rows[1][-1] == b"2"
+    assert analyze("awsl", model="runs/base", stdin=b"A dog sleeps.\n").returncode == 0
+
+
+def test_awsl_without_trees_has_no_figure(analyze):
+    done = analyze("awsl", "--format", "json", stdin=b'{"src":"A dog."}\n')
+    (found,) = json.loads(done.stdout)["runs"]
+    assert (found["sentences"], found["layers"][0]["awsl"]) == (0, None)
+    assert json.loads(done.stdout)["left_out"] == {"without a tree": 1}
+    assert b"n/a" in analyze("awsl", stdin=b'{"src":"A dog."}\n').stdout
+
+
+def weights(run, **shares):
+    layers = []
+    for layer in range(3):
+        share = shares.get(f"layer{layer}", 0.0)
+        variants = ["gps"] if share else []
+        layers.append(LayerWeights(layer, variants, Weight(share, 1 - share), []))
+    return RunWeights(run, "gps", 1, layers)
+
+
+def test_a_line_is_a_run_or_runs_with_one_layer_each():
+    whole = weights("all", layer0=0.5, layer1=0.4)
+    one, other = weights("a", layer2=0.1), weights("b", layer0=0.3)
+    assert lines([whole, weights("none")]) == [("all", [(0, 0.5), (1, 0.4)])]
+    assert lines([one, other]) == [("", [(0, 0.3), (2, 0.1)])]
+    assert [name for name, _ in lines([whole, one])] == ["all", "a"]
+
+
+@pytest.mark.skipif(NO_MATPLOTLIB, reason="no matplotlib")
+@pytest.mark.parametrize(
+    ("kind", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_a_picture_is_drawn_the_same_each_time(kind, begin):
+    runs = [weights("all", layer0=0.5, layer1=0.4), weights("one", layer2=0.2)]
+    drawn = picture(runs, kind)
+    assert drawn.startswith(begin)
+    assert picture(runs, kind) == drawn
+
+
+@pytest.mark.skipif(not NO_MATPLOTLIB, reason="matplotlib is there")
+def test_a_picture_needs_matplotlib(analyze):
+    done = analyze("awsl", "--plot", "x.png", "dev.jsonl")
+    assert (done.returncode, done.stdout) == (69, b"")
+    assert b"pip install 'synmt-cli[plot]'" in done.stderr
+
+
+# --- attention -------------------------------------------------------------------------------
+
+
+def test_attention_gives_one_object_for_each_line(analyze):
+    text = b"The dog sleeps.\n\nA cat sees the dog.\n"
+    done = analyze("attention", "--layers", "0,2", "--heads", "1", stdin=text)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["id"], one["status"]) for one in found] == [
+        ("1", "ok"),
+        ("2", "empty"),
+        ("3", "ok"),
+    ]
+    assert [(w["layer"], w["head"]) for w in found[0]["weights"]] == [(0, 1), (2, 1)]
+    assert found[0]["tokens"] == found[0]["keys"]
+    assert found[0]["tokens"][-1] == "</s>"
+    for weight in found[0]["weights"]:
+        assert len(weight["rows"]) == len(found[0]["tokens"])
+        assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in weight["rows"])
+    assert (found[1]["tokens"], found[1]["weights"]) == ([], [])
+    assert b"1 of 3 segments have no weights" in done.stderr
+
+
+def test_attention_is_the_same_alone_and_in_a_batch(analyze, example_folder):
+    records = (example_folder / "test.jsonl").read_bytes().splitlines(keepends=True)
+    together = analyze("attention", "--stack", "cross", "test.jsonl").stdout.splitlines()
+    (alone,) = analyze("attention", "--stack", "cross", stdin=records[7]).stdout.splitlines()
+    one, other = json.loads(together[7]), json.loads(alone)
+    assert (one["tokens"], one["keys"]) == (other["tokens"], other["keys"])
+    for a, b in zip(one["weights"], other["weights"], strict=True):
+        for row, same in zip(a["rows"], b["rows"], strict=True):
+            assert row == pytest.approx(same, abs=1.1e-4)
+
+
+def test_attention_of_the_decoder_needs_targets(analyze):
+    done = analyze("attention", "--stack", "cross", stdin=b"A dog.\n")
+    assert (done.returncode, done.stdout) == (65, b"")
+    assert b"<stdin>:1: no tgt_pieces" in done.stderr
+
+
+@pytest.mark.parametrize("bad", [("--heads", "4"), ("--layers", "4"), ("--heads", "1,x")])
+def test_attention_refuses_what_is_not_there(analyze, bad):
+    done = analyze("attention", *bad, "test.jsonl")
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+
+
+# --- probe -----------------------------------------------------------------------------------
+
+
+def test_probe_makes_tasks_of_trees_and_compares_runs(analyze):
+    tasks = ("--task", "tree-depth,subject-number")
+    done = analyze("probe", "-m", "runs/base", *tasks, "--format", "json", "train.en.conllu")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [(one["task"], one["group"]) for one in report["tasks"]] == [
+        ("tree-depth", "syntactic"),
+        ("subject-number", "semantic"),
+    ]
+    assert all(one["majority"] == 100 / one["classes"] for one in report["tasks"])
+    assert [run["run"] for run in report["runs"]] == ["runs/pascal", "runs/base"]
+    for run in report["runs"]:
+        assert run["means"]["syntactic"] == run["results"][0]["accuracy"]
+
+
+def test_probe_writes_its_tasks_and_reads_them_again(analyze, run, example_folder, tmp_path):
+    made = run(
+        *("analyze", "probe", "--save-to", tmp_path / "{task}.txt", "train.en.conllu"),
+        cwd=example_folder,
+    )
+    assert (made.returncode, made.stdout) == (0, b"")
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"bigram-shift.txt", "tense.txt", "tree-depth.txt"} <= names
+    done = analyze("probe", tmp_path / "bigram-shift.txt", "--format", "tsv")
+    ((group, task, *_),) = [row.split(b"\t") for row in done.stdout.splitlines()[1:]]
+    assert (group, task) == (b"syntactic", b"bigram-shift")
+    # the sentences are parsed in both cases: the same figures
+    direct = analyze("probe", "--task", "bigram-shift", "train.en.conllu", "--format", "tsv")
+    assert direct.stdout == done.stdout
+
+
+def test_probe_says_what_is_missing(analyze, run):
+    assert run("analyze", "probe", stdin=b"").returncode == 2
+    done = analyze("probe", "--task", "tense", "dev.en.conllu", "--seed", "1", "--max-source", "2")
+    assert done.returncode == 2
+    done = analyze("probe", stdin=b"tr\ta\tx\n\n")
+    assert done.returncode == 65
+    assert b"<stdin>:2: 1 columns" in done.stderr

@@ -1,0 +1,124 @@
+"""Balanced classes, words in one split only, the same by the same seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from small_runs import sentence
+
+from synmt_cli.core.analysis.datasets import Dataset, TooFew, balanced, gather
+from synmt_cli.core.analysis.tasks import Case
+from synmt_cli.errors import DataError, UsageError
+from synmt_cli.formats.senteval import Example
+
+ONE = sentence("a X 0 root")
+
+
+def cases(counts, target=lambda label, i: ""):
+    return [
+        Case(label, ONE, target(label, i), f"{label}{i}")
+        for label, n in counts.items()
+        for i in range(n)
+    ]
+
+
+def sizes(examples):
+    return Counter((example.split, example.label) for example in examples)
+
+
+def test_classes_are_balanced_in_each_split():
+    found = sizes(balanced(cases({"a": 100, "b": 130}), Random(1)))
+    assert found == {(split, label): n for split, n in TENTHS for label in "ab"}
+
+
+TENTHS = (("tr", 80), ("va", 10), ("te", 10))
+
+
+def test_the_classes_that_keep_most_sentences_are_taken():
+    """2 * 90 of a, b are more than 3 * 50."""
+    assert {e.label for e in balanced(cases({"a": 100, "b": 90, "c": 50}), Random(1))} == {"a", "b"}
+    found = balanced(cases({"a": 100, "b": 90, "c": 70}), Random(1))
+    assert {e.label for e in found} == {"a", "b", "c"}
+
+
+def test_a_sentence_is_there_once_and_a_target_in_one_split():
+    found = balanced(cases({"a": 200, "b": 200}, lambda label, i: f"w{i % 40}"), Random(1))
+    assert len({example.text for example in found}) == len(found)
+    split_of = {}
+    for example in found:
+        word = int(example.text[1:]) % 40
+        assert split_of.setdefault(word, example.split) == example.split
+    assert set(split_of.values()) == {"tr", "va", "te"}
+    assert all(sizes(found)[split, "a"] == sizes(found)[split, "b"] for split in ("tr", "va", "te"))
+
+
+def test_a_frequent_target_is_for_training():
+    mostly = balanced(cases({"a": 100, "b": 100}, lambda _, i: "is" if i < 60 else ""), Random(2))
+    held_out = [example for example in mostly if example.split != "tr"]
+    assert len(held_out) == 40
+    assert all(int(example.text[1:]) >= 60 for example in held_out)
+
+
+def test_the_seed_decides():
+    given = cases({"a": 50, "b": 60})
+    assert balanced(given, Random("1 x")) == balanced(given, Random("1 x"))
+    assert balanced(given, Random("1 x")) != balanced(given, Random("2 x"))
+
+
+@pytest.mark.parametrize("counts", [{}, {"a": 50}, {"a": 50, "b": 9}])
+def test_too_few_is_said(counts):
+    with pytest.raises(TooFew, match="needs two classes of 10 sentences"):
+        balanced(cases(counts), Random(1))
+    with pytest.raises(TooFew, match="too few different words"):
+        balanced(cases({"a": 20, "b": 20}, lambda label, i: label), Random(1))
+
+
+def examples(*rows):
+    return [Example(*row.split()) for row in rows]
+
+
+def test_a_dataset_is_something_to_learn():
+    good = Dataset("x", examples("tr b s", "tr a s", "tr b s", "va b s", "te a s", "te b s"))
+    assert (good.labels, good.majority, good.group) == (["a", "b"], 50.0, "other")
+    for rows, problem in (
+        (["tr a s", "tr b s", "va a s"], "no examples of split te"),
+        (["tr a s", "va a s", "te a s"], "one label"),
+        (["tr a s", "tr b s", "va c s", "te a s"], "label 'c' is not in split tr"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            Dataset("x", examples(*rows))
+
+
+def test_files_are_tasks_by_their_names(tmp_path):
+    rows = b"tr\tPAST\tHe slept .\ntr\tPRES\tx\nva\tPAST\ty\nte\tPAST\textra\tz\n"
+    for name in ("past_present.txt", "bigram_shift.txt", "mine.tsv"):
+        (tmp_path / name).write_bytes(rows)
+    paths = [str(tmp_path / name) for name in ("mine.tsv", "past_present.txt", "bigram_shift.txt")]
+    found = gather(paths, "auto", [], 1).datasets
+    assert [(one.task, one.group) for one in found] == [
+        ("bigram-shift", "syntactic"),
+        ("tense", "semantic"),
+        ("mine", "other"),
+    ]
+    assert found[1].examples[3] == Example("te", "PAST", "z")
+    with pytest.raises(UsageError, match="two data sets for mine"):
+        gather([paths[0], paths[0]], "auto", [], 1)
+    with pytest.raises(UsageError, match="--task names what is made of trees"):
+        gather(paths, "auto", ["tense"], 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("tr\tx", "2 columns"),
+        ("dev\tx\ty", "split 'dev' is none of tr, va, te"),
+        ("tr\t\ty", "label is empty"),
+        ("tr\ta\ty\0", "NUL"),
+    ],
+)
+def test_bad_lines_are_named(tmp_path, line, problem):
+    (tmp_path / "x").write_bytes(f"tr\ta\tb\n{line}\n".encode())
+    with pytest.raises(DataError, match=rf"x:2: .*{problem}"):
+        gather([str(tmp_path / "x")], "senteval", [], 1)

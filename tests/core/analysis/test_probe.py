@@ -1,0 +1,65 @@
+"""The classifier learns what is there and no more; vectors are means of states."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from small_runs import RECORDS, opened
+
+from synmt_cli.core.analysis.classifier import Settings, fit
+from synmt_cli.core.analysis.probe import sentence_vectors
+from synmt_cli.core.vocabulary import EOS
+
+
+def splits(vectors, classes):
+    bounds = {"tr": slice(0, 600), "va": slice(600, 700), "te": slice(700, 800)}
+    return {split: (vectors[part], classes[part]) for split, part in bounds.items()}
+
+
+@pytest.fixture
+def noise():
+    random = torch.Generator().manual_seed(3)
+    return torch.randn(800, 8, generator=random), torch.randint(0, 4, (800,), generator=random)
+
+
+@pytest.mark.parametrize("hidden", [200, 0])
+def test_vectors_that_hold_the_label_give_it(noise, hidden):
+    vectors, classes = noise
+    vectors = torch.cat((vectors, torch.eye(4)[classes]), 1)
+    found = fit(splits(vectors, classes), 4, Settings(hidden=hidden))
+    assert found.test > 98
+
+
+def test_noise_gives_the_majority(noise):
+    vectors, classes = noise
+    found = fit(splits(vectors, classes), 4, Settings())
+    assert 10 < found.test < 40
+    mostly = torch.where(classes == 3, 1, 0)  # 0 in three of four
+    assert 60 < fit(splits(vectors, mostly), 2, Settings()).test < 90
+
+
+def test_exclusive_or_needs_the_hidden_layer(noise):
+    vectors = noise[0][:, :2].sign()
+    data = splits(vectors, (vectors.prod(1) > 0).long())
+    data["tr"] = tuple(part.repeat_interleave(6, 0) for part in data["tr"])
+    assert fit(data, 2, Settings(hidden=50)).test > 95
+    assert fit(data, 2, Settings(hidden=0)).test < 80
+
+
+def test_the_seed_decides_and_others_see_nothing(noise):
+    data = splits(*noise)
+    state = torch.random.get_rng_state()
+    assert fit(data, 4, Settings(seed=5)) == fit(data, 4, Settings(seed=5))
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "pascal"])
+def test_a_vector_is_the_mean_of_states_with_the_end_of_sentence(variant):
+    run = opened(variant)
+    found = sentence_vectors(run, RECORDS)
+    for vector, record in zip(found, RECORDS, strict=True):
+        ((_, side),) = run.batches([record])
+        assert side.ids[0, -1] == EOS
+        states = run.model.encode(side).states[0]
+        assert len(states) == len(record.pieces) + 1
+        assert torch.allclose(vector.double(), states.mean(0), atol=1e-6)

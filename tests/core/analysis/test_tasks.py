@@ -1,0 +1,121 @@
+"""What the labels of a few sentences must be."""
+
+from __future__ import annotations
+
+import io
+from random import Random
+
+import pytest
+from small_runs import sentence
+
+from synmt_cli.core.analysis import tasks
+from synmt_cli.formats import conllu
+from synmt_cli.streams import Source
+
+PAST, PRESENT = "Tense=Past|VerbForm=Fin", "Tense=Pres|VerbForm=Fin"
+
+
+def labels(make, *sentences):
+    return [(case.label, case.target) for case in make(sentences, Random(1))]
+
+
+DOGS = "dogs NOUN 2 nsubj Number=Plur"
+ATE = f"ate VERB 0 root {PAST}"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([DOGS, ATE], [("Past", "ate")]),
+        ([DOGS, f"Eat VERB 0 root {PRESENT}"], [("Pres", "eat")]),
+        # the participle's own tense is not the clause's
+        (
+            [f"is AUX 2 aux:pass {PRESENT}", "eaten VERB 0 root Tense=Past|VerbForm=Part"],
+            [("Pres", "is")],
+        ),
+        (
+            [f"had AUX 3 aux {PAST}", "been AUX 3 aux Tense=Past|VerbForm=Part", "fed VERB 0 root"],
+            [("Past", "had")],
+        ),
+        ([f"was AUX 2 cop {PAST}", "good ADJ 0 root"], [("Past", "was")]),
+        (["will AUX 2 aux VerbForm=Fin", "eat VERB 0 root VerbForm=Inf"], []),
+        (["no INTJ 0 root", f"said VERB 1 parataxis {PAST}"], []),
+    ],
+)
+def test_tense_is_that_of_the_finite_verb(words, expected):
+    assert labels(tasks.tense, sentence(*words)) == expected
+
+
+def test_number_is_that_of_the_one_common_noun():
+    obj = "Bone NOUN 2 obj Number=Sing"
+    one = sentence(DOGS, ATE, obj)
+    assert labels(tasks.subject_number, one) == [("Plur", "dogs")]
+    assert labels(tasks.object_number, one) == [("Sing", "bone")]
+    passive = sentence("dog NOUN 2 nsubj:pass Number=Sing", ATE)
+    assert labels(tasks.subject_number, passive) == [("Sing", "dog")]
+    pronoun = sentence("they PRON 2 nsubj Number=Plur", ATE)
+    two = sentence(DOGS, ATE, "cats NOUN 2 nsubj Number=Plur")
+    below = sentence("I PRON 2 nsubj", ATE, "bone NOUN 2 obl", "toy NOUN 3 obj Number=Sing")
+    assert labels(tasks.subject_number, pronoun, two) == []
+    assert labels(tasks.object_number, below) == []
+
+
+def test_depth_counts_arcs():
+    chain = sentence("a X 2 x", "b X 3 x", "c X 0 root")
+    assert labels(tasks.tree_depth, chain, sentence(DOGS, ATE)) == [("2", ""), ("1", "")]
+
+
+def test_lengths_are_in_sentevals_classes():
+    classes = {4: [], 5: ["0"], 8: ["0"], 9: ["1"], 13: ["2"], 20: ["3"], 21: ["4"], 26: ["5"]}
+    for n, expected in {**classes, 28: ["5"], 29: []}.items():
+        one = sentence("a X 0 root", *["b X 1 x"] * (n - 1))
+        assert [label for label, _ in labels(tasks.sentence_length, one)] == expected
+
+
+def test_word_content_wants_one_frequent_word_once():
+    plain = sentence("horses NOUN 2 nsubj", "run VERB 0 root")
+    both = sentence("horses NOUN 2 nsubj", "like VERB 0 root", "Horses NOUN 2 obj")
+    rare = sentence("cat NOUN 0 root")
+    found = labels(tasks.word_content, *[plain] * 60, *[both] * 10, *[rare] * 30)
+    assert found == [("horses", "")] * 60  # of 100 sentences, 2 words: horses and like
+
+
+QUICK = (
+    "The DET 2 det _",
+    "quick ADJ 3 amod _",
+    "fox NOUN 4 nsubj Number=Sing",
+    f"jumps VERB 0 root {PRESENT} SpaceAfter=No",
+    "! PUNCT 4 punct _",
+)
+
+
+def test_bigram_shift_exchanges_two_words_or_none():
+    """Not the first word, not punctuation: two places are left."""
+    cases = list(tasks.bigram_shift([sentence(*QUICK)] * 200, Random(3)))
+    texts = {(case.label, case.text) for case in cases}
+    assert texts == {
+        ("O", "The quick fox jumps!"),
+        ("I", "The fox quick jumps!"),
+        ("I", "The quick jumps fox!"),
+    }
+    assert 70 < sum(case.label == "I" for case in cases) < 130
+
+
+def test_bigram_shift_needs_two_words_that_differ_and_a_space():
+    same = sentence("a X 0 root", "Very X 1 x", "very X 1 x")
+    joined = sentence("a X 0 root", "b X 1 x _ SpaceAfter=No", "c X 1 x")
+    assert list(tasks.bigram_shift([same, joined], Random(1))) == []
+
+
+def test_multiword_tokens_are_written_as_they_are():
+    block = (
+        "1-2\tdu\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n"
+        "1\tde\t_\tADP\t_\t_\t3\tcase\t_\t_\n"
+        "2\tle\t_\tDET\t_\t_\t3\tdet\t_\t_\n"
+        "2.1\tx\t_\tX\t_\t_\t_\t_\t_\t_\n"
+        "3\t,\t_\tPUNCT\t_\t_\t0\troot\t_\t_\n"
+    )
+    (one,) = conllu.read(Source("x", io.BytesIO(block.encode())))
+    rows = tasks.surface(one)
+    assert [row[1] for row in rows] == ["du", ","]
+    assert tasks.written(rows, ["du", ","]) == "du,"
