@@ -32,7 +32,7 @@ MANUAL = Manual(
     "0.2488,0.25],[…],[…]]}]}`: row i is how token i weighs each of keys.",
     memory="The model and the weights of 16 segments: layers x heads x tokens x keys numbers each.",
     examples=(
-        "synmt analyze attention -m runs/pascal --layers 0 --heads 0,1 test.jsonl | head -1",
+        "head -1 test.jsonl | synmt analyze attention -m runs/pascal --layers 0 --heads 0,1",
         "synmt analyze attention -m runs/base --stack cross --layers 3 dev.jsonl > cross.jsonl",
         "head -2 test.en | synmt analyze attention -m runs/pascal --decimals 2",
     ),
