@@ -84,9 +84,10 @@ def analyze_awsl(
 
     Input must hold trees, or is parsed, also for a run without syntax. Records without a tree
     are left out, and counted. Several runs are shown the same records, parsed by the first
-    run's parser where they are text; they must share a vocabulary. --plot draws AWSL in red and the rest in blue, each run a line over the layers
-    that its variant changes; runs with one such layer each are one line, as in the paper. It
-    needs matplotlib: pip install 'synmt-cli[plot]'.
+    run's parser where they are text; they must share a vocabulary. --plot draws AWSL in red
+    and the rest in blue, each run a line over the layers that its variant changes; runs with
+    one such layer each are one line, as in the paper. It needs matplotlib: pip install
+    'synmt-cli[plot]'.
     """
     from synmt_cli.formats import awsl as forms
 
