@@ -211,7 +211,8 @@ def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Translat
     n_source, n_target = vocabularies.source.size, vocabularies.target.size
     if config.model.tied == "all" and vocabularies.source is not vocabularies.target:
         raise ConfigError("two vocabularies cannot share embeddings; --set model.tied=decoder")
-    return Translation(config.model, n_source, n_target, *modifiers(config, n_labels))
+    rereads = variants.plan(config.variant).rereads
+    return Translation(config.model, n_source, n_target, *modifiers(config, n_labels), rereads)
 
 
 def needs(config: Config, training: bool) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from synmt_cli.core.analysis.watching import Witness, watched, watched_across
 from synmt_cli.core.batch import Array, Ragged
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.vocabulary import BOS, PAD
-from synmt_cli.errors import UsageError
+from synmt_cli.errors import UsageError, printable
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.record import Record
 
@@ -32,13 +32,19 @@ BEGIN, END = "<s>", "</s>"  # as tokens are shown
 class Looker:
     """Looks at the attention of one run. layers, heads: which, counted from 0; none is all.
 
-    Raises UsageError for a layer or a head that is not there.
+    Raises UsageError for a layer or a head that is not there, and for the target's side of a
+    model that re-reads its prefix.
     """
 
     def __init__(
         self, run: Opened, stack: StackName, layers: Sequence[int], heads: Sequence[int]
     ) -> None:
         size = run.model.size
+        if stack != "encoder" and run.model.rereads:
+            raise UsageError(
+                f"{printable(run.name)} reads its prefix anew for each token, each time with other "
+                "weights; only --stack encoder can be shown"
+            )
         n_layers = size.encoder_layers if stack == "encoder" else size.decoder_layers
         self._run, self._stack, self._n_layers = run, stack, n_layers
         self._layers = _chosen("layers", layers, n_layers)

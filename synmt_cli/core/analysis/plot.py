@@ -61,10 +61,10 @@ def picture(runs: Sequence[RunWeights], kind: str) -> bytes:
             for number, (name, points) in enumerate(drawn):
                 layers, shares = zip(*points, strict=True)
                 suffix = f", {printable(name)}" if len(drawn) > 1 else ""
-                style = {"marker": MARKS[number % len(MARKS)]}
-                axes.plot(layers, shares, color="tab:red", label=f"AWSL{suffix}", **style)
+                mark = MARKS[number % len(MARKS)]
+                axes.plot(layers, shares, color="tab:red", label=f"AWSL{suffix}", marker=mark)
                 plain = [1 - share for share in shares]
-                axes.plot(layers, plain, color="tab:blue", label=f"standard{suffix}", **style)
+                axes.plot(layers, plain, color="tab:blue", label=f"standard{suffix}", marker=mark)
             axes.set(xlabel="layer (0 is the bottom one)", ylabel="weight of logits", ylim=(0, 1))
             axes.set_xticks(range(max((len(run.layers) for run in runs), default=0)))
             if drawn:

@@ -28,6 +28,7 @@ from synmt_cli.core.decoding.hypothesis import (
     limits,
     scored,
 )
+from synmt_cli.core.decoding.rereading import Rereading
 from synmt_cli.core.decoding.scorer import Ensemble, Scorer
 from synmt_cli.core.decoding.top import top
 from synmt_cli.core.model.modifier import Side
@@ -57,7 +58,10 @@ def search(
         raise ValueError(f"nbest {nbest}, beam {beam}, lenpen {lenpen}")
     sides = [sources] * len(models) if isinstance(sources, Side) else list(sources)
     with _evaluating(models), torch.inference_mode():
-        scorers = [Cached(model, side) for model, side in zip(models, sides, strict=True)]
+        scorers = [
+            Rereading(model, side) if model.rereads else Cached(model, side)
+            for model, side in zip(models, sides, strict=True)
+        ]
         scorer = scorers[0] if len(scorers) == 1 else Ensemble(scorers)
         limit = limits(sides[0], max_ratio, max_extra)
         if beam == 1:

@@ -75,6 +75,27 @@ class DecoderLayer(Layer):
         x = self.after(0, x, self.attention(self.before(0, x), allowed, causal, active))
         return self.rest(x, *self.cross.keys_values(memory.states), memory.allowed)
 
+    def reread(
+        self,
+        x: Tensor,
+        source: tuple[Tensor, Tensor],
+        allowed: Tensor | None,
+        active: Sequence[Active],
+        newest: bool,
+    ) -> Tensor:
+        """x: (R, T, D), whole prefixes without padding, each token seen by all others.
+
+        Returns (R, T, D), or with `newest` the last token's row alone, (R, 1, D). source: keys
+        and values of B sources, of which R / B prefixes in a row belong to each.
+        """
+        normed = self.before(0, x)
+        q, k, v = self.attention.project(normed)
+        if newest:
+            q, x, normed = q[:, :, -1:], x[:, -1:], normed[:, -1:]
+        x = self.after(0, x, self.attention.attend(normed, (q, k, v), None, False, active))
+        n_sources, shape = len(source[0]), x.shape
+        return self.rest(x.reshape(n_sources, -1, shape[-1]), *source, allowed).view(shape)
+
     def rest(self, x: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
         """All that follows self-attention. k, v: the source's, (B, H, S, D / H)."""
         x = self.after(1, x, self.cross(self.before(1, x), k, v, allowed))
@@ -141,12 +162,35 @@ class Encoder(Stack):
         return Memory(self.norm(x), allowed, losses(active))
 
 
+Source = tuple[Tensor, Tensor]  # the source's keys and values, each (B, H, S, D / H)
+
+
 class Decoder(Stack):
     """Reads the target from left to right."""
 
     def __init__(self, embedding: Embedding, size: Size, modifiers: Sequence[Modifier]) -> None:
         layers = [DecoderLayer(size, i) for i in range(size.decoder_layers)]
         super().__init__(embedding, layers, modifiers)
+        self._layers = tuple(layers)  # the same objects, with their type
+
+    def sources(self, memory: Memory) -> list[Source]:
+        """Each layer's keys and values of the source."""
+        return [layer.cross.keys_values(memory.states) for layer in self._layers]
+
+    def reread(self, side: Side, sources: Sequence[Source], allowed: Tensor | None) -> Tensor:
+        """Reads whole prefixes, every known token seen by every other (Choshen and Abend 2021).
+
+            M_ij = 0 if j <= n, else -inf        for a prefix of n tokens; section 2
+
+        The paper prints n < j for 0: a slip. side: R prefixes of one length, (R, T), of which
+        R / B in a row belong to each of B sources. Returns the newest tokens' states, (R, D):
+        no others are needed, so the last layer computes no others.
+        """
+        active = self.prepare(side)
+        x = self.embedding(side.ids, active)
+        for layer, source in zip(self._layers, sources, strict=True):
+            x = layer.reread(x, source, allowed, active, newest=layer is self._layers[-1])
+        return self.norm(x)[:, -1]
 
     def forward(self, side: Side, memory: Memory) -> tuple[Tensor, dict[str, Tensor]]:
         """Teacher forcing: returns (states (B, T, D), the modifiers' losses)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -17,6 +18,7 @@ class Translation(nn.Module):
     """P(y | x) with optional modifiers on either stack.
 
     n_source, n_target: sizes of the vocabularies; with `tied = all` they must be equal.
+    rereads: the decoder reads its whole prefix anew for each token, all of it seen by all.
     """
 
     def __init__(
@@ -26,11 +28,12 @@ class Translation(nn.Module):
         n_target: int,
         encoder: Sequence[Modifier] = (),
         decoder: Sequence[Modifier] = (),
+        rereads: bool = False,
     ) -> None:
         super().__init__()
         if size.tied == "all" and n_source != n_target:
             raise ValueError(f"tied embeddings need one vocabulary, not {n_source} and {n_target}")
-        self.size = size
+        self.size, self.rereads = size, rereads
         target = table(n_target, size.d_model)
         source = target if size.tied == "all" else table(n_source, size.d_model)
         self.encoder = Encoder(Embedding(source, size, size.positions), size, encoder)
@@ -43,7 +46,14 @@ class Translation(nn.Module):
 
     def decode(self, target: Side, memory: Memory) -> tuple[Tensor, dict[str, Tensor]]:
         """target: ids (B, T) that begin with BOS -> (states (B, T, D), the decoder's losses)."""
-        return self.decoder(target, memory)
+        if not self.rereads:
+            return self.decoder(target, memory)
+        sources = self.decoder.sources(memory)
+        states = [
+            self.decoder.reread(Side(target.ids[:, :n]), sources, memory.allowed)
+            for n in range(1, target.ids.size(1) + 1)
+        ]
+        return torch.stack(states, dim=1), {}
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token."""

@@ -24,6 +24,7 @@ from torch import Tensor
 from synmt_cli import streams
 from synmt_cli.core import tensors
 from synmt_cli.core.run import Run, read_json, write_json
+from synmt_cli.core.training.objective import Sums
 from synmt_cli.errors import ConfigError, CreateError, DataError, printable
 
 FORMAT = 1
@@ -51,6 +52,14 @@ class State:
     tokens: int = 0
     finished: str = ""
     random: dict[str, Tensor] = field(default_factory=dict)  # generator states
+
+    def add(self, sums: Sums, n_tokens: int) -> None:
+        """Counts one update's losses in."""
+        self.loss += sums.smoothed
+        self.nll += sums.nll
+        for name, value in sums.losses.items():
+            self.losses[name] = self.losses.get(name, 0.0) + value
+        self.tokens += n_tokens
 
 
 def random_states(device: torch.device) -> dict[str, Tensor]:

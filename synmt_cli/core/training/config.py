@@ -31,11 +31,13 @@ class Training:
     batch_tokens: padded cells of the longer side in one batch; batch_sentences: pairs in it,
     0 = any number. accumulate: batches per update. lr: the peak, after `warmup` updates from
     `initial_lr`; then inverse square root. clip_norm: largest norm of the gradient, 0 = no
-    limit. max_length: pieces; longer pairs are left out and counted. validate_every,
-    save_every: in updates. patience: validations without a better one before the end, 0 =
-    never. metric: what "better" means: BLEU of greedy translations, the share of target tokens
-    guessed right, or the loss, which is quickest. keep: how many checkpoints stay. precision:
-    auto is bf16 on a GPU that has it, else fp32.
+    limit. prefix_share: of the prefixes of each target, how many a re-reading decoder is
+    trained on, drawn by chance and weighted so that the gradient is unbiased. max_length:
+    pieces; longer pairs are left out and counted. validate_every, save_every: in updates.
+    patience: validations without a better one before the end, 0 = never. metric: what "better"
+    means: BLEU of greedy translations, the share of target tokens guessed right, or the loss,
+    which is quickest. keep: how many checkpoints stay. precision: auto is bf16 on a GPU that
+    has it, else fp32.
     """
 
     max_steps: int = bounded(100_000, 1)
@@ -51,6 +53,7 @@ class Training:
     weight_decay: float = bounded(0.0, 0)
     clip_norm: float = bounded(1.0, 0)
     label_smoothing: float = bounded(0.1, 0, 1)
+    prefix_share: float = bounded(1.0, 1e-6, 1)
     max_length: int = bounded(256, 1)
     validate_every: int = bounded(1000, 1)
     save_every: int = bounded(1000, 1)

@@ -1,7 +1,4 @@
-"""The training loop. It yields what happened; commands decide what to show.
-
-L = (label-smoothed cross-entropy + the modifiers' losses) / target tokens, sums over an update
-"""
+"""The training loop. It yields what happened; commands decide what to show."""
 
 from __future__ import annotations
 
@@ -11,22 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
 
 from synmt_cli import signals
 from synmt_cli.core import device as devices
-from synmt_cli.core.batch import Array, Batch, to_device
+from synmt_cli.core.batch import Array
 from synmt_cli.core.corpus import Corpus
-from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.run import Run, Vocabularies
 from synmt_cli.core.training import checkpoint, validation
 from synmt_cli.core.training.checkpoint import State
 from synmt_cli.core.training.config import Training
 from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validated
-from synmt_cli.core.training.loss import Losses, cross_entropy
+from synmt_cli.core.training.objective import Sums, backward, moved
 from synmt_cli.core.training.schedule import inverse_square_root
-from synmt_cli.core.vocabulary import PAD
 from synmt_cli.errors import ConfigError
 
 REPORT_EVERY = 50  # updates
@@ -128,51 +122,32 @@ class Trainer:
         start = time.perf_counter()
         batches = [self.train.batch(one) for one in rows]
         n_tokens = sum(batch.n_tokens for batch in batches)
-        loss, nll = 0.0, 0.0
-        losses: dict[str, float] = {}
+        settings, sums = self.settings, Sums()
         self.optimizer.zero_grad()
         for batch in batches:
-            if request and loss:
+            if request and sums.smoothed:
                 return False  # the state, generators included, is that of the last update
-            found, others = self._losses(batch)
-            total = sum((other for _, other in others), found.smoothed) / n_tokens
-            total.backward()
-            loss += found.smoothed.item()
-            nll += found.nll.item()
-            for name, other in others:
-                losses[name] = losses.get(name, 0.0) + other.item()
+            with devices.precision(settings.precision, self.device):
+                found = backward(
+                    self.model,
+                    moved(batch, self.device),
+                    settings.label_smoothing,
+                    1 / n_tokens,
+                    settings.prefix_share,
+                )
+            sums.add(found)
         step = self.state.step + 1
-        if not math.isfinite(loss + sum(losses.values())):
+        if not math.isfinite(sums.total):
             raise ConfigError(
-                f"the loss is {loss} at step {step} (lr {self.settings.lr:g}); "
+                f"the loss is {sums.total} at step {step} (lr {settings.lr:g}); "
                 "lower training.lr or raise training.warmup; saved checkpoints are whole"
             )
         self._apply(step)
         self.state.step, self.state.batch = step, self.state.batch + len(rows)
-        self.state.loss += loss
-        self.state.nll += nll
-        for name, value in losses.items():
-            self.state.losses[name] = self.state.losses.get(name, 0.0) + value
-        self.state.tokens += n_tokens
+        self.state.add(sums, n_tokens)
         self.state.random = checkpoint.random_states(self.device)
         self._seconds += time.perf_counter() - start
         return True
-
-    def _losses(self, batch: Batch) -> tuple[Losses, list[tuple[str, Tensor]]]:
-        """Sums over the batch: of translation, and of the modifiers of either stack."""
-        target_in = batch.target_in.to(self.device, non_blocking=True)
-        target_out = batch.target_out.to(self.device, non_blocking=True)
-        with devices.precision(self.settings.precision, self.device):
-            memory = self.model.encode(to_device(batch.source, self.device))
-            states, others = self.model.decode(Side(target_in), memory)
-            real = target_out != PAD
-            losses = cross_entropy(
-                states[real],
-                self.model.output.weight,
-                target_out[real],
-                self.settings.label_smoothing,
-            )
-        return losses, [*memory.losses.items(), *others.items()]
 
     def _apply(self, step: int) -> None:
         settings = self.settings

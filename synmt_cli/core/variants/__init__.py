@@ -31,7 +31,8 @@ class Variant:
     """What one name in `--variant` means.
 
     encoder, decoder: `module:function` of the builder in this package, or "" for none.
-    data: how `synmt multitask` makes its training records, or "".
+    data: how `synmt multitask` makes its training records, or "". rereads: True where the
+    decoder reads its whole prefix anew for each token, every known token seen by every other.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Variant:
     encoder: str = ""
     decoder: str = ""
     data: str = ""
+    rereads: bool = False
 
     def builders(self) -> list[Build]:
         """The builder functions; imports their modules, and torch with them."""
@@ -111,6 +113,12 @@ VARIANTS = {
             "plain and linearised sources",
             data="mixed-encoder",
         ),
+        Variant(
+            "bitran",
+            "Choshen and Abend 2021",
+            "known target tokens see each other",
+            rereads=True,
+        ),
     )
 }
 
@@ -132,6 +140,11 @@ class Plan:
     def data(self) -> str:
         """The scheme of `synmt multitask` that made the training records, or ""."""
         return "".join(v.data for v in self.variants)
+
+    @property
+    def rereads(self) -> bool:
+        """Whether nothing of a prefix may be remembered from step to step."""
+        return any(v.rereads for v in self.variants)
 
     def encoder(self, setting: Setting, options: Options) -> list[Modifier]:
         """The encoder's modifiers, in the order they act. Raises UsageError."""

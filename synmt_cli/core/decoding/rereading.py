@@ -1,0 +1,37 @@
+"""A model's next token where known tokens see later ones: each step reads the prefix anew.
+
+Nothing of the target can be remembered from step to step, since every state may change. The
+source's keys and values are computed once; hypotheses of a source are more queries to them.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.translation import Translation
+
+
+class Rereading:
+    """A Scorer of one model."""
+
+    def __init__(self, model: Translation, sources: Side) -> None:
+        memory = model.encode(sources)
+        self._model, self._allowed = model, memory.allowed
+        self._source = model.decoder.sources(memory)
+
+    def step(self, prefixes: Tensor) -> Tensor:
+        """prefixes: (B, K, T) -> log-probabilities (B, K, V)."""
+        side = Side(prefixes.flatten(0, 1))
+        states = self._model.decoder.reread(side, self._source, self._allowed)
+        scores = self._model.logits(states).log_softmax(-1, dtype=torch.float32)
+        return scores.unflatten(0, prefixes.shape[:2])
+
+    def select(self, sources: Tensor, parents: Tensor) -> None:
+        """Keeps these sources; hypotheses leave no trace here."""
+        if len(sources) == len(self._source[0][0]):
+            return
+        self._source = [(k[sources], v[sources]) for k, v in self._source]
+        if self._allowed is not None:
+            self._allowed = self._allowed[sources]

@@ -1,0 +1,60 @@
+"""Decoding step by step where every step reads the prefix anew."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny import make, side, small
+
+from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.decoding.rereading import Rereading
+from synmt_cli.core.model.modifier import Side
+
+SOURCES = [[4, 7, 9, 3], [5, 10, 8, 9, 6, 3], [4, 3]]
+
+
+@pytest.fixture
+def model():
+    whole = make(small("pre"))
+    whole.rereads = True
+    return whole
+
+
+@torch.inference_mode()
+def test_steps_give_what_training_gives(model):
+    """Hypotheses that change places and sources that leave, as in a beam."""
+    torch.manual_seed(0)
+    scorer = Rereading(model, side(SOURCES))
+    prefixes = torch.full((3, 1, 1), 2)
+    rows = [0, 1, 2]
+    for n in range(1, 5):
+        found = scorer.step(prefixes)
+        for b, row in enumerate(rows):
+            memory = model.encode(side([SOURCES[row]]))
+            for k in range(prefixes.size(1)):
+                states, _ = model.decode(Side(prefixes[b, k][None]), memory)
+                expected = model.logits(states[0, -1]).log_softmax(-1)
+                torch.testing.assert_close(found[b, k].double(), expected, rtol=1e-5, atol=1e-5)
+        parents = torch.randint(prefixes.size(1), (len(rows), 3))
+        stay = torch.tensor([2, 0] if n == 2 else range(len(rows)))
+        scorer.select(stay, parents[stay])
+        rows = [rows[i] for i in stay.tolist()]
+        prefixes = prefixes[stay[:, None], parents[stay]]
+        token = torch.randint(4, 11, (*prefixes.shape[:2], 1))
+        prefixes = torch.cat((prefixes, token), dim=-1)
+
+
+def test_a_beam_of_a_rereading_model_is_scored_as_it_was_trained(model):
+    for source, nbest in zip(SOURCES, search([model], side(SOURCES), beam=3, nbest=2), strict=True):
+        memory = model.encode(side([source]))
+        for one in nbest:
+            ids = [*one.ids] if one.cut else [*one.ids, 3]
+            states, _ = model.decode(side([[2, *ids[:-1]]]), memory)
+            log_p = model.logits(states[0]).log_softmax(-1)[range(len(ids)), ids].sum()
+            assert one.log_prob == pytest.approx(log_p.item(), rel=1e-4)
+
+
+def test_rereading_and_remembering_models_make_an_ensemble(model):
+    plain = make(small("pre"))
+    found = search([model, plain], side(SOURCES), beam=2)
+    assert len(found) == 3
