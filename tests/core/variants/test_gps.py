@@ -132,6 +132,7 @@ def recovered(paths, row):
     """The label ids of a row, read back from the tree of prefixes."""
     found = []
     while row:
+        assert paths.shorter[row] < row  # or this would never end
         found.append(paths.labels[row].item())
         row = paths.shorter[row].item()
     return found[::-1]
