@@ -68,7 +68,8 @@ class Sisa(Modifier):
         if state.scores is None or "parent_first" not in state.side.features:
             return None
         pad, in_tree = state.side.pad, state.side.features["sentence"] >= 0
-        scores = block(state.scores.float(), None if pad is None else ~pad[:, None])
+        exact = state.scores.to(torch.promote_types(state.scores.dtype, torch.float32))
+        scores = block(exact, None if pad is None else ~pad[:, None])
         taught = in_tree if pad is None else in_tree & ~pad
         parent = state.side.features["parent_first"].masked_fill(~taught, -1)
         loss = F.cross_entropy(

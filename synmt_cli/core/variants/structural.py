@@ -48,12 +48,13 @@ class StructuralPosition(Modifier):
 
     def positions(self, state: Tensor, p: Tensor) -> Tensor:
         """(1, T, D) -> (B, T, D)."""
-        depth = sinusoid(state, p.size(-1)).to(p.dtype)
+        depth = sinusoid(state, p.size(-1))
         if self.fuse == "alone":
             return depth
         if self.fuse == "add":
             return p + depth
-        return torch.tanh(self.sequential(p) + self.structural(depth))
+        weight = self.sequential.weight  # sinusoids are in single precision, models may not be
+        return torch.tanh(self.sequential(p.to(weight)) + self.structural(depth.to(weight)))
 
 
 def struct_abs(
