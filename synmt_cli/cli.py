@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "translate": ("translate", "Translate records, trees or text."),
     "score": ("score", "Score translations, with significance."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
+    "challenge": ("challenge", "Select sentences with long-distance phenomena."),
     "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
     "analyze attention": ("analyze_attention", "Show attention weights as JSONL."),
     "analyze probe": ("analyze_probe", "Probe what the encoder knows about sentences."),

@@ -1,4 +1,4 @@
-"""Splits segments over files by bucket: all the files appear, or none."""
+"""Splits segments over files by bucket, or by another kind: all the files appear, or none."""
 
 from __future__ import annotations
 
@@ -24,23 +24,33 @@ def paths(template: str, buckets: Buckets, sides: Sequence[str]) -> list[list[st
     >>> paths("{name}.{bucket}", Buckets((9,)), ["x/train.de"])
     [['train.de.0-8'], ['train.de.9+']]
     """
+    return filled(template, "bucket", buckets.names, sides, "--split-to")
+
+
+def filled(
+    template: str, kind: str, values: Sequence[str], sides: Sequence[str], option: str
+) -> list[list[str]]:
+    """A path for each value of {kind} and each side. Raises UsageError that names the option.
+
+    sides: paths, "" for one that is several files.
+    """
     for name in PLACEHOLDER.findall(template):
-        if name not in ("bucket", "name", "side"):
-            raise UsageError(f"--split-to knows {{bucket}}, {{name}}, {{side}}, not {{{name}}}")
+        if name not in (kind, "name", "side"):
+            raise UsageError(f"{option} knows {{{kind}}}, {{name}}, {{side}}, not {{{name}}}")
     if "{name}" in template and "" in sides:
-        raise UsageError("--split-to {name} is for one file, or for parallel text")
-    filled = [
+        raise UsageError(f"{option} {{name}} is for one file, or for parallel text")
+    every = [
         [
-            _filled(template, {"bucket": bucket, "name": _file_name(side), "side": str(number)})
+            _filled(template, {kind: value, "name": _file_name(side), "side": str(number)})
             for number, side in enumerate(sides, 1)
         ]
-        for bucket in buckets.names
+        for value in values
     ]
-    every = [path for of_bucket in filled for path in of_bucket]
-    if len(set(every)) < len(every):
-        needed = "{bucket}" if len(sides) == 1 else "{bucket} and {side}"
-        raise UsageError(f"--split-to {quoted(template)} names a file twice: use {needed}")
-    return filled
+    flat = [path for of_value in every for path in of_value]
+    if len(set(flat)) < len(flat):
+        needed = f"{{{kind}}}" if len(sides) == 1 else f"{{{kind}}} and {{side}}"
+        raise UsageError(f"{option} {quoted(template)} names a file twice: use {needed}")
+    return every
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -51,12 +61,14 @@ def _file_name(side: str) -> str:
     return "stdin" if side == "-" else os.path.basename(side)
 
 
-def refuse_inputs(outputs: Iterable[Sequence[str]], inputs: Sequence[str]) -> None:
+def refuse_inputs(
+    outputs: Iterable[Sequence[str]], inputs: Sequence[str], option: str = "--split-to"
+) -> None:
     """Raises UsageError if an output is one of the inputs."""
     for path in (path for of_bucket in outputs for path in of_bucket):
         for one in inputs:
             if one != "-" and os.path.exists(path) and os.path.samefile(path, one):
-                raise UsageError(f"--split-to would replace an input: {printable(path)}")
+                raise UsageError(f"{option} would replace an input: {printable(path)}")
 
 
 def split(segments: Iterable[Segment], buckets: Buckets, outputs: Sequence[Sequence[str]]) -> None:

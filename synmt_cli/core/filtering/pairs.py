@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from synmt_cli import streams
 from synmt_cli.core.filtering.digests import Digests, digest
@@ -18,6 +19,7 @@ from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.detect import detect
 from synmt_cli.streams import Source
 
+T = TypeVar("T")
 SIDES = ("source", "target")
 _SCORE = re.compile(r"(?:.*\|\|\|)?\s*([+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|inf))\s*")
 
@@ -114,9 +116,7 @@ def pairs(
         yield Pair(segment, both, beside, score)
 
 
-def parallel(
-    segments: Iterable[Segment], sources: Sequence[Source]
-) -> Iterator[tuple[Segment, list[str]]]:
+def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple[T, list[str]]]:
     """Each segment with its line of each source.
 
     Raises DataError where a source has another number of lines, at the end of the shortest.

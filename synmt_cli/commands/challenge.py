@@ -1,0 +1,192 @@
+"""`synmt challenge`: the sentences in which words are far from their heads."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from synmt_cli import console, streams
+from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.errors import UsageError, quoted
+
+if TYPE_CHECKING:
+    from synmt_cli.core.evaluation.challenge import Condition, Segment
+
+MANUAL = Manual(
+    input="CoNLL-U, of the source or of the reference, whichever has the phenomenon. --with:"
+    " text, one line for each of its segments.",
+    output="The selected blocks, each sentence with its words and their heads in a comment:"
+    " `# synmt_challenge = particle:6:3`. --format text and ids: a line for each segment,"
+    " `12<TAB>LINE<TAB>LINE` with --with. --format counts:"
+    " `particle<TAB>786<TAB>3.9<TAB>812` for each phenomenon, under a header.",
+    memory="One segment.",
+    examples=(
+        "synmt challenge test.en.conllu --phenomenon particle --format counts",
+        "synmt challenge train.en.conllu --phenomenon particle --min-dist 2 --format text",
+        "synmt challenge test.en.conllu --phenomenon particle --with test.en --with test.de"
+        " --out-template 'challenge.{phenomenon}.{name}'",
+        "synmt challenge train.de.conllu --deprel '^obj$' --upos '^NOUN$' --exactly 3"
+        " --format ids --with train.en",
+        "synmt parse -m en.udpipe test.en | synmt challenge --phenomenon particle"
+        " --phenomenon reflexive > hard.conllu",
+    ),
+    see_also=("parse", "filter", "score", "bucket-by-length", "mixup make"),
+)
+PHENOMENA = ("particle", "reflexive", "preposition-stranding")
+Form = Literal["conllu", "text", "ids", "counts"]
+DISTANCE = 1  # --min-dist
+OWN = "own"  # the condition of --deprel, --upos and --feats
+
+
+def challenge(
+    files: Files = None,
+    phenomena: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--phenomenon",
+            metavar="|".join(PHENOMENA),
+            help="What to look for; repeatable.",
+        ),
+    ] = None,
+    deprel: Annotated[
+        str, typer.Option("--deprel", metavar="REGEX", help="An own condition: on DEPREL,")
+    ] = "",
+    upos: Annotated[str, typer.Option("--upos", metavar="REGEX", help="and on UPOS,")] = "",
+    feats: Annotated[str, typer.Option("--feats", metavar="REGEX", help="and on FEATS.")] = "",
+    min_dist: Annotated[
+        int | None,
+        typer.Option(
+            "--min-dist",
+            metavar="K",
+            min=0,
+            help="The distance of word and head is above K.",
+            show_default="1",
+        ),
+    ] = None,
+    exactly: Annotated[
+        int | None,
+        typer.Option("--exactly", metavar="K", min=1, help="The distance is K."),
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="FILE", help="Parallel lines to select too; repeatable."),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option("--out-template", metavar="TEMPLATE", help="Write a file for each input."),
+    ] = None,
+    form: Annotated[Form, typer.Option("--format", help="What to write.")] = "conllu",
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Select the sentences in which a word is far from its head (Choshen and Abend, 2019).
+
+    The distance of a word is |id - head|, 1 for neighbours: --min-dist 1, the default, asks
+    for a word in between, --exactly 3 for two. Ids are those of syntactic words; multiword
+    tokens and empty nodes are passed over, and a root has no distance. The phenomena:
+
+    \b
+      particle               DEPREL contains prt: "look the word up"
+      reflexive              FEATS contain Reflex=Yes: "an die sich der Plan richtet"
+      preposition-stranding  DEPREL contains obl and UPOS is ADP: "what do you look at"
+
+    --deprel, --upos and --feats are one further condition, `own`; a word has to meet all that
+    are given. Each is a regular expression in Python's syntax, found anywhere in its column:
+    `prt` is found in `compound:prt`, and `^obl$` is no subtype. FEATS are as in the file,
+    `Case=Acc|Number=Sing`, so | is written as \\| there.
+
+    A segment is selected if any of its words meets any condition; sentences with the same
+    synmt_line are one segment. Several FILEs are read one after the other. Parse the source
+    for challenges of the source side, the reference for those of the target side.
+
+    --with FILE has a line for each segment of CoNLL-U. Its selected lines stand behind a TAB
+    with --format text and ids. With --out-template every input gets its file: {phenomenon} in
+    its name makes a file of each phenomenon, otherwise all go together; {name} is the last
+    part of FILE, {side} its number, 1 for CoNLL-U. Every file is there in the end, if empty;
+    where the input is bad, none is.
+
+    --format counts counts selected segments and words, with `any` and `all` below.
+    """
+    from synmt_cli.core.evaluation import challenge as core
+    from synmt_cli.core.filtering.pairs import parallel
+
+    paths, further = files or ["-"], beside or []
+    _check([*paths, *further], form, bool(further), template is not None, output)
+    conditions = _conditions(phenomena or [], deprel, upos, feats)
+    finder = core.Finder(conditions, *_range(min_dist, exactly))
+    names = [one.name for one in conditions]
+    outputs = _outputs(template, names, paths, further) if template is not None else {}
+    with contextlib.ExitStack() as stack:
+        sources = [stack.enter_context(streams.open_source(path)) for path in further]
+        bar = stack.enter_context(console.progress("searched", unit="segments"))
+        found = parallel(_watched(core.segments(paths, finder), bar), sources)
+        if template is not None:
+            core.split(found, outputs, form)
+            return
+        writer = stack.enter_context(streams.output(output, line_buffered))
+        if form == "counts":
+            counts = core.Counts(names)
+            for segment, _ in found:
+                counts.add(segment)
+            writer.write(counts.table())
+            return
+        for segment, lines in found:
+            if segment.names:
+                writer.write(segment.written(form, lines))
+
+
+def _watched(segments: Iterable[Segment], bar: console.Progress) -> Iterator[Segment]:
+    for segment in segments:
+        bar.advance()
+        yield segment
+
+
+def _check(inputs: Sequence[str], form: str, beside: bool, split: bool, output: str) -> None:
+    if inputs.count("-") > 1:
+        raise UsageError("only one input can be stdin")
+    if split and (output != "-" or form == "counts"):
+        raise UsageError("--out-template names its files: no --output, no --format counts")
+    if beside and not split and form in ("conllu", "counts"):
+        raise UsageError(f"--with needs --out-template, or --format text or ids, not {form}")
+
+
+def _conditions(phenomena: Sequence[str], deprel: str, upos: str, feats: str) -> list[Condition]:
+    from synmt_cli.core.evaluation import challenge as core
+
+    for name in phenomena:
+        if name not in PHENOMENA:
+            there_are = ", ".join(PHENOMENA)
+            raise UsageError(f"no phenomenon {quoted(name)}; there are {there_are}")
+    conditions = [core.PHENOMENA[name] for name in dict.fromkeys(phenomena)]
+    if deprel or upos or feats:
+        conditions.append(core.Condition(OWN, deprel, upos, feats))
+    if not conditions:
+        raise UsageError("say what to look for: --phenomenon, or --deprel, --upos, --feats")
+    return conditions
+
+
+def _range(min_dist: int | None, exactly: int | None) -> tuple[int, int | None]:
+    """The least and the greatest distance."""
+    if exactly is None:
+        return (DISTANCE if min_dist is None else min_dist) + 1, None
+    if min_dist is not None:
+        raise UsageError("one of --min-dist and --exactly at a time")
+    return exactly, exactly
+
+
+def _outputs(
+    template: str, names: Sequence[str], paths: Sequence[str], further: Sequence[str]
+) -> dict[str, list[str]]:
+    from synmt_cli.core.evaluation import splitting
+    from synmt_cli.core.evaluation.challenge import ANY
+
+    kinds = names if "{phenomenon}" in template else [ANY]
+    sides = [paths[0] if len(paths) == 1 else "", *further]
+    filled = splitting.filled(template, "phenomenon", kinds, sides, "--out-template")
+    splitting.refuse_inputs(filled, [*paths, *further], "--out-template")
+    return dict(zip(kinds, filled, strict=True))
