@@ -30,11 +30,14 @@ MANUAL = Manual(
         "synmt score ref.de base.de pascal.de -M bleu,chrf+,ter,ribes",
         "synmt score ref.de base.de pascal.de --by length:5,8,12 --src test.en",
         "synmt score ref.de base.de pascal.de --paired ar --format json > scores.json",
+        "synmt score ref.de base.de pascal.de --paired sign -M chrf+ --format json > chrf.json",
+        "synmt score --sign-over chrf.json -M chrf+",
         "synmt score ref.de --get bleu < pascal.de",
         "synmt score ref.de pascal.de --fail-under chrf=1",
     ),
     see_also=("translate", "bucket-by-length"),
 )
+METRICS, TOKENIZE = "bleu,chrf", "13a"
 TOKENIZED = 100  # as many lines that end in " ." look tokenized, as sacreBLEU has it
 SHOWN = 5  # line numbers that a warning names
 
@@ -48,18 +51,22 @@ def score(
         ),
     ] = None,
     metrics: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "-M", "--metrics", metavar="LIST", help="Of: bleu,chrf,chrf+,chrf++,ter,ribes."
+            "-M",
+            "--metrics",
+            metavar="LIST",
+            help="Of: bleu,chrf,chrf+,chrf++,ter,ribes.",
+            show_default=METRICS,
         ),
-    ] = "bleu,chrf",
+    ] = None,
     refs: Annotated[
         list[str] | None,
         typer.Option("--refs", metavar="FILE", help="A further reference; can be repeated."),
     ] = None,
     tokenize: Annotated[
         str, typer.Option("--tokenize", metavar="NAME", help="sacreBLEU's, for BLEU and RIBES.")
-    ] = "13a",
+    ] = TOKENIZE,
     lowercase: Annotated[
         bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")
     ] = False,
@@ -93,6 +100,10 @@ def score(
             "--fail-under", metavar="METRIC=X", help="Exit 1 if a system is worse; repeatable."
         ),
     ] = None,
+    sign_over: Annotated[
+        bool,
+        typer.Option("--sign-over", help="The files are reports, of --format json: see below."),
+    ] = False,
     form: Annotated[
         Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
     ] = "table",
@@ -121,11 +132,17 @@ def score(
       --paired ar, approximate randomization: outputs change sides
         --p centred     (1 + #{|d*| >= |d|}) / (n + 1), two-sided
         --p sacrebleu   the same with >
-      --paired sign, the sign test: segments won and lost, exact binomial, two-sided
+      --paired sign, the sign test: segments won and lost by their own score, ties
+        dropped, exact binomial, two-sided
 
     A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's definitions. The samples
     are those that sacreBLEU draws with the same seed. The 95 % interval of d is the bootstrap's
     percentiles, whatever the test.
+
+    --sign-over takes reports that --format json wrote, one for each test set, in place of REF
+    and SYS, and does the sign test over their scores: one unit is a (test set, metric) pair,
+    all of them or those of -M; ties are dropped. Systems are matched by their order in each
+    report. Scores that share a test set are not independent, which makes this p too small.
 
     --by length:20,30,40,50 scores the buckets 0-19, 20-29, 30-39, 40-49 and 50+ of the source
     length, in words between white space. An empty bucket is `n/a`.
@@ -136,8 +153,14 @@ def score(
     from synmt_cli.core.evaluation import metrics as available  # NumPy, sacreBLEU
     from synmt_cli.core.evaluation.evaluate import evaluate
 
+    if sign_over:
+        unfit = [refs, lowercase, samples, by, src, get, fail_under]
+        if any(unfit) or tokenize != TOKENIZE or p != "centred" or paired not in (None, "sign"):
+            raise UsageError("--sign-over reads figures that are there: only -M and --format fit")
+        _sign_over([ref, *(systems or [])], metrics, form, output)
+        return
     limits = _limits(fail_under or [])
-    names = list(dict.fromkeys([*([get] if get else metrics.split(",")), *limits]))
+    names = list(dict.fromkeys([*([get] if get else (metrics or METRICS).split(",")), *limits]))
     available.check(names, tokenize)
     systems = systems or ["-"]
     test = _test(paired, p, samples, seed, len(systems)) if not get else None
@@ -157,6 +180,18 @@ def score(
         )
         writer.write(_shown(report, get, form))
     _judge(report, limits)
+
+
+def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str) -> None:
+    from synmt_cli.core.evaluation import sets
+    from synmt_cli.formats import set_scores
+
+    if paths.count("-") > 1:
+        raise UsageError("only one input can be stdin")
+    with streams.output(output) as writer:
+        names = list(dict.fromkeys(metrics.split(","))) if metrics else None
+        report = sets.compare([set_scores.read(path) for path in paths], names)
+        writer.write(set_scores.FORMATS[form](report))
 
 
 def _limits(options: Sequence[str]) -> dict[str, float]:

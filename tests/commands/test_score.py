@@ -192,3 +192,38 @@ def test_pascal_beats_the_transformer(run, data, p, least, greatest):
         deltas = [bucket["systems"][1]["scores"]["bleu"]["delta"] for bucket in document["buckets"]]
         assert counts == [1618, 765, 396, 144, 76]
         assert [round(delta, 2) for delta in deltas] == [0.19, 1.2, 0.68, 0.98, 1.5]
+
+
+def test_sign_test_over_the_scores_of_several_sets(run, folder):
+    for name, systems in (("one", ("base", "new", "ref")), ("two", ("new", "base", "new"))):
+        options = ("-M", "bleu,ter", "--format", "json", "--paired", "none", "-o", f"{name}.json")
+        run("score", "ref", *systems, *options, cwd=folder)
+    command = ("score", "--sign-over", "one.json", "two.json")
+    found = json.loads(run(*command, "--format", "json", cwd=folder).stdout)
+    assert (found["unit"], found["baseline"]) == ("set x metric", "base")
+    counts = [(one["wins"], one["losses"], one["ties"], one["p"]) for one in found["systems"]]
+    assert counts == [(2, 2, 0, 1.0), (2, 0, 2, 0.5)]
+    table = run(*command, cwd=folder).stdout
+    assert [b"ref", b"2", b"0", b"2", b"0.5000"] in [line.split() for line in table.splitlines()]
+    tsv = run(*command, "-M", "bleu", "--format", "tsv", cwd=folder).stdout
+    assert tsv.endswith(b"ref\tall\tall\t\t\t\t1\t0\t1\t1.0\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["ref"], 65, "ref: not from `synmt score --format json`: invalid JSON"),
+        (["list"], 65, "list: not from `synmt score --format json`: no field systems"),
+        (["nan"], 65, "nan: not from `synmt score --format json`: the score of 'bleu'"),
+        (["absent"], 66, "cannot read absent"),
+        (["-", "-"], 2, "only one input can be stdin"),
+        (["ref", "--get", "bleu"], 2, "--sign-over reads figures that are there"),
+        (["ref", "--paired", "bs"], 2, "--sign-over reads figures that are there"),
+    ],
+)
+def test_sign_test_of_what_is_no_report(run, folder, arguments, status, message):
+    (folder / "list").write_text("[1]")
+    (folder / "nan").write_text('{"systems":[{"name":"a","scores":{"bleu":{"score":true}}}]}')
+    done = run("score", "--sign-over", *arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert message in done.stderr.decode()
