@@ -35,6 +35,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "vocab decode": ("vocab_decode", "Join subword pieces to text."),
     "vocab info": ("vocab_info", "Say what a vocabulary holds."),
     "featurize": ("featurize", "Join trees, pieces and targets into JSONL records."),
+    "linearize": ("linearize", "Write trees as transitions, one line each."),
+    "delinearize": ("delinearize", "Write the text or trees of transitions."),
     "filter": ("filter", "Keep the pairs that are fit to train on."),
     "multitask": ("multitask", "Make records that teach a plain model syntax."),
     "variants": ("variants", "List the model variants, their papers and options."),
@@ -43,6 +45,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "Score translations, with significance."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
     "challenge": ("challenge", "Select sentences with long-distance phenomena."),
+    "mixup make": ("mixup_make", "Write German sentences in two word orders."),
+    "mixup score": ("mixup_score", "Say whether translations keep subject and object."),
     "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
     "analyze attention": ("analyze_attention", "Show attention weights as JSONL."),
     "analyze probe": ("analyze_probe", "Probe what the encoder knows about sentences."),
@@ -52,6 +56,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 GROUPS = {
     "parser": "Train parsers.",
     "vocab": "Train and apply subword vocabularies.",
+    "mixup": "See whether models read case or word order.",
     "analyze": "Look into trained models.",
 }
 

@@ -118,9 +118,9 @@ class Featurizer:
         """The records of a batch. Never raises a SynmtError: what was done before it counts."""
         done = Done()
         try:
-            groups = _groups(conllu.sentences(work.batch), work.sizes)
+            lines = groups(conllu.sentences(work.batch), work.sizes)
             targets = iter(work.targets) if work.targets is not None else None
-            for number, sentences in enumerate(groups, work.first):
+            for number, sentences in enumerate(lines, work.first):
                 target = None
                 if targets is not None and (target := next(targets, None)) is None:
                     break
@@ -150,7 +150,8 @@ def _n_values(name: str, tree: Tree) -> int:
     return n
 
 
-def _groups(sentences: Iterator[Sentence], sizes: Sequence[int] | None) -> Iterator[list[Sentence]]:
+def groups(sentences: Iterator[Sentence], sizes: Sequence[int] | None) -> Iterator[list[Sentence]]:
+    """The sentences of each line, of which `sizes` says how many they are."""
     if sizes is None:
         for sentence in sentences:
             yield [sentence]

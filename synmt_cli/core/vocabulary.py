@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli.errors import ConfigError, Unavailable, printable, quoted
-from synmt_cli.formats.spm import Making, making
+from synmt_cli.formats.spm import Making, making, without_prefix
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPACE = "▁"  # what sentencepiece writes for a space
@@ -113,6 +113,11 @@ class Vocabulary:
             return found
         return [part for piece in found for part in (piece if piece in self._symbols else [piece])]
 
+    def inner_pieces(self, text: str) -> list[str]:
+        """The pieces of a text that stands without a space behind another: no mark begins it."""
+        found: list[str] = self._inner_processor.encode(text, out_type=str)
+        return [part for piece in found for part in (piece if piece in self._symbols else [piece])]
+
     def ids(self, pieces: Sequence[str]) -> list[int]:
         """The id of each piece, UNK for what is not a piece. Of control ids only symbols'."""
         get = self._ids.get
@@ -148,6 +153,10 @@ class Vocabulary:
                     f"{printable(self.name)} has no symbol {quoted(symbol)}; {how} writes "
                     "those needed, and synmt vocab train --symbols FILE takes them"
                 )
+
+    @cached_property
+    def _inner_processor(self) -> Any:
+        return _processor(without_prefix(self._model), self.name)
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _TRAINER, _NORMALIZER = 2, 3  # fields of ModelProto
 _MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # fields of TrainerSpec
-_NAME = 1  # field of NormalizerSpec
+_NAME, _ADD_DUMMY_PREFIX = 1, 3  # fields of NormalizerSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,15 @@ def making(model: bytes) -> Making:
         normalization=_message(normalizer.get(_NAME, b"")).decode("utf-8", "replace"),
         byte_fallback=bool(trainer.get(_BYTE_FALLBACK, 0)),
     )
+
+
+def without_prefix(model: bytes) -> bytes:
+    """The same model, but one that puts no space before a text.
+
+    Of a message that a protocol buffer holds twice, the fields of the later one count.
+    """
+    normalizer = bytes([_ADD_DUMMY_PREFIX << 3 | _VARINT, 0])
+    return model + bytes([_NORMALIZER << 3 | _BYTES, len(normalizer)]) + normalizer
 
 
 def _message(value: bytes | int) -> bytes:

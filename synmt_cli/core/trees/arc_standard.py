@@ -190,19 +190,26 @@ class State(NamedTuple):
         return self._with_piece(move, grows=move == Move.CONTINUE)
 
     def tolerant(self, move: Move) -> State:
-        """The state behind any token: an arc that is illegal is passed over, a piece never is.
+        """The state behind any token of `open_to(move)`: what is illegal there is passed over.
 
-        So is a GLUE that is illegal, or that nothing follows, and a direction without a label.
-        A piece that cannot go on with a word begins one, and behind a GLUE it is glued.
+        But no piece is: one that cannot go on with a word begins one, and behind a GLUE any is
+        glued.
         """
         if move != Move.FINISH and self._is_legal(move):
             return self.after(move)
         if move in (Move.BEGIN, Move.CONTINUE):
             return self._with_piece(move, grows=self.last == Move.GLUE)
         # FINISH as the last move: no piece goes on with a word behind it.
-        if self.last == Move.GLUE and self.top is not None:  # and nothing was glued
-            return self._next(Move.FINISH, self.top.below, self.n_words - 1)
         return self._next(Move.FINISH, self.top, self.n_words)
+
+    def open_to(self, move: Move) -> State:
+        """This state without a GLUE or a direction that awaits something else than `move`."""
+        if self.direction is not None and move != Move.LABEL:
+            return self._replace(last=Move.FINISH, direction=None)
+        if self.last == Move.GLUE and move not in (Move.BEGIN, Move.CONTINUE) and self.top:
+            top, n_words = self.top.below, self.n_words - 1
+            return self._replace(last=Move.FINISH, top=top, n_words=n_words)
+        return self
 
     def _with_piece(self, move: Move, grows: bool) -> State:
         at, top = self.n_tokens, self.top
@@ -255,6 +262,8 @@ def edges(moves: Iterable[Move], split: bool = False, lenient: bool = False) -> 
     found = Edges([], [], [])
     state = State(split=split)
     for x, move in enumerate(moves):
+        if lenient:
+            state = state.open_to(move)
         if arc := state.arc(move):
             _add(found, *arc, x)
         state = state.tolerant(move) if lenient else state.after(move)

@@ -1,0 +1,98 @@
+"""`synmt delinearize`: transitions to text or CoNLL-U."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import console, pool, streams
+from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.core.delinear_lines import Line, Lines
+from synmt_cli.core.delinearizer import Delinearizer
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.formats.detect import detect
+
+CHUNK = 64  # lines that travel to a worker at a time
+
+MANUAL = Manual(
+    input="A sequence of transitions a line, `The dog LEFT-ARC:det sleeps LEFT-ARC:nsubj`, or"
+    " records with the field transitions, as linearize and featurize write them.",
+    output="Text, a line for each: `The dog sleeps`. Or CoNLL-U, a block for each:"
+    " `2\tdog\t_\t_\t_\t_\t3\tnsubj\t_\t_`.",
+    memory=f"The longest line, {pool.IN_FLIGHT} N + 2 times {CHUNK} lines with -j N.",
+    examples=(
+        "synmt linearize --glue dev.en.conllu | synmt delinearize > words.en",
+        "synmt linearize --on-nonprojective keep dev.en.conllu | synmt delinearize --format conllu"
+        " | synmt evaltree dev.en.conllu -",
+        "echo 'the dog LEFT-ARC:det sleeps' | synmt delinearize --repair --format conllu",
+    ),
+    see_also=("linearize", "translate", "evaltree"),
+)
+
+
+def delinearize(
+    files: Files = None,
+    spm: Annotated[
+        str | None,
+        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words."),
+    ] = None,
+    format: Annotated[
+        Literal["text", "conllu"], typer.Option("--format", help="What to write.")
+    ] = "text",
+    kind: Annotated[
+        Literal["auto", "text", "jsonl"],
+        typer.Option("--from", help="What the input is; auto looks at its first line."),
+    ] = "auto",
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Make the nearest tree of a broken sequence.")
+    ] = False,
+    jobs: Jobs = 1,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the text or the trees that transitions stand for.
+
+    The inverse of synmt linearize: words, heads and labels come back as they were; the word
+    without a head is the root, its label root. Words have single spaces between them, but none
+    where <+> is, which is SpaceAfter=No in CoNLL-U. Arcs may be one token or two, direction
+    and label. An empty line, and a record without transitions because its status is not ok,
+    is an empty line again, or the one word _ with its synmt_status.
+
+    A sequence that builds no tree ends the run: an arc that finds fewer than two words, words
+    left without a head, half an arc, a piece that goes on with no word. With --repair it
+    becomes the nearest tree: words stay as they are, and as few arcs as can be are left out
+    or put in. An arc without two words is left out; words that are left in the end get
+    RIGHT-ARC:dep, so each depends on the one left before it; half an arc is one of label dep,
+    or left out if the direction is missing; a piece that goes on with no word begins one.
+    Repaired lines are counted at the end; --strict ends at the first of them.
+    """
+    vocabulary = None if spm is None else Vocabulary.load(spm)
+    lines = Lines(Delinearizer(vocabulary, repair and not strict), format)
+    n_lines = n_repairs = 0
+    with (
+        streams.output(output, line_buffered) as writer,
+        console.progress("delinearized", unit="lines") as bar,
+    ):
+        for written in pool.ordered_map(lines.run, _lines(files or (), kind), jobs, CHUNK):
+            writer.write(written.data)
+            bar.advance()
+            n_repairs += written.n_repairs
+            n_lines += written.n_repairs > 0
+    if n_lines:
+        console.warn(f"{n_lines:,} of {bar.done:,} lines repaired, {n_repairs:,} tokens changed")
+
+
+def _lines(files: Sequence[str], kind: str) -> Iterator[Line]:
+    ids = map(str, itertools.count(1))
+    for source in streams.sources(files):
+        is_json = kind == "jsonl"
+        if kind == "auto":
+            found, source = detect(source)
+            is_json = found == "jsonl"
+        for number, data in enumerate(streams.lines(source), 1):
+            yield Line(source.name, number, next(ids), data, is_json)

@@ -1,0 +1,163 @@
+"""`synmt linearize`: CoNLL-U to transitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import console, pool, streams
+from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.core.featurizer import works
+from synmt_cli.core.linear_lines import Done, Lines
+from synmt_cli.core.linear_lines import symbols as symbols_of
+from synmt_cli.core.transitions import Linearizer
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.formats import conllu
+
+MANUAL = Manual(
+    input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
+    output="A line for each line: `The dog LEFT-ARC:det sleeps LEFT-ARC:nsubj . RIGHT-ARC:punct`."
+    ' As JSONL: `{"id":"1","status":"ok","src":"The dog sleeps.","transitions":["The","dog",'
+    '"LEFT-ARC:det",…]}`.',
+    memory=f"Some {streams.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
+    f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
+    examples=(
+        "synmt linearize train.en.conllu > train.en.trans",
+        "synmt linearize --glue --on-nonprojective keep test.en.conllu | synmt delinearize"
+        " | diff - test.en",
+        "synmt linearize --symbols --glue train.en.conllu"
+        " | synmt vocab train --symbols - --size 320 train.en train.de -o trees.model",
+        "synmt linearize --symbols train.en.conllu"
+        " | synmt vocab train --symbols - --size 320 train.en -o trees.en.model"
+        " && synmt linearize --spm trees.en.model -j 2 --format jsonl dev.en.conllu",
+    ),
+    see_also=("delinearize", "featurize", "vocab train", "parse"),
+)
+OnNonprojective = Annotated[
+    Literal["drop", "keep", "error"],
+    typer.Option(
+        "--on-nonprojective",
+        help="Trees that are not projective: no transitions, those of the tree lifted, or end.",
+    ),
+]
+Split = Annotated[
+    bool,
+    typer.Option("--split-transitions", help="Direction and label as two tokens of an arc."),
+]
+Glue = Annotated[
+    bool, typer.Option("--glue", help="Write <+> before a word that no space stands before.")
+]
+
+
+def linearize(
+    files: Files = None,
+    spm: Annotated[
+        str | None,
+        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words."),
+    ] = None,
+    on_nonprojective: OnNonprojective = "drop",
+    split_transitions: Split = False,
+    glue: Glue = False,
+    format: Annotated[
+        Literal["text", "jsonl"], typer.Option("--format", help="Lines of tokens, or records.")
+    ] = "text",
+    symbols: Annotated[
+        bool,
+        typer.Option("--symbols", help="Write the symbols that a vocabulary needs, one a line."),
+    ] = False,
+    jobs: Jobs = 1,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> None:
+    r"""Write trees as transitions: the words, and the arcs between them as tokens.
+
+    The transitions are arc-standard (Choshen and Abend 2021). A word is pushed on a stack.
+    LEFT-ARC:label makes the last word on it the head of the one before, which is taken off;
+    RIGHT-ARC:label makes the one before the head of the last, which is taken off. The arcs
+    stand as early as they can. There is none from the root, so n words have n - 1 arcs, and
+    the word that is left is the root. With --spm words are split into pieces, each by itself,
+    and ▁ begins a word; without it a token is a word.
+
+    One line comes out for each line of text; it is empty where there are no transitions. That
+    is so for empty lines, for lines of several sentences (synmt parse --segment split), which
+    are no one tree, and for trees that are not projective: no transitions build these.
+    --on-nonprojective keep lifts words of such a tree to the head of their head until it is
+    projective, the shortest arc first (Nivre and Nilsson 2005), labels unchanged; a tree of
+    more than a thousand words is not lifted. Failed lines and lifted trees are counted at the
+    end; --strict ends at the first line that fails.
+
+    Words, tree and labels can be had back by synmt delinearize, character by character. A word
+    that looks like an arc begins with a backslash; \s in a word is a space, \r a carriage
+    return, \b a byte-order mark, and \\ a backslash. With --glue the spaces can be had back
+    too, as far as they are single ones between words: <+> says that none stands before the
+    next word. Lemmas, tags, features, comments, empty nodes, enhanced arcs and the label of
+    the root are not kept, and multiword tokens are their words: `zu dem` for `zum`.
+
+    Pieces are those of the vocabulary, with its normalization. A word with a space or ▁ in it
+    has none, and its line fails. --symbols writes each label in both directions (with --glue
+    also <+>) for vocab train --symbols: no text ever becomes such a piece.
+    """
+    if symbols:
+        return _write_symbols(files or (), split_transitions, glue, output)
+    vocabulary = None if spm is None else Vocabulary.load(spm)
+    linearizer = Linearizer(vocabulary, on_nonprojective, split_transitions, glue)
+    lines = Lines(linearizer, format == "jsonl", strict)
+    report = Report()
+    with (
+        streams.output(output, line_buffered) as writer,
+        console.progress("linearized", unit="lines") as bar,
+    ):
+        for done in pool.ordered_map(lines.run, works(_batches(files or ())), jobs, chunk=1):
+            for line in done.lines:
+                writer.write(line)
+            report.add(done)
+            bar.advance(len(done.lines))
+            if done.error is not None:
+                raise done.error
+    report.show()
+    return None
+
+
+class Report:
+    """What is said at the end."""
+
+    def __init__(self) -> None:
+        self._statuses: Counter[str] = Counter()
+        self._first_failure = ""
+        self._n_lifted_trees = self._n_lifted = 0
+
+    def add(self, done: Done) -> None:
+        """Counts what was done."""
+        self._statuses += done.statuses
+        self._first_failure = self._first_failure or done.first_failure
+        self._n_lifted_trees += done.n_lifted_trees
+        self._n_lifted += done.n_lifted
+
+    def show(self) -> None:
+        """Writes what was counted."""
+        n_lines = self._statuses.total()
+        if self._n_lifted_trees:
+            trees, words = f"{self._n_lifted_trees:,} of {n_lines:,} trees", f"{self._n_lifted:,}"
+            console.warn(f"{trees} were not projective and lifted: {words} words have other heads")
+        for status in ("failed", "skipped"):
+            if n := self._statuses[status]:
+                console.warn(f"{n:,} of {n_lines:,} lines {status}")
+        if self._first_failure:
+            console.warn(f"the first of them: {self._first_failure}")
+
+
+def _batches(files: Sequence[str]) -> Iterator[conllu.Batch]:
+    for source in streams.sources(files):
+        yield from conllu.batches(source)
+
+
+def _write_symbols(files: Sequence[str], split: bool, glue: bool, output: str) -> None:
+    with streams.output(output) as writer:
+        sentences = (one for source in streams.sources(files) for one in conllu.read(source))
+        for symbol in symbols_of(sentences, split, glue):
+            writer.write(symbol.encode() + b"\n")
