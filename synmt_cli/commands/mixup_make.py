@@ -1,0 +1,68 @@
+"""`synmt mixup make`: German sentences with subject and object in both orders."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import streams
+from synmt_cli.commands.manual import Manual, Out, Quiet, Verbose
+
+MANUAL = Manual(
+    input="None.",
+    output="198 lines, `Den Ball bringt das Kind`; --format tsv: with id and roles,"
+    " `object-01-ovs<TAB>object<TAB>ovs<TAB>Kind<TAB>bringt<TAB>Ball<TAB>Den Ball bringt das"
+    " Kind`, under a header; --format jsonl: records with the same as fields.",
+    memory="Constant.",
+    examples=(
+        "synmt mixup make > mixup.de",
+        "synmt mixup make --full-stop | synmt translate -m runs/base | synmt mixup score",
+        "synmt mixup make --format tsv | grep -c '\\-ovs'",
+    ),
+    see_also=("mixup score", "translate", "challenge"),
+)
+HEADER = ("id", "construction", "order", "subject", "verb", "object", "src")
+
+
+def mixup_make(
+    form: Annotated[
+        Literal["text", "tsv", "jsonl"], typer.Option("--format", help="What to write.")
+    ] = "text",
+    full_stop: Annotated[
+        bool, typer.Option("--full-stop", help="End each sentence with a full stop.")
+    ] = False,
+    output: Out = "-",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Write the 99 + 99 German sentences of Choshen and Abend (2021), Appendix C.
+
+    Each sentence stands first with the object in front (OVS), which is rare, and on the next
+    line with the subject in front (SVO); both mean the same. What tells the roles apart is
+    the case of the articles, by three constructions:
+
+    \b
+      object   36  Den Ball bringt das Kind       the object is marked
+      subject  27  Das Pferd drängt der Vater     the subject is marked
+      both     36  Den Ball bringt der Vater      both are
+
+    The order of the lines is fixed; `mixup score` relies on it. The paper's sentences have no
+    full stop. If all training sentences end with one, --full-stop is fairer to the model.
+    """
+    import orjson
+
+    from synmt_cli.core.evaluation.mixup import items
+
+    with streams.output(output) as writer:
+        if form == "tsv":
+            writer.write("\t".join(HEADER).encode() + b"\n")
+        for one in items():
+            src = one.sentence + "." * full_stop
+            values = (one.id, one.construction, one.order, one.subject, one.verb, one.object, src)
+            if form == "jsonl":
+                fields = dict(zip(HEADER, values, strict=True))
+                writer.write(orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))
+            else:
+                shown = values if form == "tsv" else (src,)
+                writer.write("\t".join(shown).encode() + b"\n")

@@ -1,0 +1,78 @@
+"""`synmt mixup score`: whether translations keep subject and object."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import streams
+from synmt_cli.commands.manual import Manual, Out, Quiet, Verbose
+from synmt_cli.errors import DataError, UsageError
+
+MANUAL = Manual(
+    input="The English translations of the 198 lines of `synmt mixup make`, in their order, one"
+    " a line: `The child brings the ball`.",
+    output="A table, or with `--format tsv` a line for each system, construction and order, or"
+    ' with `--format json` one object with every sentence and its outcome: `{"id":'
+    ' "object-01-ovs", …, "outcome": "right_passive", "reason": ""}`.',
+    memory="The translations.",
+    examples=(
+        "synmt mixup make | synmt translate -m runs/base > mixup.en; synmt mixup score mixup.en",
+        "synmt mixup make | sed 's/.*/The child throws the ball/' | synmt mixup score --format tsv",
+    ),
+    see_also=("mixup make", "translate", "score"),
+)
+
+
+def mixup_score(
+    systems: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SYS", help="Translations, one file a system; none is stdin."),
+    ] = None,
+    form: Annotated[
+        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
+    ] = "table",
+    output: Out = "-",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Count translations that keep who does what to whom (Choshen and Abend, 2021).
+
+    The two nouns are looked for by a list of English words, in which for instance Stein is
+    stone, rock, pebble or brick. The choice of the verb is disregarded. Then:
+
+    \b
+      active     The child brings the ball.           the first noun acts
+                 The ball the child brings.           object first: the second acts
+      passive    The ball is brought by the child.    the noun behind `by` acts
+      undecided  The child brings.                    a noun is missing, or there twice
+                 The ball is brought the child.       a passive without `by`
+                 The ball and the child.              no verb between them
+                 By the ball the child is brought.    a preposition before the first noun
+
+    A verb is one of some 45 in all their forms, or another word that ends in -s, -ed or -ing.
+    These are rules of thumb where the paper had an annotator: --format json gives the outcome
+    of every sentence, with the reason if it is undecided, to be checked by eye.
+
+    `right` is active and passive together, the figure of the paper's Table 3, which is about
+    OVS. Percentages are of all sentences: an undecided one is not right.
+    """
+    from synmt_cli.core.evaluation import corpus
+    from synmt_cli.core.evaluation.mixup import items
+    from synmt_cli.core.evaluation.roles import judged
+    from synmt_cli.formats.mixup_scores import FORMATS, Scored
+
+    paths = systems or ["-"]
+    if paths.count("-") > 1:
+        raise UsageError("only one input can be stdin")
+    sentences, scored = items(), []
+    with streams.output(output) as writer:
+        for path in paths:
+            name = "<stdin>" if path == "-" else path
+            translations = corpus.read(path)
+            if len(translations) != len(sentences):
+                problem = f"{len(translations):,} lines, but `synmt mixup make` writes"
+                raise DataError(name, None, f"{problem} {len(sentences)}")
+            scored.append(Scored(name, [*map(judged, sentences, translations)]))
+        writer.write(FORMATS[form](scored))

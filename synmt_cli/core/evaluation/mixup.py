@@ -1,0 +1,80 @@
+"""German sentences whose subject and object change places (Choshen and Abend, 2021, App. C).
+
+Three lists of nouns and verbs make 36 + 27 + 36 = 99 sentences with the object first, and the
+same 99 with the subject first. What tells subject from object apart is the article:
+
+    object   den Ball bringt das Kind       den is an object, das could be either
+    subject  das Pferd drängt der Vater     der is a subject
+    both     den Ball bringt der Vater
+
+The sentences stand without a full stop, as in the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+ORDERS = ("ovs", "svo")
+# Construction: objects, verbs, subjects. Every noun is the same in both cases.
+LISTS = {
+    "object": (
+        ("Ball", "Stein", "Tisch", "Hamster"),
+        ("bringt", "wirft", "drückt"),
+        ("Kind", "Mutter", "Mädchen"),
+    ),
+    "subject": (
+        ("Pferd", "Kind", "Mädchen"),
+        ("drängt", "drückt", "zieht"),
+        ("Vater", "Hund", "Student"),
+    ),
+    "both": (
+        ("Ball", "Stein", "Tisch", "Hamster"),
+        ("bringt", "wirft", "drückt"),
+        ("Vater", "Hund", "Student"),
+    ),
+}
+NEUTER, FEMININE = {"Kind", "Mädchen", "Pferd"}, {"Mutter"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A sentence. subject, verb, object: the German words, the nouns without article."""
+
+    id: str
+    construction: str
+    order: str
+    subject: str
+    verb: str
+    object: str
+
+    @property
+    def sentence(self) -> str:
+        """The German sentence.
+
+        >>> Item("", "both", "ovs", "Hund", "bringt", "Ball").sentence
+        'Den Ball bringt der Hund'
+        """
+        subject = f"{_article(self.subject, 'der')} {self.subject}"
+        object = f"{_article(self.object, 'den')} {self.object}"
+        first, last = (object, subject) if self.order == "ovs" else (subject, object)
+        return f"{first[0].upper()}{first[1:]} {self.verb} {last}"
+
+
+def _article(noun: str, masculine: str) -> str:
+    """Only masculine nouns have different articles in nominative and accusative."""
+    return "das" if noun in NEUTER else "die" if noun in FEMININE else masculine
+
+
+def items() -> list[Item]:
+    """All 198, each with the object first right before the same with the subject first.
+
+    >>> [one.id for one in items()][:3]
+    ['object-01-ovs', 'object-01-svo', 'object-02-ovs']
+    """
+    return [
+        Item(f"{construction}-{number:02}-{order}", construction, order, subject, verb, object)
+        for construction, lists in LISTS.items()
+        for number, (object, verb, subject) in enumerate(product(*lists), 1)
+        for order in ORDERS
+    ]
