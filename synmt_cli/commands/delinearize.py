@@ -28,6 +28,8 @@ MANUAL = Manual(
         "synmt linearize --on-nonprojective keep dev.en.conllu | synmt delinearize --format conllu"
         " | synmt evaltree dev.en.conllu -",
         "echo 'the dog LEFT-ARC:det sleeps' | synmt delinearize --repair --format conllu",
+        "synmt featurize --spm spm.model --tgt-conllu dev.de.conllu dev.en.conllu"
+        " | synmt delinearize --spm spm.model --format conllu -o dev.trees",
     ),
     see_also=("linearize", "translate", "evaltree"),
 )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
 
 from synmt_cli import console, pool, streams
+from synmt_cli.commands.linearize import Glue, OnNonprojective, Split
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
 from synmt_cli.core.features import EMITTED
-from synmt_cli.core.featurizer import Featurizer, with_targets, works
+from synmt_cli.core.featurizer import Featurizer
+from synmt_cli.core.transitions import Linearizer
 from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.works import Done, with_target_trees, with_targets, works
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats import conllu
 
@@ -25,6 +27,7 @@ MANUAL = Manual(
     f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
     examples=(
         "synmt featurize --spm spm.model --tgt train.de train.en.conllu > train.de.jsonl",
+        "synmt featurize --spm spm.model --tgt-conllu dev.de.conllu dev.en.conllu > trees.jsonl",
         "synmt featurize --strict dev.en.conllu > /dev/null",
         "synmt featurize --spm spm.model --emit depth,parent_middle test.en.conllu -o depths.jsonl",
         "synmt parse -m en.udpipe test.en | synmt featurize --spm spm.model -j 2 -o test.en.jsonl",
@@ -43,12 +46,21 @@ def featurize(
         str | None,
         typer.Option("--tgt", metavar="FILE", help="Target lines, one for each segment."),
     ] = None,
+    tgt_conllu: Annotated[
+        str | None,
+        typer.Option(
+            "--tgt-conllu", metavar="FILE", help="Target trees, one for each segment: CoNLL-U."
+        ),
+    ] = None,
     tgt_spm: Annotated[
         str | None,
         typer.Option(
             "--tgt-spm", metavar="MODEL", help="Vocabulary of the target, if it has its own."
         ),
     ] = None,
+    on_nonprojective: OnNonprojective = "drop",
+    split_transitions: Split = False,
+    glue: Glue = False,
     emit: Annotated[
         str,
         typer.Option(
@@ -74,39 +86,54 @@ def featurize(
     --strict stops at the first. The id is that of the comments (synmt_line, sent_id), which
     need not be unique, else the number of the segment.
 
+    --tgt-conllu gives targets with trees, which become transitions as synmt linearize makes
+    them, in the field transitions; tgt is their text. A target without transitions (see there,
+    and --on-nonprojective) makes its segment failed, so that it is not trained on: use it for
+    training and development data. Vocabularies need the symbols that synmt linearize
+    --symbols writes; transitions that are none are counted at the end. Give --glue if
+    translations are to have the spaces of text: without it they have one between all words.
+
     Without --spm there are words only, so this also checks CoNLL-U. Features of --emit that
     take more than a million values for one segment make it skipped.
     """
     names = _names(emit)
-    if tgt_spm is not None and (tgt is None or spm is None):
-        raise UsageError("--tgt-spm needs --spm and --tgt")
-    if tgt == "-" and "-" in (files or ["-"]):
-        raise UsageError("stdin cannot be both the trees and --tgt")
-    featurizer = Featurizer(
-        None if spm is None else Vocabulary.load(spm),
-        None if tgt_spm is None else Vocabulary.load(tgt_spm),
-        names,
-        strict,
+    target = tgt if tgt_conllu is None else tgt_conllu
+    _check(tgt, tgt_conllu, "-" in (files or ["-"]))
+    if tgt_spm is not None and (target is None or spm is None):
+        raise UsageError("--tgt-spm needs --spm and --tgt or --tgt-conllu")
+    source_vocabulary = None if spm is None else Vocabulary.load(spm)
+    target_vocabulary = None if tgt_spm is None else Vocabulary.load(tgt_spm)
+    linearizer = Linearizer(
+        target_vocabulary or source_vocabulary, on_nonprojective, split_transitions, glue
     )
-    statuses: Counter[str] = Counter()
-    first_failure = ""
+    featurizer = Featurizer(source_vocabulary, target_vocabulary, names, strict, linearizer)
+    total = Done()
     with (
         streams.output(output, line_buffered) as writer,
         console.progress("featurized", unit="segments") as bar,
         contextlib.ExitStack() as stack,
     ):
         parts = works(_batches(files or ()))
-        if tgt is not None:
-            parts = with_targets(parts, stack.enter_context(streams.open_source(tgt)))
+        if target is not None:
+            pair = with_targets if tgt_conllu is None else with_target_trees
+            parts = pair(parts, stack.enter_context(streams.open_source(target)))
         for done in pool.ordered_map(featurizer.run, parts, jobs, chunk=1):
             for line in done.lines:
                 writer.write(line)
-            statuses += done.statuses
-            first_failure = first_failure or done.first_failure
+            total.add(done)
             bar.advance(len(done.lines))
             if done.error is not None:
                 raise done.error
-    _report(statuses, first_failure)
+    for warning in total.warnings("segments"):
+        console.warn(warning)
+
+
+def _check(tgt: str | None, tgt_conllu: str | None, reads_stdin: bool) -> None:
+    if tgt is not None and tgt_conllu is not None:
+        raise UsageError("--tgt and --tgt-conllu are both targets: give one of them")
+    for name, path in (("--tgt", tgt), ("--tgt-conllu", tgt_conllu)):
+        if path == "-" and reads_stdin:
+            raise UsageError(f"stdin cannot be both the trees and {name}")
 
 
 def _names(emit: str) -> tuple[str, ...]:
@@ -120,11 +147,3 @@ def _names(emit: str) -> tuple[str, ...]:
 def _batches(files: Sequence[str]) -> Iterator[conllu.Batch]:
     for source in streams.sources(files):
         yield from conllu.batches(source)
-
-
-def _report(statuses: Counter[str], first_failure: str) -> None:
-    for status in ("failed", "skipped"):
-        if n := statuses[status]:
-            console.warn(f"{n:,} of {statuses.total():,} segments {status}")
-    if first_failure:
-        console.warn(f"the first of them: {first_failure}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
@@ -10,11 +9,11 @@ import typer
 
 from synmt_cli import console, pool, streams
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
-from synmt_cli.core.featurizer import works
-from synmt_cli.core.linear_lines import Done, Lines
+from synmt_cli.core.linear_lines import Lines
 from synmt_cli.core.linear_lines import symbols as symbols_of
 from synmt_cli.core.transitions import Linearizer
 from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.works import Done, works
 from synmt_cli.formats import conllu
 
 MANUAL = Manual(
@@ -107,7 +106,7 @@ def linearize(
     vocabulary = None if spm is None else Vocabulary.load(spm)
     linearizer = Linearizer(vocabulary, on_nonprojective, split_transitions, glue)
     lines = Lines(linearizer, format == "jsonl", strict)
-    report = Report()
+    total = Done()
     with (
         streams.output(output, line_buffered) as writer,
         console.progress("linearized", unit="lines") as bar,
@@ -115,40 +114,13 @@ def linearize(
         for done in pool.ordered_map(lines.run, works(_batches(files or ())), jobs, chunk=1):
             for line in done.lines:
                 writer.write(line)
-            report.add(done)
+            total.add(done)
             bar.advance(len(done.lines))
             if done.error is not None:
                 raise done.error
-    report.show()
+    for warning in total.warnings("lines"):
+        console.warn(warning)
     return None
-
-
-class Report:
-    """What is said at the end."""
-
-    def __init__(self) -> None:
-        self._statuses: Counter[str] = Counter()
-        self._first_failure = ""
-        self._n_lifted_trees = self._n_lifted = 0
-
-    def add(self, done: Done) -> None:
-        """Counts what was done."""
-        self._statuses += done.statuses
-        self._first_failure = self._first_failure or done.first_failure
-        self._n_lifted_trees += done.n_lifted_trees
-        self._n_lifted += done.n_lifted
-
-    def show(self) -> None:
-        """Writes what was counted."""
-        n_lines = self._statuses.total()
-        if self._n_lifted_trees:
-            trees, words = f"{self._n_lifted_trees:,} of {n_lines:,} trees", f"{self._n_lifted:,}"
-            console.warn(f"{trees} were not projective and lifted: {words} words have other heads")
-        for status in ("failed", "skipped"):
-            if n := self._statuses[status]:
-                console.warn(f"{n:,} of {n_lines:,} lines {status}")
-        if self._first_failure:
-            console.warn(f"the first of them: {self._first_failure}")
 
 
 def _batches(files: Sequence[str]) -> Iterator[conllu.Batch]:

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from synmt_cli.core.featurizer import Work, groups
 from synmt_cli.core.join import record_of
 from synmt_cli.core.transitions import Linear, Linearizer
 from synmt_cli.core.vocabulary import symbol_problem
-from synmt_cli.errors import DataError, SynmtError, printable, quoted
+from synmt_cli.core.works import Done, Work, groups
+from synmt_cli.errors import DataError, SynmtError, quoted
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.transitions import GLUE, LEFT, RIGHT, arc_tokens, to_line
-
-
-@dataclass(slots=True)
-class Done:
-    """Lines, and what happened to them. error: what ended the work early.
-
-    statuses: how many lines of each. n_lifted_trees, n_lifted: trees that were made projective,
-    and words of them that got another head.
-    """
-
-    lines: list[bytes] = field(default_factory=list)
-    statuses: Counter[str] = field(default_factory=Counter)
-    first_failure: str = ""
-    n_lifted_trees: int = 0
-    n_lifted: int = 0
-    error: SynmtError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +31,9 @@ class Lines:
             lines = groups(conllu.sentences(work.batch), work.sizes)
             for number, sentences in enumerate(lines, work.first):
                 linear = self.linearizer.linear(sentences)
-                self._count(done, linear, sentences[0])
+                place = sentences[0].source, sentences[0].line
+                done.count(linear.status, linear.reason, place, self.strict)
+                done.count_lifted(linear.n_lifted)
                 done.lines.append(self._line(linear, sentences, str(number)))
         except SynmtError as error:
             done.error = error
@@ -65,16 +50,6 @@ class Lines:
         if self.linearizer.vocabulary is not None:
             one.vocab = self.linearizer.vocabulary.fingerprint
         return record.to_bytes(one)
-
-    def _count(self, done: Done, linear: Linear, sentence: Sentence) -> None:
-        done.statuses[linear.status] += 1
-        done.n_lifted += linear.n_lifted
-        done.n_lifted_trees += linear.n_lifted > 0
-        if linear.status in ("failed", "skipped"):
-            where = DataError(sentence.source, sentence.line, printable(linear.reason or ""))
-            if self.strict and linear.status == "failed":
-                raise where
-            done.first_failure = done.first_failure or str(where)
 
 
 def symbols(sentences: Iterable[Sentence], split: bool = False, glue: bool = False) -> list[str]:

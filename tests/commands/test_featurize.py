@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.core import featurizer
-from synmt_cli.core.featurizer import Featurizer, with_targets, works
+from synmt_cli.core.featurizer import Featurizer
 from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.core.vocabulary_training import Settings, train
+from synmt_cli.core.works import with_targets, works
 from synmt_cli.formats import conllu, record
 from synmt_cli.streams import Source
 

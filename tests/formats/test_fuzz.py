@@ -5,9 +5,10 @@ import random
 
 import pytest
 
-from synmt_cli.core.featurizer import Featurizer, works
+from synmt_cli.core.featurizer import Featurizer
 from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.core.vocabulary_training import Settings, train
+from synmt_cli.core.works import works
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
 from synmt_cli.streams import Source

@@ -19,9 +19,9 @@ from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.record import STATUSES, Record
 from synmt_cli.formats.record_checks import KINDS, tree_problem
+from synmt_cli.formats.transitions import is_symbol
 from synmt_cli.streams import Source
 
-ARCS = ("LEFT-ARC:", "RIGHT-ARC:")  # what a transition that is no piece begins with
 SKIPPED = "skipped"
 # What a test needs and a line of text cannot have.
 _NEEDED = {
@@ -163,7 +163,7 @@ class Object:
         if (pieces := self.fields.get(name)) is not None:
             return len(pieces)
         if side and (transitions := self.fields.get("transitions")) is not None:
-            return sum(not one.startswith(ARCS) for one in transitions)
+            return sum(not is_symbol(one) for one in transitions)
         raise self.missing(name, option)
 
     def missing(self, what: str, option: str) -> SynmtError:
