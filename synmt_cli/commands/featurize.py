@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from synmt_cli import console, pool, streams
-from synmt_cli.commands.linearize import Glue, OnNonprojective, Split
+from synmt_cli.commands.linearize import Glue, MultiwordTokens, OnNonprojective, Split
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
 from synmt_cli.core.features import EMITTED
 from synmt_cli.core.featurizer import Featurizer
@@ -61,6 +61,7 @@ def featurize(
     on_nonprojective: OnNonprojective = "drop",
     split_transitions: Split = False,
     glue: Glue = False,
+    multiword: MultiwordTokens = "words",
     emit: Annotated[
         str,
         typer.Option(
@@ -90,8 +91,9 @@ def featurize(
     them, in the field transitions; tgt is their text. A target without transitions (see there,
     and --on-nonprojective) makes its segment failed, so that it is not trained on: use it for
     training and development data. Vocabularies need the symbols that synmt linearize
-    --symbols writes; transitions that are none are counted at the end. Give --glue if
-    translations are to have the spaces of text: without it they have one between all words.
+    --symbols writes; transitions that are none are counted at the end. Give --glue
+    --multiword token if translations are to be text as it is written: else they have a space
+    between all words, and contractions are taken apart.
 
     Without --spm there are words only, so this also checks CoNLL-U. Features of --emit that
     take more than a million values for one segment make it skipped.
@@ -104,7 +106,11 @@ def featurize(
     source_vocabulary = None if spm is None else Vocabulary.load(spm)
     target_vocabulary = None if tgt_spm is None else Vocabulary.load(tgt_spm)
     linearizer = Linearizer(
-        target_vocabulary or source_vocabulary, on_nonprojective, split_transitions, glue
+        target_vocabulary or source_vocabulary,
+        on_nonprojective,
+        split_transitions,
+        glue,
+        multiword,
     )
     featurizer = Featurizer(source_vocabulary, target_vocabulary, names, strict, linearizer)
     total = Done()

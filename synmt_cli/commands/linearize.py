@@ -25,8 +25,8 @@ MANUAL = Manual(
     f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
     examples=(
         "synmt linearize train.en.conllu > train.en.trans",
-        "synmt linearize --glue --on-nonprojective keep test.en.conllu | synmt delinearize"
-        " | diff - test.en",
+        "synmt linearize --glue --multiword token --on-nonprojective keep test.en.conllu"
+        " | synmt delinearize | diff - test.en",
         "synmt linearize --symbols --glue train.en.conllu"
         " | synmt vocab train --symbols - --size 320 train.en train.de -o trees.model",
         "synmt linearize --symbols train.en.conllu"
@@ -49,6 +49,10 @@ Split = Annotated[
 Glue = Annotated[
     bool, typer.Option("--glue", help="Write <+> before a word that no space stands before.")
 ]
+MultiwordTokens = Annotated[
+    Literal["words", "token"],
+    typer.Option("--multiword", help="A multiword token as its words, or as one word."),
+]
 
 
 def linearize(
@@ -60,6 +64,7 @@ def linearize(
     on_nonprojective: OnNonprojective = "drop",
     split_transitions: Split = False,
     glue: Glue = False,
+    multiword: MultiwordTokens = "words",
     format: Annotated[
         Literal["text", "jsonl"], typer.Option("--format", help="Lines of tokens, or records.")
     ] = "text",
@@ -95,7 +100,9 @@ def linearize(
     return, \b a byte-order mark, and \\ a backslash. With --glue the spaces can be had back
     too, as far as they are single ones between words: <+> says that none stands before the
     next word. Lemmas, tags, features, comments, empty nodes, enhanced arcs and the label of
-    the root are not kept, and multiword tokens are their words: `zu dem` for `zum`.
+    the root are not kept, and multiword tokens are their words: `zu dem` for `zum`. With
+    --multiword token each is one word, which depends as the highest of its words does, and
+    what depends on one of them depends on it.
 
     Pieces are those of the vocabulary, with its normalization. A word with a space or ▁ in it
     has none, and its line fails. --symbols writes each label in both directions (with --glue
@@ -104,7 +111,7 @@ def linearize(
     if symbols:
         return _write_symbols(files or (), split_transitions, glue, output)
     vocabulary = None if spm is None else Vocabulary.load(spm)
-    linearizer = Linearizer(vocabulary, on_nonprojective, split_transitions, glue)
+    linearizer = Linearizer(vocabulary, on_nonprojective, split_transitions, glue, multiword)
     lines = Lines(linearizer, format == "jsonl", strict)
     total = Done()
     with (

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
 from synmt_cli.core.join import record_of
 from synmt_cli.core.trees.arc_standard import Move, oracle
+from synmt_cli.core.trees.heads import contracted
 from synmt_cli.core.trees.projective import projective
 from synmt_cli.core.vocabulary import SPACE, Vocabulary
 from synmt_cli.errors import DataError, quoted
@@ -28,6 +29,7 @@ LONGEST_LIFTED = 1_000  # words of a tree that is made projective: that takes lo
 N_CACHED = 2**16  # words whose pieces are remembered
 NOT_PROJECTIVE = "the tree is not projective"
 OnNonprojective = Literal["drop", "keep", "error"]
+Multiword = Literal["words", "token"]
 _STATUS = "# synmt_status"
 
 
@@ -43,6 +45,12 @@ class Linear(NamedTuple):
     n_lifted: int = 0
 
 
+class _Words(NamedTuple):
+    forms: list[str]
+    heads: list[int]  # 0-based
+    deprels: list[str]
+
+
 class _NoSequence(Exception):
     """Why a line has no transitions."""
 
@@ -52,7 +60,8 @@ class Linearizer:
 
     vocabulary: of the pieces; None: words. on_nonprojective: no transitions, those of the tree
     made projective, or an error. split: direction and label as two tokens. glue: say which
-    words stand without a space behind the one before.
+    words stand without a space behind the one before. multiword: a multiword token as its
+    words, or as one word that depends as the highest of them does.
     """
 
     def __init__(
@@ -61,9 +70,10 @@ class Linearizer:
         on_nonprojective: OnNonprojective = "drop",
         split: bool = False,
         glue: bool = False,
+        multiword: Multiword = "words",
     ) -> None:
         self.vocabulary, self.on_nonprojective = vocabulary, on_nonprojective
-        self.split, self.glue = split, glue
+        self.split, self.glue, self.multiword = split, glue, multiword
         self._pieces = lru_cache(N_CACHED)(self._pieces_of)
         self._arc = lru_cache(N_CACHED)(self._arc_of)
 
@@ -88,26 +98,29 @@ class Linearizer:
         if len(sentences) > 1:
             raise _NoSequence(f"{len(sentences)} sentences, but transitions make one tree")
         (sentence,) = sentences
-        heads = [head - 1 for head in sentence.heads]
-        n_lifted = 0
+        words = _words(sentence, self.multiword == "token" and bool(sentence.ranges))
+        heads, n_lifted = words.heads, 0
         if (moves := oracle(heads)) is None:
-            if self.on_nonprojective == "error":
-                raise DataError(sentence.source, sentence.line, NOT_PROJECTIVE)
-            if self.on_nonprojective == "drop":
-                raise _NoSequence(NOT_PROJECTIVE)
-            if len(heads) > LONGEST_LIFTED:
-                problem = f"{NOT_PROJECTIVE}, and longer than {LONGEST_LIFTED:,} words"
-                raise _NoSequence(problem)
-            heads, n_lifted = projective(heads)
+            heads, n_lifted = self._lifted(heads, sentence)
             moves = oracle(heads)
             assert moves is not None
-        glued = _glued(sentence) if self.glue else None
-        return Linear(self._tokens(sentence, moves, glued), n_lifted=n_lifted)
+        glued = _glued(sentence, len(words.forms)) if self.glue else None
+        return Linear(self._tokens(words, moves, glued), n_lifted=n_lifted)
+
+    def _lifted(self, heads: list[int], sentence: Sentence) -> tuple[list[int], int]:
+        """What takes the place of a tree that is not projective. Raises _NoSequence, DataError."""
+        if self.on_nonprojective == "error":
+            raise DataError(sentence.source, sentence.line, NOT_PROJECTIVE)
+        if self.on_nonprojective == "drop":
+            raise _NoSequence(NOT_PROJECTIVE)
+        if len(heads) > LONGEST_LIFTED:
+            raise _NoSequence(f"{NOT_PROJECTIVE}, and longer than {LONGEST_LIFTED:,} words")
+        return projective(heads)
 
     def _tokens(
-        self, sentence: Sentence, moves: list[tuple[Move, int]], glued: list[bool] | None
+        self, words: _Words, moves: list[tuple[Move, int]], glued: list[bool] | None
     ) -> list[str]:
-        forms, deprels = sentence.forms, sentence.deprels
+        forms, deprels = words.forms, words.deprels
         tokens: list[str] = []
         begin, left = Move.BEGIN, Move.LEFT
         for move, word in moves:
@@ -142,19 +155,36 @@ def _without(status: str, reason: str) -> Linear:
     return Linear([], status if status in STATUSES else "failed", reason)
 
 
-def _glued(sentence: Sentence) -> list[bool]:
+def _words(sentence: Sentence, contract: bool) -> _Words:
+    """The words of a sentence; with `contract` each multiword token is one."""
+    forms, deprels = sentence.forms, sentence.deprels
+    heads = [head - 1 for head in sentence.heads]
+    if not contract:
+        return _Words(forms, heads, deprels)
+    is_first = [True] * len(forms)
+    for first, last, row in sentence.ranges:
+        forms[first - 1 : last] = [row[FORM]] * (last - first + 1)
+        is_first[first:last] = [False] * (last - first)
+    nodes = [n - 1 for n in accumulate(is_first)]
+    words, heads = contracted(heads, nodes)
+    return _Words([forms[word] for word in words], heads, [deprels[word] for word in words])
+
+
+def _glued(sentence: Sentence, n_words: int) -> list[bool]:
     """Whether each word stands without a space behind the one before. Raises _NoSequence.
 
     The words of a multiword token are glued if together they are as it is written (`do n't`),
-    else there is a space between them (`zu dem` for `zum`).
+    else there is a space between them (`zu dem` for `zum`). n_words: fewer than the sentence's
+    if multiword tokens are words.
     """
-    found, _ = record_of([sentence], "")
-    spans = found.spans
-    if spans is None:
+    found, tokens = record_of([sentence], "")
+    if found.spans is None:
         raise _NoSequence(found.reason or "no text")
+    is_contracted = n_words < len(found.spans)
+    spans = tokens.spans if is_contracted else found.spans
     glued = [False, *(before[1] == span[0] for before, span in pairwise(spans))]
     forms = sentence.forms
-    for first, last, row in sentence.ranges:
+    for first, last, row in () if is_contracted else sentence.ranges:
         inside = "".join(forms[first - 1 : last]) == row[FORM]
         glued[first:last] = [inside] * (last - first)
     return glued

@@ -133,6 +133,16 @@ def test_the_words_of_a_multiword_token_are_glued_if_they_spell_it():
     assert words == ["zu", "dem", "<+>", "do", "<+>", "n't"]
 
 
+def test_a_multiword_token_may_be_one_word():
+    rows = block(["da", "zu", "dem", "Haus", "!"], [1, 3, 3, ROOT, 3]).rstrip("\n").split("\n")
+    rows.insert(1, "2-3\tzum" + "\t_" * 8)
+    rows[4] = rows[4].removesuffix("_") + "SpaceAfter=No"
+    linear = Linearizer(glue=True, multiword="token").linear([sentence("\n".join(rows) + "\n\n")])
+    found = Delinearizer().sentence(linear.tokens)
+    assert (found.forms, found.text) == (["da", "zum", "Haus", "!"], "da zum Haus!")
+    assert found.heads == [1, 2, ROOT, 2]  # what depends on `zu` depends on `zum`
+
+
 def test_one_line_for_each_line_whatever_it_is(run):
     data = (COALS + EMPTY + TWO + CROSSING + COALS).encode()
     done = run("linearize", stdin=data)

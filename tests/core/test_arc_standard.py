@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.core.trees.arc_standard import ARCS, Edges, Move, State, edges, oracle, replay
-from synmt_cli.core.trees.heads import ROOT, is_acyclic, is_projective
+from synmt_cli.core.trees.heads import ROOT, contracted, is_acyclic, is_projective
 from synmt_cli.core.trees.projective import projective
 from synmt_cli.core.trees.shapes import left_branching, random_projective_tree, random_tree
 
@@ -60,6 +60,20 @@ def test_random_projective_trees_come_back(n, rng):
     attached = [word for move, word in steps if move in ARCS]
     assert sorted([*attached, heads.index(ROOT)]) == list(range(n))
     assert [word for move, word in steps if move == B] == list(range(n))
+
+
+@given(st.integers(1, 30), st.booleans(), st.randoms(use_true_random=False))
+def test_neighbours_made_one_leave_a_tree_a_tree(n, nested, rng):
+    heads = (random_projective_tree if nested else random_tree)(n, rng.random)
+    nodes = [0]
+    for _ in range(n - 1):
+        nodes.append(nodes[-1] + rng.choice([0, 1, 1]))
+    words, found = contracted(heads, nodes)
+    assert [nodes[word] for word in words] == list(range(nodes[-1] + 1))
+    assert found.count(ROOT) == 1
+    assert is_acyclic(found)
+    assert is_projective(found) or not nested
+    assert contracted(heads, range(n)) == (list(range(n)), heads)
 
 
 def test_several_roots_and_no_words():

@@ -102,3 +102,24 @@ def is_projective(heads: Sequence[int]) -> bool:
             last[head] = max(last[head], last[word])
             size[head] += size[word]
     return True
+
+
+def contracted(heads: Sequence[int], nodes: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(the words that stand for their nodes, the heads of the nodes): neighbours made one.
+
+    nodes: the node of each word, rising from 0 without a gap. A node is stood for by its
+    highest word, the first of equals, and depends on the node of that word's head; other arcs
+    from outside are lost. A tree stays a tree, a projective one projective. "ist zum Lachen",
+    with `zum` for `zu dem`:
+
+    >>> contracted([3, 3, 3, -1], [0, 1, 1, 2])
+    ([0, 1, 3], [2, 2, -1])
+    """
+    found: dict[int, int] = {}
+    depth = depths(heads)
+    for word, node in enumerate(nodes):
+        if node not in found or depth[word] < depth[found[node]]:
+            found[node] = word
+    words = list(found.values())
+    above = (heads[word] for word in words)
+    return words, [ROOT if head == ROOT else nodes[head] for head in above]
