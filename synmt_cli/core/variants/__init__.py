@@ -13,7 +13,7 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from synmt_cli.errors import UsageError
@@ -80,8 +80,8 @@ VARIANTS = {
             "rel",
             "Shaw et al. 2018",
             "vectors for distances in the sentence",
-            encoder="relation:rel_encoder",
-            decoder="relation:rel_decoder",
+            encoder="relation:rel",
+            decoder="relation:rel",
         ),
         Variant(
             "dep",
@@ -152,6 +152,7 @@ class Plan:
 
     def decoder(self, setting: Setting, options: Options) -> list[Modifier]:
         """The decoder's modifiers, in the order they act. Raises UsageError."""
+        setting = replace(setting, stack="decoder")
         return _build(setting, [(v.name, v.decoder) for v in self.variants], options)
 
 

@@ -120,7 +120,7 @@ def _of_queries(rows: Tensor, like: Tensor) -> Tensor:
     return rows[:, None, -like.size(2) :].expand_as(like)
 
 
-def rel_encoder(
+def rel(
     setting: Setting,
     *,
     clip: int = 16,
@@ -128,32 +128,13 @@ def rel_encoder(
     values: bool = True,
     stack: Literal["both", "encoder", "decoder"] = "both",
 ) -> tuple[Modifier, ...]:
-    """Builds the encoder's sequential relations.
+    """Builds sequential relations, for whichever stack is being built.
 
     clip: k, the largest distance told apart. keys: add w^K. values: add w^V.
     stack: whose self-attention has them.
     """
     _check("rel", clip)
-    if stack == "decoder":
-        return ()
-    return (Relation(setting, sequential, clip, keys=keys, values=values),)
-
-
-def rel_decoder(
-    setting: Setting,
-    *,
-    clip: int = 16,
-    keys: bool = True,
-    values: bool = True,
-    stack: Literal["both", "encoder", "decoder"] = "both",
-) -> tuple[Modifier, ...]:
-    """Builds the decoder's sequential relations.
-
-    clip: k, the largest distance told apart. keys: add w^K. values: add w^V.
-    stack: whose self-attention has them.
-    """
-    _check("rel", clip)
-    if stack == "encoder":
+    if stack not in ("both", setting.stack):
         return ()
     return (Relation(setting, sequential, clip, keys=keys, values=values),)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from synmt_cli.core.model.size import Size
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """size: the model's. n_layers: of this stack. n_labels: dependency labels."""
+    """size: the model's. n_layers: of this stack. n_labels: dependency labels. stack: which."""
 
     size: Size
     n_layers: int
     n_labels: int = 0
+    stack: Literal["encoder", "decoder"] = "encoder"

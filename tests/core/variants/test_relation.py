@@ -17,7 +17,7 @@ from synmt_cli.core.features import MATRICES, Tree
 from synmt_cli.core.model.modifier import Site
 from synmt_cli.core.training.config import from_settings, resolve
 from synmt_cli.core.variants import plan
-from synmt_cli.core.variants.relation import dep, rel_decoder, rel_encoder, struct_rel
+from synmt_cli.core.variants.relation import dep, rel, struct_rel
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.errors import SynmtError, UsageError
 
@@ -26,7 +26,7 @@ TARGETS = [[2, 5, 6, 8, 10], [2, 9], [2, 4, 8, 7]]
 EXACT = {"rtol": 0, "atol": 1e-10}
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}  # sinusoids are of single precision
 SWITCHES = [(True, True), (True, False), (False, True), (False, False)]
-BUILDERS = {"rel": rel_encoder, "dep": dep, "struct-rel": struct_rel}
+BUILDERS = {"rel": rel, "dep": dep, "struct-rel": struct_rel}
 
 
 def setting(**changes):
@@ -128,7 +128,7 @@ def test_vectors_of_two_relations_are_summed(pair):
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_decoder_with_relations_equals_explicit_loops(k):
-    (modifier,) = rel_decoder(setting(), clip=k)
+    (modifier,) = rel(setting(), clip=k)
     model = make(small(), decoder=[modifier])
     found = logits(model, source(), side(TARGETS))
     for b, target in enumerate(TARGETS):
@@ -317,7 +317,7 @@ def test_rel_acts_in_the_stacks_that_are_chosen(stack, where):
     assert tuple(map(len, built)) == where
 
 
-@pytest.mark.parametrize("build", [*BUILDERS.values(), rel_decoder])
+@pytest.mark.parametrize("build", BUILDERS.values())
 @pytest.mark.parametrize("k", [-1, -16])
 def test_a_negative_clip_is_refused(build, k):
     with pytest.raises(UsageError, match=r"clip must be"):
