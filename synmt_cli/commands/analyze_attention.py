@@ -9,12 +9,15 @@ import typer
 
 from synmt_cli import console, streams
 from synmt_cli.commands.manual import (
+    Checkpoint,
     Device,
     Files,
+    Kind,
     LineBuffered,
     Manual,
     Out,
     Quiet,
+    RunParser,
     Strict,
     Threads,
     Verbose,
@@ -44,14 +47,8 @@ WINDOW = 16  # segments encoded together
 def analyze_attention(
     model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
     files: Files = None,
-    kind: Annotated[
-        Literal["auto", "text", "jsonl", "conllu"],
-        typer.Option("--from", help="What the input is; auto looks at the first record."),
-    ] = "auto",
-    parser: Annotated[
-        str,
-        typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own."),
-    ] = "",
+    kind: Kind = "auto",
+    parser: RunParser = "",
     stack: Annotated[
         Literal["encoder", "decoder", "cross"], typer.Option("--stack", help="Whose attention.")
     ] = "encoder",
@@ -68,9 +65,7 @@ def analyze_attention(
         int,
         typer.Option("--max-pieces", metavar="N", min=1, help="Longer segments have no weights."),
     ] = 256,
-    checkpoint: Annotated[
-        str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
-    ] = "best",
+    checkpoint: Checkpoint = "best",
     device: Device = "auto",
     threads: Threads = 0,
     output: Out = "-",

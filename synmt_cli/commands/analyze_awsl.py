@@ -7,7 +7,19 @@ from typing import Annotated, Literal
 import typer
 
 from synmt_cli import console, streams
-from synmt_cli.commands.manual import Device, Files, Manual, Out, Quiet, Strict, Threads, Verbose
+from synmt_cli.commands.manual import (
+    Checkpoint,
+    Device,
+    Files,
+    Kind,
+    Manual,
+    Out,
+    Quiet,
+    RunParser,
+    Strict,
+    Threads,
+    Verbose,
+)
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
@@ -33,14 +45,8 @@ def analyze_awsl(
         typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: each in turn."),
     ],
     files: Files = None,
-    kind: Annotated[
-        Literal["auto", "text", "jsonl", "conllu"],
-        typer.Option("--from", help="What the input is; auto looks at the first record."),
-    ] = "auto",
-    parser: Annotated[
-        str,
-        typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own."),
-    ] = "",
+    kind: Kind = "auto",
+    parser: RunParser = "",
     form: Annotated[
         Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
     ] = "table",
@@ -56,9 +62,7 @@ def analyze_awsl(
             "--max-source", metavar="N", min=1, help="Leave out longer sources, in pieces."
         ),
     ] = 1000,
-    checkpoint: Annotated[
-        str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
-    ] = "best",
+    checkpoint: Checkpoint = "best",
     device: Device = "auto",
     threads: Threads = 0,
     output: Out = "-",

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from synmt_cli import console, streams
-from synmt_cli.commands.manual import Device, Files, Manual, Out, Quiet, Seed, Threads, Verbose
+from synmt_cli.commands.manual import (
+    Checkpoint,
+    Device,
+    Files,
+    Manual,
+    Out,
+    Quiet,
+    RunParser,
+    Seed,
+    Threads,
+    Verbose,
+)
 from synmt_cli.errors import UsageError, printable, quoted
 
 if TYPE_CHECKING:
@@ -48,10 +59,7 @@ def analyze_probe(
         str,
         typer.Option("--save-to", metavar="TEMPLATE", help="Write the tasks, {task} in the name."),
     ] = "",
-    parser: Annotated[
-        str,
-        typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own."),
-    ] = "",
+    parser: RunParser = "",
     hidden: Annotated[
         int,
         typer.Option("--hidden", metavar="N", min=0, max=100_000, help="Hidden units; 0: linear."),
@@ -66,9 +74,7 @@ def analyze_probe(
     form: Annotated[
         Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
     ] = "table",
-    checkpoint: Annotated[
-        str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
-    ] = "best",
+    checkpoint: Checkpoint = "best",
     seed: Seed = 1,
     device: Device = "auto",
     threads: Threads = 0,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from synmt_cli import streams
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.commands.manual import Files, Kind, LineBuffered, Manual, Out, Quiet, Verbose
 from synmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ def bucket_by_length(
         str | None,
         typer.Option("--src", metavar="FILE", help="Measure this text, parallel to the others."),
     ] = None,
-    kind: Annotated[
-        Literal["auto", "text", "jsonl", "conllu"],
-        typer.Option("--from", help="What the input is; auto looks at the first record."),
-    ] = "auto",
+    kind: Kind = "auto",
     output: Out = "-",
     line_buffered: LineBuffered = False,
     quiet: Quiet = False,

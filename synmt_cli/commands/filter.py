@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from synmt_cli import console, pool, streams
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.commands.manual import Files, Jobs, Kind, LineBuffered, Manual, Out, Quiet, Verbose
 from synmt_cli.core.filtering import digests
 from synmt_cli.core.filtering.sieve import CHUNK
 from synmt_cli.errors import UsageError
@@ -47,10 +47,7 @@ def filter(
         str | None,
         typer.Option("--tgt-out", metavar="FILE", help="Write the kept lines of --tgt here."),
     ] = None,
-    kind: Annotated[
-        Literal["auto", "text", "jsonl", "conllu"],
-        typer.Option("--from", help="What the input is; auto looks at the first record."),
-    ] = "auto",
+    kind: Kind = "auto",
     min_len: Annotated[
         int,
         typer.Option("--min-len", metavar="N", min=0, help="Units at least; 0 keeps empty lines."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -53,6 +53,16 @@ LineBuffered = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="End at the first failed segment (65).")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of every random choice.")]
+Kind = Annotated[
+    Literal["auto", "text", "jsonl", "conllu"],
+    typer.Option("--from", help="What the input is; auto looks at the first record."),
+]
+RunParser = Annotated[
+    str, typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own.")
+]
+Checkpoint = Annotated[
+    str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
+]
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1.")]
 Threads = Annotated[
     int, typer.Option("--threads", metavar="N", min=0, help="Threads; 0 leaves it to torch.")

@@ -6,18 +6,21 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from synmt_cli import console, streams
 from synmt_cli.commands.manual import (
+    Checkpoint,
     Device,
     Files,
+    Kind,
     LineBuffered,
     Manual,
     Out,
     Quiet,
+    RunParser,
     Strict,
     Threads,
     Verbose,
@@ -60,14 +63,8 @@ def translate(
         typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: an ensemble."),
     ],
     files: Files = None,
-    kind: Annotated[
-        Literal["auto", "text", "jsonl", "conllu"],
-        typer.Option("--from", help="What the input is; auto looks at the first record."),
-    ] = "auto",
-    parser: Annotated[
-        str,
-        typer.Option("--parser", metavar="MODEL", help="Parser for text instead of the run's own."),
-    ] = "",
+    kind: Kind = "auto",
+    parser: RunParser = "",
     beam: Annotated[
         int,
         typer.Option("--beam", metavar="K", min=1, max=1000, help="Prefixes kept; 1 is greedy."),
@@ -108,9 +105,7 @@ def translate(
         int,
         typer.Option("--window", metavar="N", min=1, help="Segments sorted by length at a time."),
     ] = 1000,
-    checkpoint: Annotated[
-        str, typer.Option("--checkpoint", metavar="NAME", help="best, last or step-N.")
-    ] = "best",
+    checkpoint: Checkpoint = "best",
     device: Device = "auto",
     threads: Threads = 0,
     output: Out = "-",
