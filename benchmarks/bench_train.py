@@ -96,7 +96,7 @@ def bare(corpus: Corpus, size: Size) -> Step:
 
     def step(rows: list[np.ndarray]) -> None:
         batch: Batch = corpus.batch(rows[0])
-        logits = model(batch.source.ids, batch.target_in)
+        logits = model(batch.source.ids, batch.target.ids)
         loss = F.cross_entropy(
             logits.flatten(0, 1),
             batch.target_out.flatten(),
@@ -135,6 +135,7 @@ def make_corpus(n: int) -> Corpus:
         Ragged.of(source, np.int64),
         Ragged.of(target, np.int64),
         features,
+        {},
         Encoding(features, Labels()),
         [],
         Counter(),

@@ -140,6 +140,7 @@ def translate(
     with streams.output(output, line_buffered) as writer, console.progress("translated") as bar:
         from synmt_cli.core import device as devices
         from synmt_cli.core.decoding import members
+        from synmt_cli.core.decoding.hypothesis import Longest
         from synmt_cli.core.decoding.sources import Reader
         from synmt_cli.core.decoding.translator import Settings, Translator, windows
 
@@ -150,8 +151,7 @@ def translate(
             beam=beam,
             lenpen=lenpen,
             nbest=nbest,
-            max_ratio=2.0 if max_len is None else 0.0,
-            max_extra=20 if max_len is None else max_len,
+            longest=Longest() if max_len is None else Longest(0, max_len),
             max_pieces=max_source,
             batch_size=batch_size,
             batch_pieces=batch_tokens,

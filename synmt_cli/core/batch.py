@@ -52,13 +52,15 @@ class Ragged:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some pairs, ready for the model. target_in begins with BOS, target_out ends in EOS.
+    """Some pairs, ready for the model. target begins with BOS, target_out ends in EOS.
+
+    target has no `pad`: its padding is in the future of every token, or not read at all.
 
     n_tokens: target tokens without padding, EOS counted.
     """
 
     source: Side
-    target_in: Tensor
+    target: Side
     target_out: Tensor
     n_tokens: int
 

@@ -13,6 +13,7 @@ import torch
 from synmt_cli.core.batch import Array, Batch, Ragged
 from synmt_cli.core.encoding import Encoding, Values
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.targets import HOW, Target, Targets
 from synmt_cli.core.vocabulary import BOS, EOS, PAD
 from synmt_cli.errors import ConfigError, DataError, UsageError, printable
 from synmt_cli.formats.record import Record
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
 class Corpus:
     """Pairs as ids. source ends in EOS; target has neither BOS nor EOS.
 
-    features: one value for each source token, EOS included. references: raw target lines,
-    kept only where they are asked for. left_out: why a record is not here -> how many.
+    features: one value for each source token, EOS included. target_features: one for BOS and
+    each target token. references: raw target lines, kept only where they are asked for.
+    left_out: why a record is not here -> how many.
     """
 
     source: Ragged
     target: Ragged
     features: dict[str, Ragged]
+    target_features: dict[str, Ragged]
     encoding: Encoding
     references: list[str]
     left_out: Counter[str]
@@ -49,11 +52,15 @@ class Corpus:
         target = self.target.padded(rows, PAD)
         n = len(rows)
         bos, pad = np.full((n, 1), BOS), np.full((n, 1), PAD)
+        features = {
+            name: torch.from_numpy(values.padded(rows, 0))
+            for name, values in self.target_features.items()
+        }
         target_out = np.concatenate((target, pad), 1)
         target_out[np.arange(n), self.target.lengths[rows]] = EOS
         return Batch(
             self.sources(rows),
-            torch.from_numpy(np.concatenate((bos, target), 1)),
+            Side(torch.from_numpy(np.concatenate((bos, target), 1)), features=features),
             torch.from_numpy(target_out),
             int(self.target.lengths[rows].sum()) + n,
         )
@@ -96,6 +103,7 @@ def read(
     records: Iterable[tuple[Record, str, int]],
     vocabularies: Vocabularies,
     encoding: Encoding,
+    targets: Targets,
     max_length: int,
     references: bool = False,
     check: Callable[[Record, tuple[str, int]], None] | None = None,
@@ -104,48 +112,56 @@ def read(
 
     check: refuses a record that does not suit the variant, given its file and line.
     Every label is made known to `encoding`, whether a feature needs it or not. Leaves out,
-    and counts, what is not `ok`, empty targets, and more than max_length pieces.
+    and counts, what is not `ok`, empty targets, and more than max_length pieces (transitions
+    do not count).
     """
     source: list[list[int]] = []
-    target: list[list[int]] = []
+    target: list[Target] = []
     features: list[Values] = []
     lines: list[str] = []
     left_out: Counter[str] = Counter()
     for record, name, number in records:
-        if reason := _unfit(record, max_length, (name, number), vocabularies.fingerprint):
+        place = (name, number)
+        tokens = targets.tokens(record, place) if record.status == "ok" else []
+        length = targets.n_pieces(tokens)
+        if reason := _unfit(record, length, max_length, place, vocabularies.fingerprint):
             left_out[reason] += 1
             continue
         if check is not None:
-            check(record, (name, number))
+            check(record, place)
         source.append([*vocabularies.source.ids(record.pieces or ()), EOS])
-        target.append(vocabularies.target.ids(record.tgt_pieces or ()))
+        target.append(targets.target(tokens, place))
         for label in record.deprels or ():
             encoding.labels.id(label)
         features.append(encoding.values(record))
         if references:
-            pieces = vocabularies.target.join(record.tgt_pieces or ())
-            lines.append(pieces if record.tgt is None else record.tgt)
+            lines.append(vocabularies.target.join(tokens) if record.tgt is None else record.tgt)
     return Corpus(
         Ragged.of(source, np.int64),
-        Ragged.of(target, np.int64),
+        Ragged.of([one.ids for one in target], np.int64),
         encoding.ragged(features),
+        {
+            name: Ragged.of([one.features[name] for one in target], np.int64)
+            for name in targets.needs
+        },
         encoding,
         lines,
         left_out,
     )
 
 
-def _unfit(record: Record, limit: int, place: tuple[str, int], fingerprint: str) -> str:
+def _unfit(
+    record: Record, target_length: int, limit: int, place: tuple[str, int], fingerprint: str
+) -> str:
     """Why a record is left out, or "". Raises where it should not be in the file at all."""
     if record.status != "ok":
         return record.status
-    if record.pieces is None or record.tgt_pieces is None:
-        missing = "pieces" if record.pieces is None else "tgt_pieces"
-        raise DataError(*place, f"no {missing}; make records by featurize --spm MODEL --tgt FILE")
+    if record.pieces is None:
+        raise DataError(*place, f"no pieces; {HOW}")
     check_vocabulary(record, fingerprint, place)
-    if not record.pieces or not record.tgt_pieces:
+    if not record.pieces or not target_length:
         return "empty"
-    if max(len(record.pieces), len(record.tgt_pieces)) + 1 > limit:
+    if max(len(record.pieces), target_length) + 1 > limit:
         return f"longer than {limit} pieces"
     return ""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from synmt_cli.core.grammar import move_of_piece
 from synmt_cli.core.trees.arc_standard import Move, State, Word
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.vocabulary import SPACE, Vocabulary
@@ -74,13 +75,14 @@ class Delinearizer:
                 building.add(number, Move.GLUE, "")
             else:
                 _check(number, text)
-                building.add(number, self._move(text, building.awaits_word), text)
+                building.add(number, self._move(text, building.awaits_glued), text)
         return building.finish(self.vocabulary)
 
     def _move(self, text: str, glued: bool) -> Move:
         """What a word or a piece does."""
-        begins = not glued if self.vocabulary is None else text.startswith(SPACE)
-        return Move.BEGIN if begins else Move.CONTINUE
+        if self.vocabulary is None:
+            return Move.CONTINUE if glued else Move.BEGIN
+        return move_of_piece(text)
 
 
 def _check(number: int, text: str) -> None:
@@ -101,7 +103,7 @@ class _Building:
         self._found = Sentence()
 
     @property
-    def awaits_word(self) -> bool:
+    def awaits_glued(self) -> bool:
         """Whether the next word is glued."""
         return self._state.last == Move.GLUE
 
@@ -130,10 +132,7 @@ class _Building:
     def add(self, number: int, move: Move, text: str) -> None:
         """Takes a word, a piece, a GLUE, or an arc with its label."""
         self._settle()
-        if self._state.open_to(move) is not self._state:
-            self._refuse(number - 1, f"{GLUE} glues nothing")
-            self._state = self._state.open_to(move)
-        state = self._state
+        state = self._opened_to(number, move)
         if not state.allows(move):
             self._refuse(number, self._problem(move, text))
         if pair := state.arc(move):
@@ -141,6 +140,14 @@ class _Building:
         self._state = state.tolerant(move)
         if self._state.top is not None and move in (Move.BEGIN, Move.CONTINUE):
             self._add_piece(self._state.top.begin, text, glued=state.last == Move.GLUE)
+
+    def _opened_to(self, number: int, move: Move) -> State:
+        """The state without a word that was opened before this token and did not come."""
+        state = self._state.open_to(move)
+        if state is not self._state:
+            what = f"{GLUE} glues nothing" if self.awaits_glued else f"{SPACE} begins no word"
+            self._refuse(number - 1, what)
+        return state
 
     def _attach(self, head: Word, dependent: Word, label: str) -> None:
         word = self._words[dependent.begin]
@@ -160,8 +167,9 @@ class _Building:
     def _problem(self, move: Move, text: str) -> str:
         if move == Move.GLUE:
             return f"{GLUE} before the first word"
-        if move == Move.BEGIN:
-            return f"{quoted(text)} begins a word with a space, but {GLUE} is before it"
+        if move in (Move.BEGIN, Move.SPACE):
+            before = GLUE if self.awaits_glued else SPACE
+            return f"{quoted(text)} begins a word with a space, but {before} is before it"
         if move == Move.CONTINUE:
             return f"{quoted(text)} begins no word, and there is none to go on with"
         return f"the arc {quoted(text)} finds fewer than two words"
@@ -174,9 +182,7 @@ class _Building:
     def finish(self, vocabulary: Vocabulary | None) -> Sentence:
         """The sentence when all tokens are there. Raises Broken."""
         self._settle()
-        state = self._state.open_to(Move.FINISH)
-        if state is not self._state:
-            self._refuse(state.n_tokens, f"{GLUE} glues nothing")
+        state = self._opened_to(self._state.n_tokens + 1, Move.FINISH)
         n_loose = max(state.n_words - 1, 0)
         if n_loose and not self._repair:
             raise Broken(f"{state.n_words} words are left without a head, only one is the root")

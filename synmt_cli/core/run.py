@@ -22,6 +22,7 @@ import tomli_w
 
 from synmt_cli import streams
 from synmt_cli.core import tensors, variants
+from synmt_cli.core.grammar import Grammar
 from synmt_cli.core.model.modifier import Modifier
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.training.config import Config, from_file, resolve
@@ -197,13 +198,27 @@ def write_json(path: Path, value: Any) -> None:
         writer.write(json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
-def modifiers(config: Config, n_labels: int) -> tuple[list[Modifier], list[Modifier]]:
-    """The encoder's and the decoder's modifiers. Raises UsageError for a bad option."""
+def modifiers(
+    config: Config, n_labels: int, n_arcs: int = 1
+) -> tuple[list[Modifier], list[Modifier]]:
+    """The encoder's and the decoder's modifiers. Raises UsageError for a bad option.
+
+    n_labels: of the sources' trees. n_arcs: labels of the targets' transitions.
+    """
     plan, size = variants.plan(config.variant), config.model
     return (
         plan.encoder(Setting(size, size.encoder_layers, n_labels), config.options),
-        plan.decoder(Setting(size, size.decoder_layers, n_labels), config.options),
+        plan.decoder(Setting(size, size.decoder_layers, n_arcs), config.options),
     )
+
+
+def grammar(config: Config, vocabularies: Vocabularies) -> Grammar | None:
+    """Of the transitions that the variant writes, None where it writes none.
+
+    Raises ConfigError where the target's vocabulary has no transitions.
+    """
+    plan = variants.plan(config.variant)
+    return Grammar.of(vocabularies.target) if plan.transitions else None
 
 
 def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Translation:
@@ -211,8 +226,10 @@ def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Translat
     n_source, n_target = vocabularies.source.size, vocabularies.target.size
     if config.model.tied == "all" and vocabularies.source is not vocabularies.target:
         raise ConfigError("two vocabularies cannot share embeddings; --set model.tied=decoder")
+    moves = grammar(config, vocabularies)
+    encoder, decoder = modifiers(config, n_labels, len(moves.names) if moves else 0)
     rereads = variants.plan(config.variant).rereads
-    return Translation(config.model, n_source, n_target, *modifiers(config, n_labels), rereads)
+    return Translation(config.model, n_source, n_target, encoder, decoder, rereads, moves)
 
 
 def needs(config: Config, training: bool) -> tuple[str, ...]:
@@ -225,3 +242,10 @@ def needs(config: Config, training: bool) -> tuple[str, ...]:
     return tuple(
         sorted({name for m in encoder for name in m.needs if training or name not in m.learns})
     )
+
+
+def target_needs(config: Config) -> tuple[str, ...]:
+    """The features of the target's tree so far that the variant reads, sorted."""
+    with tensors.without_values():
+        _, decoder = modifiers(config, 1)
+    return tuple(sorted({name for m in decoder for name in m.needs}))

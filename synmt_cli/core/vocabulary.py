@@ -14,7 +14,7 @@ pieces or ids do not show them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -122,6 +122,10 @@ class Vocabulary:
         """The id of each piece, UNK for what is not a piece. Of control ids only symbols'."""
         get = self._ids.get
         return [get(piece, UNK) for piece in pieces]
+
+    def generated(self) -> Iterator[tuple[int, str]]:
+        """Yields the id and name of each piece and symbol: all but special and control ids."""
+        return ((id, piece) for piece, id in self._ids.items())
 
     def names(self, ids: Sequence[int]) -> list[str]:
         """The piece of each id. Raises IndexError for one that is not in the vocabulary."""

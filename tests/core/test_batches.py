@@ -21,7 +21,7 @@ TARGETS = [[11], [12, 13, 14], [15, 16]]
 def corpus(sources=ROWS, targets=TARGETS):
     features = {"depth": Ragged.of([[i + 1 for i in range(len(r))] for r in sources], np.int64)}
     source, target = Ragged.of(sources, np.int64), Ragged.of(targets, np.int64)
-    return Corpus(source, target, features, Encoding(features, Labels()), [], Counter())
+    return Corpus(source, target, features, {}, Encoding(features, Labels()), [], Counter())
 
 
 def test_a_batch_pads_right_and_shifts_the_target():
@@ -29,7 +29,7 @@ def test_a_batch_pads_right_and_shifts_the_target():
     assert batch.source.ids.tolist() == [[8, EOS, PAD, PAD], [5, 6, 7, EOS]]
     assert batch.source.pad.tolist() == [[False, False, True, True], [False] * 4]
     assert batch.source.features["depth"].tolist() == [[1, 2, 0, 0], [1, 2, 3, 4]]
-    assert batch.target_in.tolist() == [[BOS, 12, 13, 14], [BOS, 11, PAD, PAD]]
+    assert batch.target.ids.tolist() == [[BOS, 12, 13, 14], [BOS, 11, PAD, PAD]]
     assert batch.target_out.tolist() == [[12, 13, 14, EOS], [11, EOS, PAD, PAD]]
     assert batch.n_tokens == 6
 

@@ -5,13 +5,16 @@ among the K best are finished; the K best others go on. Finished translations ar
 
     score = log P(y, EOS | x) / (|y| + 1)^lenpen                   as in fairseq, not GNMT
 
-A source is done when nbest translations are finished and no prefix can beat the worst of
-them: log-probabilities only fall and the denominator is at most limit^lenpen, so whatever
-begins with a prefix scores at most log P(prefix) / limit^lenpen.
+where |y| is in pieces: transitions do not count. A source is done when nbest translations are
+finished and no prefix can beat the worst of them: log-probabilities only fall and the
+denominator is at most limit^lenpen, so whatever begins with a prefix scores at most
+log P(prefix) / limit^lenpen. What may not come next has probability 0 there, and what may is
+not scaled up for it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -22,12 +25,14 @@ from torch import Tensor
 from synmt_cli.core.decoding.cached import Cached
 from synmt_cli.core.decoding.greedy import greedy, remaining
 from synmt_cli.core.decoding.hypothesis import (
-    NEVER,
+    LONGEST,
     Hypothesis,
+    Longest,
     hypothesis,
     limits,
     scored,
 )
+from synmt_cli.core.decoding.progress import SPECIAL, Derivations, Pieces, Progress
 from synmt_cli.core.decoding.rereading import Rereading
 from synmt_cli.core.decoding.scorer import Ensemble, Scorer
 from synmt_cli.core.decoding.top import top
@@ -43,16 +48,16 @@ def search(
     beam: int = 1,
     lenpen: float = 0.6,
     nbest: int = 1,
-    max_ratio: float = 2.0,
-    max_extra: int = 20,
+    longest: Longest = LONGEST,
+    constrained: bool = True,
 ) -> list[list[Hypothesis]]:
     """The nbest translations of each source, best first, in evaluation mode.
 
     models: more than one are an ensemble: they have one target vocabulary, and their
     probabilities are averaged. sources: ids that end in EOS; one Side for every model, or
     one for each where features differ. beam: 1 is greedy search. lenpen: at least 0. A
-    translation has at most max_ratio * source tokens + max_extra tokens, EOS included on
-    both sides; one that is cut there comes after the complete ones and is marked.
+    translation is cut at the longest length, in pieces; it then comes after the complete ones
+    and is marked. constrained: transitions build a tree, which is complete within the limit.
     """
     if not 1 <= nbest <= beam or lenpen < 0:
         raise ValueError(f"nbest {nbest}, beam {beam}, lenpen {lenpen}")
@@ -63,10 +68,12 @@ def search(
             for model, side in zip(models, sides, strict=True)
         ]
         scorer = scorers[0] if len(scorers) == 1 else Ensemble(scorers)
-        limit = limits(sides[0], max_ratio, max_extra)
+        limit = limits(sides[0], longest)
+        grammar = models[0].grammar
+        progress = Derivations(grammar, limit, constrained) if grammar else Pieces(limit)
         if beam == 1:
-            return [[found] for found in greedy(scorer, limit, lenpen)]
-        return BeamSearch(scorer, limit, beam, nbest, lenpen).run()
+            return [[found] for found in greedy(scorer, progress, len(limit), lenpen)]
+        return BeamSearch(scorer, progress, limit, beam, nbest, lenpen).run()
 
 
 @contextmanager
@@ -98,28 +105,38 @@ class Extensions(NamedTuple):
 def extend(each: Tensor, scores: Tensor, beam: int) -> Extensions:
     """each: (B, K, V), the next token's log P, overwritten; scores: (B, K), each prefix's.
 
+    Both are -inf for what may not be; such extensions come last.
+
     Ties go to EOS, then to the better prefix, then as `top` orders tokens.
     """
     end = scores + each[..., EOS]
-    each[..., (*NEVER, EOS)] = -torch.inf
-    width = min(beam, each.size(-1) - len(NEVER) - 1)
+    each[..., EOS] = -torch.inf
+    width = min(beam, each.size(-1) - len(SPECIAL) - 1)
     best, tokens = top(each, width)  # (B, K, width)
     best, order = (scores[..., None] + best).flatten(1).sort(dim=-1, descending=True, stable=True)
     best, order = best[:, :beam], order[:, :beam]
     better = (best[:, None] > end[..., None]).sum(-1) + (end[:, None] > end[..., None]).sum(-1)
-    return Extensions(end, better < beam, order // width, tokens.flatten(1).gather(1, order), best)
+    ends = (better < beam) & end.isfinite()
+    return Extensions(end, ends, order // width, tokens.flatten(1).gather(1, order), best)
 
 
 class BeamSearch:
     """The search for one batch of sources.
 
-    scorer: of the next token. limits: (B,), the most tokens of each translation.
+    scorer: of the next token. progress: of the prefixes. limits: (B,), the greatest length.
     """
 
     def __init__(
-        self, scorer: Scorer, limits: Tensor, beam: int, nbest: int, lenpen: float
+        self,
+        scorer: Scorer,
+        progress: Progress,
+        limits: Tensor,
+        beam: int,
+        nbest: int,
+        lenpen: float,
     ) -> None:
-        self.scorer, self.beam, self.nbest, self.lenpen = scorer, beam, nbest, lenpen
+        self.scorer, self.progress = scorer, progress
+        self.beam, self.nbest, self.lenpen = beam, nbest, lenpen
         n, device = len(limits), limits.device
         self.found: list[list[Hypothesis]] = [[] for _ in range(n)]
         self.limits: list[int] = limits.tolist()
@@ -130,7 +147,9 @@ class BeamSearch:
     def run(self) -> list[list[Hypothesis]]:
         """The nbest hypotheses of each source."""
         while self.where:
-            step = extend(self.scorer.step(self.prefixes), self.scores, self.beam)
+            each = self.scorer.step(Side(self.prefixes, features=self.progress.features))
+            self.progress.forbid(each)
+            step = extend(each, self.scores, self.beam)
             self.finish(step)
             self.advance(step)
         return self.found
@@ -140,16 +159,16 @@ class BeamSearch:
         places = step.ends.nonzero()[:, 0].tolist()
         tokens = self.prefixes[step.ends][:, 1:].tolist()
         log_probs = step.end[step.ends].tolist()
-        for place, ids, log_prob in zip(places, tokens, log_probs, strict=True):
+        lengths = (self.progress.lengths[step.ends] + 1).tolist()
+        for place, ids, log_prob, n in zip(places, tokens, log_probs, lengths, strict=True):
             found = self.found[self.where[place]]
-            found.append(hypothesis([*ids, EOS], log_prob, self.lenpen))
+            found.append(hypothesis([*ids, EOS], log_prob, n, self.lenpen))
             found.sort(key=lambda h: -h.score)  # stable: of equals the first found, so shorter
             del found[self.nbest :]
 
     def advance(self, step: Extensions) -> None:
         """Goes on with the extended prefixes of the sources that are not done."""
-        n_tokens, best = self.prefixes.size(2), step.scores[:, 0].tolist()
-        full = [n_tokens >= self.limits[source] for source in self.where]
+        best, full = step.scores[:, 0].tolist(), self.progress.full.tolist()
         ends = [
             is_full or self.is_done(source, score)
             for is_full, source, score in zip(full, self.where, best, strict=True)
@@ -160,6 +179,7 @@ class BeamSearch:
             stay = remaining(torch.tensor(ends, device=stay.device))
             self.where = [self.where[place] for place in stay.tolist()]
         self.scorer.select(stay, parents[stay])
+        self.progress.select(stay, parents[stay], step.tokens[stay])
         rows = self.prefixes[stay[:, None], parents[stay]]  # (B, K, T)
         self.prefixes = torch.cat((rows, step.tokens[stay][..., None]), dim=-1)
         self.scores = step.scores[stay]
@@ -167,6 +187,8 @@ class BeamSearch:
     def is_done(self, source: int, score: float) -> bool:
         """No extension of a prefix of log-probability `score` or less enters the nbest."""
         found = self.found[source]
+        if score == -math.inf:  # no prefix is left
+            return True
         bound = scored(score, self.limits[source], self.lenpen)
         return len(found) == self.nbest and found[-1].score >= bound
 
@@ -175,8 +197,14 @@ class BeamSearch:
         for place in places:
             found = self.found[self.where[place]]
             n_missing = self.nbest - len(found)
-            ids = self.prefixes[place, step.parents[place, :n_missing], 1:].tolist()
-            tokens = step.tokens[place, :n_missing].tolist()
-            log_probs = step.scores[place, :n_missing].tolist()
-            for prefix, token, log_prob in zip(ids, tokens, log_probs, strict=True):
-                found.append(hypothesis([*prefix, token], log_prob, self.lenpen))
+            best = slice(0, min(n_missing, int(step.scores[place].isfinite().sum())))
+            parents, tokens = step.parents[place, best], step.tokens[place, best]
+            lengths = self.progress.lengths[place, parents] + self.progress.counts(tokens)
+            for prefix, token, log_prob, n in zip(
+                self.prefixes[place, parents, 1:].tolist(),
+                tokens.tolist(),
+                step.scores[place, best].tolist(),
+                lengths.tolist(),
+                strict=True,
+            ):
+                found.append(hypothesis([*prefix, token], log_prob, n, self.lenpen))

@@ -37,15 +37,15 @@ class Cached:
         self._target = [memory.states.new_zeros(room) for _ in self._layers]
         self._slots = sources.ids.new_empty(len(sources.ids), 1, 0)  # (B, K, T)
 
-    def step(self, prefixes: Tensor) -> Tensor:
-        """prefixes: (B, K, T) -> log-probabilities (B, K, V)."""
-        n_sources, n_beams, n_tokens = prefixes.shape
-        own = torch.arange(n_beams, device=prefixes.device)[:, None].expand(n_sources, -1, 1)
+    def step(self, prefixes: Side) -> Tensor:
+        """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
+        n_sources, n_beams, n_tokens = prefixes.ids.shape
+        own = torch.arange(n_beams, device=prefixes.ids.device)[:, None].expand(n_sources, -1, 1)
         self._slots = torch.cat((self._slots, own), dim=-1)
         self._make_room(n_tokens, n_beams)
-        decoder, ids = self._model.decoder, prefixes.flatten(0, 1)  # (B * K, T)
-        active = decoder.prepare(Side(ids))
-        x = decoder.embedding(ids[:, -1:], active, start=n_tokens - 1)  # (B * K, 1, D)
+        decoder, flat = self._model.decoder, prefixes.flat()  # (B * K, T)
+        active = decoder.prepare(flat)
+        x = decoder.embedding(flat.ids[:, -1:], active, start=n_tokens - 1)  # (B * K, 1, D)
         x = x.view(n_sources, n_beams, -1)
         seen = self._seen()
         for layer, source, target in zip(self._layers, self._source, self._target, strict=True):

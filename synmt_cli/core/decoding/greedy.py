@@ -5,36 +5,38 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from synmt_cli.core.decoding.hypothesis import NEVER, Hypothesis, hypothesis
+from synmt_cli.core.decoding.hypothesis import Hypothesis, hypothesis
+from synmt_cli.core.decoding.progress import Progress
 from synmt_cli.core.decoding.scorer import Scorer
 from synmt_cli.core.decoding.top import top
+from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.vocabulary import BOS, EOS
 
 
-def greedy(scorer: Scorer, limits: Tensor, lenpen: float) -> list[Hypothesis]:
-    """One hypothesis for each source; limits: (B,), the most tokens of each, EOS included."""
+def greedy(scorer: Scorer, progress: Progress, n: int, lenpen: float) -> list[Hypothesis]:
+    """One hypothesis for each of n sources."""
     found: dict[int, Hypothesis] = {}
-    where = torch.arange(len(limits), device=limits.device)  # place in the batch -> source
-    prefixes = torch.full((len(limits), 1, 1), BOS, device=limits.device)
-    log_probs = torch.zeros(len(limits), 1, device=limits.device)
-    n_tokens = 0
+    where = torch.arange(n, device=progress.lengths.device)  # place in the batch -> source
+    prefixes = torch.full((n, 1, 1), BOS, device=where.device)
+    log_probs = torch.zeros(n, 1, device=where.device)
     while len(where):
-        n_tokens += 1
-        each = scorer.step(prefixes)
-        each[..., NEVER] = -torch.inf
+        each = scorer.step(Side(prefixes, features=progress.features))
+        progress.forbid(each)
         best, token = (one[..., 0] for one in top(each, 1))  # (B, 1)
         log_probs = log_probs + best
         prefixes = torch.cat((prefixes, token[..., None]), dim=-1)
-        ends = ((token == EOS) | (n_tokens >= limits[:, None])).flatten()
-        if not ends.any():
-            continue
-        sources, tokens = where[ends].tolist(), prefixes[ends, 0, 1:].tolist()
-        for source, ids, log_prob in zip(sources, tokens, log_probs[ends, 0].tolist(), strict=True):
-            found[source] = hypothesis(ids, log_prob, lenpen)
-        stay = remaining(ends)
-        scorer.select(stay, torch.zeros_like(stay)[:, None])
-        prefixes, log_probs = prefixes[stay], log_probs[stay]
-        where, limits = where[stay], limits[stay]
+        ends = (token == EOS)[:, 0] | progress.full
+        stay = torch.arange(len(where), device=where.device)
+        if ends.any():
+            sources, tokens = where[ends].tolist(), prefixes[ends, 0, 1:].tolist()
+            lengths = (progress.lengths + progress.counts(token))[ends, 0].tolist()
+            sums = log_probs[ends, 0].tolist()
+            for source, ids, log_prob, length in zip(sources, tokens, sums, lengths, strict=True):
+                found[source] = hypothesis(ids, log_prob, length, lenpen)
+            stay = remaining(ends)
+            scorer.select(stay, torch.zeros_like(stay)[:, None])
+            prefixes, log_probs, where = prefixes[stay], log_probs[stay], where[stay]
+        progress.select(stay, torch.zeros_like(stay)[:, None], token[stay])
     return [found[source] for source in range(len(found))]
 
 

@@ -1,55 +1,66 @@
-"""Translations found by search, their score, and which tokens a translation may hold."""
+"""Translations found by search, and their score."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.vocabulary import BOS, EOS, PAD, UNK
-
-NEVER = (UNK, PAD, BOS)  # not generated, but they keep their share of the probability
+from synmt_cli.core.vocabulary import EOS
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
     """A translation of one source.
 
-    ids: without BOS and EOS. log_prob: log P(ids, EOS | source), natural. score: `scored`.
-    cut: the length limit came before EOS; log_prob and score are then of the prefix.
+    ids: without BOS and EOS. log_prob: log P(ids, EOS | source), natural. length: tokens that
+    count, EOS among them; transitions do not. score: `scored`. cut: the length limit came
+    before EOS; log_prob, length and score are then of the prefix.
     """
 
     ids: list[int]
     log_prob: float
+    length: int
     score: float
     cut: bool = False
 
 
-def scored(log_prob: float, n_tokens: int, lenpen: float) -> float:
-    """log P / n_tokens^lenpen, EOS counted: fairseq's length penalty.
+def scored(log_prob: float, length: int, lenpen: float) -> float:
+    """log P / length^lenpen, EOS counted: fairseq's length penalty.
 
-    Not that of GNMT, which divides by ((5 + n_tokens) / 6)^lenpen.
+    Not that of GNMT, which divides by ((5 + length) / 6)^lenpen.
 
     >>> scored(-6.0, 9, 0.5)
     -2.0
     """
-    return log_prob / n_tokens**lenpen
+    return log_prob / length**lenpen
 
 
-def hypothesis(tokens: list[int], log_prob: float, lenpen: float) -> Hypothesis:
-    """tokens: those generated, EOS included unless the limit came first."""
-    score = scored(log_prob, len(tokens), lenpen)
+def hypothesis(tokens: list[int], log_prob: float, length: int, lenpen: float) -> Hypothesis:
+    """tokens: those generated, EOS included unless the limit came first. length: of them."""
     cut = tokens[-1] != EOS
-    return Hypothesis(tokens if cut else tokens[:-1], log_prob, score, cut)
+    ids = tokens if cut else tokens[:-1]
+    return Hypothesis(ids, log_prob, length, scored(log_prob, length, lenpen), cut)
 
 
-def limits(sources: Side, ratio: float, extra: int) -> Tensor:
-    """(B,): ratio * n_tokens + extra for each source, at least 1; pads never count."""
+class Longest(NamedTuple):
+    """How long a translation may be: ratio * source tokens + extra, EOS counted on both sides."""
+
+    ratio: float = 2.0
+    extra: int = 20
+
+
+LONGEST = Longest()
+
+
+def limits(sources: Side, longest: Longest) -> Tensor:
+    """(B,): of each source, at least 1; pads never count."""
     n_tokens = (
         torch.full((len(sources.ids),), sources.ids.size(1), device=sources.ids.device)
         if sources.pad is None
         else (~sources.pad).sum(1)
     )
-    return (n_tokens * ratio + extra).long().clamp(min=1)
+    return (n_tokens * longest.ratio + longest.extra).long().clamp(min=1)

@@ -21,12 +21,11 @@ class Rereading:
         self._model, self._allowed = model, memory.allowed
         self._source = model.decoder.sources(memory)
 
-    def step(self, prefixes: Tensor) -> Tensor:
-        """prefixes: (B, K, T) -> log-probabilities (B, K, V)."""
-        side = Side(prefixes.flatten(0, 1))
-        states = self._model.decoder.reread(side, self._source, self._allowed)
+    def step(self, prefixes: Side) -> Tensor:
+        """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
+        states = self._model.decoder.reread(prefixes.flat(), self._source, self._allowed)
         scores = self._model.logits(states).log_softmax(-1, dtype=torch.float32)
-        return scores.unflatten(0, prefixes.shape[:2])
+        return scores.unflatten(0, prefixes.ids.shape[:2])
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
         """Keeps these sources; hypotheses leave no trace here."""

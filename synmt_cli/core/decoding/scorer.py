@@ -9,6 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from synmt_cli.core.model.modifier import Side
+
 
 class Scorer(Protocol):
     """The next token's scores for B sources with K hypotheses each; K may change each step.
@@ -17,10 +19,11 @@ class Scorer(Protocol):
     each time, which models need whose known tokens see later ones.
     """
 
-    def step(self, prefixes: Tensor) -> Tensor:
-        """prefixes: (B, K, T), BOS first -> log-probabilities (B, K, V), a new tensor.
+    def step(self, prefixes: Side) -> Tensor:
+        """prefixes: ids (B, K, T), BOS first -> log-probabilities (B, K, V), a new tensor.
 
-        One token longer than at the last call, of the hypotheses that `select` left.
+        One token longer than at the last call, of the hypotheses that `select` left. Their
+        features are what search knows of them (progress.py).
         """
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
@@ -40,8 +43,8 @@ class Ensemble:
     def __init__(self, scorers: Sequence[Scorer]) -> None:
         self.scorers = tuple(scorers)
 
-    def step(self, prefixes: Tensor) -> Tensor:
-        """(B, K, T) -> log-probabilities (B, K, V)."""
+    def step(self, prefixes: Side) -> Tensor:
+        """ids (B, K, T) -> log-probabilities (B, K, V)."""
         each = [scorer.step(prefixes) for scorer in self.scorers]
         return torch.stack(each).logsumexp(0) - math.log(len(each))
 

@@ -12,7 +12,7 @@ import torch
 from synmt_cli.core.batch import Array, Ragged, to_device
 from synmt_cli.core.corpus import fill
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.decoding.hypothesis import Hypothesis, scored
+from synmt_cli.core.decoding.hypothesis import LONGEST, Hypothesis, Longest, scored
 from synmt_cli.core.encoding import Encoding, Values
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.multitask import asks_for_parse, parse_text
@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 class Settings:
     """How to search, and how much at a time.
 
-    beam, lenpen, nbest, max_ratio, max_extra: as in `search`. max_pieces: longer sources are
+    beam, lenpen, nbest, longest, constrained: as in `search`. max_pieces: longer sources are
     translated in parts. batch_size: sentences in one batch at most; batch_pieces: padded
     source pieces in it, if it has more than one sentence.
     """
@@ -35,8 +35,8 @@ class Settings:
     beam: int = 4
     lenpen: float = 0.6
     nbest: int = 1
-    max_ratio: float = 2.0
-    max_extra: int = 20
+    longest: Longest = LONGEST
+    constrained: bool = True
     max_pieces: int = 1000
     batch_size: int = 64
     batch_pieces: int = 4096
@@ -130,8 +130,8 @@ class Translator:
                 beam=settings.beam,
                 lenpen=settings.lenpen,
                 nbest=settings.nbest,
-                max_ratio=settings.max_ratio,
-                max_extra=settings.max_extra,
+                longest=settings.longest,
+                constrained=settings.constrained,
             )
             found.update(zip(rows.tolist(), nbests, strict=True))
         return [found[row] for row in range(len(parts))]
@@ -151,8 +151,8 @@ class Translator:
         if not nbests:
             return []
         best = [nbest[0] for nbest in nbests]
-        n_tokens = sum(len(h.ids) + (not h.cut) for h in best)
-        score = scored(sum(h.log_prob for h in best), n_tokens, self.settings.lenpen)
+        length = sum(h.length for h in best)
+        score = scored(sum(h.log_prob for h in best), length, self.settings.lenpen)
         joined = " ".join(text(self.target, h.ids) for h in best)
         return [Line(joined, score, any(h.cut for h in best))]
 

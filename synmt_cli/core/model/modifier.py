@@ -46,6 +46,21 @@ class Side:
     features: Mapping[str, Tensor] = field(default_factory=dict)
     paths: Paths | None = None
 
+    def flat(self) -> Side:
+        """Prefixes of ids (B, K, T) as (B * K, T)."""
+        features = {name: values.flatten(0, 1) for name, values in self.features.items()}
+        return Side(self.ids.flatten(0, 1), features=features)
+
+    def select(self, rows: Tensor) -> Side:
+        """These rows, in this order. For targets: without `pad` and `paths`."""
+        features = {name: values[rows] for name, values in self.features.items()}
+        return Side(self.ids[rows], features=features)
+
+    def prefixes(self, rows: slice, n: int) -> Side:
+        """The first n tokens of some rows, which are all that long, as if no more were known."""
+        features = {name: values[rows, :n] for name, values in self.features.items()}
+        return Side(self.ids[rows, :n], features=features)
+
 
 class Site(NamedTuple):
     """Where an attention hook is called.

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from synmt_cli.core.grammar import Grammar
 from synmt_cli.core.model.embedding import Embedding, table
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.size import Size
@@ -19,6 +20,7 @@ class Translation(nn.Module):
 
     n_source, n_target: sizes of the vocabularies; with `tied = all` they must be equal.
     rereads: the decoder reads its whole prefix anew for each token, all of it seen by all.
+    grammar: of the transitions that targets are made of; None where they are pieces.
     """
 
     def __init__(
@@ -29,11 +31,12 @@ class Translation(nn.Module):
         encoder: Sequence[Modifier] = (),
         decoder: Sequence[Modifier] = (),
         rereads: bool = False,
+        grammar: Grammar | None = None,
     ) -> None:
         super().__init__()
         if size.tied == "all" and n_source != n_target:
             raise ValueError(f"tied embeddings need one vocabulary, not {n_source} and {n_target}")
-        self.size, self.rereads = size, rereads
+        self.size, self.rereads, self.grammar = size, rereads, grammar
         target = table(n_target, size.d_model)
         source = target if size.tied == "all" else table(n_source, size.d_model)
         self.encoder = Encoder(Embedding(source, size, size.positions), size, encoder)
@@ -50,7 +53,7 @@ class Translation(nn.Module):
             return self.decoder(target, memory)
         sources = self.decoder.sources(memory)
         states = [
-            self.decoder.reread(Side(target.ids[:, :n]), sources, memory.allowed)
+            self.decoder.reread(target.prefixes(slice(None), n), sources, memory.allowed)
             for n in range(1, target.ids.size(1) + 1)
         ]
         return torch.stack(states, dim=1), {}

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.batch import Batch, to_device
-from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Memory
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.training.loss import cross_entropy
@@ -59,7 +58,7 @@ def backward(
     memory = model.encode(batch.source)
     if model.rereads:
         return _from_prefixes(model, batch, memory, smoothing, scale, prefix_share)
-    states, others = model.decode(Side(batch.target_in), memory)
+    states, others = model.decode(batch.target, memory)
     real = batch.target_out != PAD
     found = cross_entropy(states[real], model.output.weight, batch.target_out[real], smoothing)
     losses = [*memory.losses.items(), *others.items()]
@@ -78,14 +77,14 @@ def _from_prefixes(
 ) -> Sums:
     lengths = (batch.target_out != PAD).sum(1)
     order = lengths.argsort(descending=True, stable=True)  # so that a slice has the longer ones
-    ids, after = batch.target_in[order], batch.target_out[order]
+    target, after = batch.target.select(order), batch.target_out[order]
     allowed = None if memory.allowed is None else memory.allowed[order]
     above = model.decoder.sources(Memory(memory.states[order], allowed))
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in above]
     sums = Sums(losses={name: loss.item() for name, loss in memory.losses.items()})
     for n, rows in passes(lengths[order].tolist(), prefix_share):
         states = model.decoder.reread(
-            Side(ids[rows, :n]),
+            target.prefixes(rows, n),
             [(k[rows], v[rows]) for k, v in sources],
             None if allowed is None else allowed[rows],
         )
@@ -138,7 +137,7 @@ def moved(batch: Batch, device: torch.device) -> Batch:
     """The batch on a device."""
     return Batch(
         to_device(batch.source, device),
-        batch.target_in.to(device, non_blocking=True),
+        to_device(batch.target, device),
         batch.target_out.to(device, non_blocking=True),
         batch.n_tokens,
     )

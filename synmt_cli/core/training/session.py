@@ -19,7 +19,16 @@ from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.multitask import refuse_untagged
-from synmt_cli.core.run import Run, Vocabularies, build, needs, sha256
+from synmt_cli.core.run import (
+    Run,
+    Vocabularies,
+    build,
+    grammar,
+    needs,
+    sha256,
+    target_needs,
+)
+from synmt_cli.core.targets import Targets
 from synmt_cli.core.training import folder
 from synmt_cli.core.training.config import Config
 from synmt_cli.core.training.loop import Trainer
@@ -96,13 +105,14 @@ def open_session(config: Config, inputs: Inputs, device: str, request: signals.R
         first = next(records, None)
         vocabularies = _vocabularies(inputs, first[0].vocab if first else None)
         again = itertools.chain([first] if first else [], records)
-        train = corpora.read(again, vocabularies, encoding, limit, check=check)
+        targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
+        train = corpora.read(again, vocabularies, encoding, targets, limit, check=check)
     corpora.refuse_empty(train, " ".join(inputs.train))
     encoding.labels.growing = False
     dev = None
     if inputs.dev:
         with contextlib.closing(_records([inputs.dev], request)) as records:
-            dev = corpora.read(records, vocabularies, encoding, limit, True, check)
+            dev = corpora.read(records, vocabularies, encoding, targets, limit, True, check)
         corpora.refuse_empty(dev, inputs.dev)
     return Session(config, inputs, vocabularies, train, dev, encoding.labels, chosen)
 

@@ -12,7 +12,6 @@ from synmt_cli import signals
 from synmt_cli.core.batch import Array, to_device
 from synmt_cli.core.corpus import Corpus, fill
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.training.loss import cross_entropy
 from synmt_cli.core.vocabulary import PAD, Vocabulary
@@ -72,7 +71,7 @@ def _forced(
     for rows in _unless(request, batches):
         batch = dev.batch(rows)
         memory = model.encode(to_device(batch.source, device))
-        states, _ = model.decode(Side(batch.target_in.to(device)), memory)
+        states, _ = model.decode(to_device(batch.target, device), memory)
         target = batch.target_out.to(device)
         real = target != PAD
         yield states[real], target[real]

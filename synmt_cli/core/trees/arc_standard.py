@@ -10,9 +10,10 @@ and b the one below it:
 There is no arc from the root: the word that is left in the end is the root of the tree. So a
 tree of n words has n - 1 arcs, and each projective tree has one sequence by `oracle`.
 
-Two moves more are not in the paper. GLUE says that the word whose pieces follow it stands
-without a space behind the one before. LABEL is the second half of an arc, where direction and
-label are tokens of their own: the arc is there when its label is.
+Three moves more are not in the paper. GLUE says that the word whose pieces follow it stands
+without a space behind the one before. SPACE is a piece that is nothing but the space before a
+word, whose characters follow. LABEL is the second half of an arc, where direction and label
+are tokens of their own: the arc is there when its label is.
 
 Everything is linear and recurses nowhere.
 """
@@ -36,10 +37,14 @@ class Move(IntEnum):
     LABEL = 4
     GLUE = 5
     FINISH = 6
+    SPACE = 7
 
 
 ARCS = (Move.LEFT, Move.RIGHT)
-_N_WORDS = {Move.BEGIN: 0, Move.GLUE: 1, Move.LEFT: 2, Move.RIGHT: 2}  # on the stack at least
+PIECES = (Move.BEGIN, Move.CONTINUE, Move.SPACE)
+OPENING = (Move.GLUE, Move.SPACE)  # a word whose first character is still to come
+# How many words each needs on the stack.
+_N_WORDS = {Move.BEGIN: 0, Move.SPACE: 0, Move.GLUE: 1, Move.LEFT: 2, Move.RIGHT: 2}
 
 
 def oracle(heads: Sequence[int]) -> list[tuple[Move, int]] | None:
@@ -135,39 +140,18 @@ class State(NamedTuple):
     n_words: int = 0
     split: bool = False
 
-    @property
-    def n_needed(self) -> int:
-        """Tokens to come at the least, FINISH not counted, until the tree is one.
-
-        An arc for each word but one, a word if there is none, what a GLUE or an arc awaits.
-        """
-        if not self.n_words:
-            return 1
-        n_arc_tokens = (self.n_words - 1) * (2 if self.split else 1)
-        return n_arc_tokens + (self.last == Move.GLUE) - (self.direction is not None)
-
-    def allows(self, move: Move, budget: int | None = None) -> bool:
-        """Whether a move is legal here; with a budget, also whether the end stays in reach.
-
-        budget: tokens that may still come, this one counted, FINISH not.
-        """
-        if not self._is_legal(move):
-            return False
-        if budget is None or move == Move.FINISH:
-            return True
-        return 1 + self.after(move).n_needed <= budget
-
-    def legal(self, budget: int | None = None) -> list[Move]:
-        """The moves that are allowed here.
+    def legal(self) -> list[Move]:
+        """The moves that are allowed here. There is always one.
 
         >>> [move.name for move in State().after(Move.BEGIN).legal()]
-        ['BEGIN', 'CONTINUE', 'GLUE', 'FINISH']
+        ['BEGIN', 'CONTINUE', 'GLUE', 'FINISH', 'SPACE']
         """
-        return [move for move in Move if self.allows(move, budget)]
+        return [move for move in Move if self.allows(move)]
 
-    def _is_legal(self, move: Move) -> bool:
+    def allows(self, move: Move) -> bool:
+        """Whether a move is legal here."""
         last = self.last
-        if last == Move.GLUE:  # the word that it glues must come
+        if last in OPENING:  # the word that it opens must come
             return move == Move.CONTINUE
         if self.direction is not None:
             return move == Move.LABEL
@@ -179,7 +163,7 @@ class State(NamedTuple):
 
     def after(self, move: Move) -> State:
         """The state behind one more token. Raises ValueError for an illegal one, and FINISH."""
-        if move == Move.FINISH or not self._is_legal(move):
+        if move == Move.FINISH or not self.allows(move):
             raise ValueError(f"{move.name} is illegal behind {self.n_tokens} tokens")
         if move in ARCS and self.split:
             return self._replace(n_tokens=self.n_tokens + 1, last=move, direction=move)
@@ -192,21 +176,21 @@ class State(NamedTuple):
     def tolerant(self, move: Move) -> State:
         """The state behind any token of `open_to(move)`: what is illegal there is passed over.
 
-        But no piece is: one that cannot go on with a word begins one, and behind a GLUE any is
-        glued.
+        But no piece is: one that cannot go on with a word begins one, and behind a GLUE or a
+        SPACE any is of the word that they open.
         """
-        if move != Move.FINISH and self._is_legal(move):
+        if move != Move.FINISH and self.allows(move):
             return self.after(move)
-        if move in (Move.BEGIN, Move.CONTINUE):
-            return self._with_piece(move, grows=self.last == Move.GLUE)
+        if move in PIECES:
+            return self._with_piece(move, grows=self.last in OPENING)
         # FINISH as the last move: no piece goes on with a word behind it.
         return self._next(Move.FINISH, self.top, self.n_words)
 
     def open_to(self, move: Move) -> State:
-        """This state without a GLUE or a direction that awaits something else than `move`."""
+        """This state without an opened word or a direction that awaits another move than this."""
         if self.direction is not None and move != Move.LABEL:
             return self._replace(last=Move.FINISH, direction=None)
-        if self.last == Move.GLUE and move not in (Move.BEGIN, Move.CONTINUE) and self.top:
+        if self.last in OPENING and move not in PIECES and self.top:
             top, n_words = self.top.below, self.n_words - 1
             return self._replace(last=Move.FINISH, top=top, n_words=n_words)
         return self
@@ -229,53 +213,50 @@ class State(NamedTuple):
 
     def arc(self, move: Move) -> tuple[Word, Word] | None:
         """(head, dependent) of the arc that a move draws here, None if it draws none."""
-        if self.split != (move == Move.LABEL) or not self._is_legal(move):
+        if self.split != (move == Move.LABEL) or not self.allows(move):
             return None
         return None if move not in (*ARCS, Move.LABEL) else self._pair(move)
 
 
-class Edges(NamedTuple):
-    """Arcs between tokens as columns of one length: head -> dependent, in the order of `at`.
+class Attachments(NamedTuple):
+    """The edges between tokens, as three numbers for each token of a sequence.
 
-    at: the transition that draws the edge. It is there in every prefix that holds this token,
-    and its label is the transition's: those of a prefix of t tokens are those with at < t.
+    at: the transition that attaches the token: the one that draws the arc to its word, itself
+    if it is one that draws an arc, NEVER if there is none. Its heads are the tokens
+    [begin, end), and `at` unless that is itself. The edges are there in each prefix that holds
+    the token `at`, which no other edge of the token precedes: a word is attached once.
     """
 
-    heads: list[int]
-    dependents: list[int]
     at: list[int]
+    begin: list[int]
+    end: list[int]
 
 
-def edges(moves: Iterable[Move], split: bool = False, lenient: bool = False) -> Edges:
+NEVER = 2**30  # no sequence is so long
+
+
+def attachments(moves: Sequence[Move], split: bool = False, lenient: bool = False) -> Attachments:
     """The edges that a sequence draws between its tokens (the table of section 3).
 
-    For the arc head -> dependent of the transition x: from each token of the head to each of
-    the dependent, from x to each of the dependent, and from each of the head to x. The tokens
-    of a word are its pieces, and its GLUE. lenient: an illegal transition draws nothing, as in
-    the published code; else it raises ValueError. As long as the product of the pieces of each
-    head and dependent.
+    For the arc head -> dependent of the transition x there are edges from each token of the
+    head to each of the dependent, from x to each of the dependent, and from each of the head
+    to x. The tokens of a word are its pieces, and its GLUE. lenient: an illegal transition
+    draws nothing, as in the published code; else it raises ValueError.
 
     >>> moves = [Move.BEGIN, Move.CONTINUE, Move.BEGIN, Move.LEFT]  # Jo hn put LEFT-ARC:nsubj
-    >>> list(zip(*edges(moves)[:2]))
-    [(2, 0), (2, 1), (3, 0), (3, 1), (2, 3)]
+    >>> found = attachments(moves)
+    >>> found.at == [3, 3, NEVER, 3], found.begin, found.end
+    (True, [2, 2, 0, 2], [3, 3, 0, 3])
     """
-    found = Edges([], [], [])
+    n = len(moves)
+    found = Attachments([NEVER] * n, [0] * n, [0] * n)
     state = State(split=split)
     for x, move in enumerate(moves):
         if lenient:
             state = state.open_to(move)
         if arc := state.arc(move):
-            _add(found, *arc, x)
+            head, dependent = arc
+            for token in (*range(dependent.begin, dependent.end), x):
+                found.at[token], found.begin[token], found.end[token] = x, head.begin, head.end
         state = state.tolerant(move) if lenient else state.after(move)
     return found
-
-
-def _add(found: Edges, head: Word, dependent: Word, x: int) -> None:
-    above, below = range(head.begin, head.end), range(dependent.begin, dependent.end)
-    for piece in (*above, x):
-        found.heads.extend([piece] * len(below))
-        found.dependents.extend(below)
-    found.heads.extend(above)
-    found.dependents.extend([x] * len(above))
-    n = (len(above) + 1) * len(below) + len(above)
-    found.at.extend([x] * n)

@@ -33,6 +33,7 @@ class Variant:
     encoder, decoder: `module:function` of the builder in this package, or "" for none.
     data: how `synmt multitask` makes its training records, or "". rereads: True where the
     decoder reads its whole prefix anew for each token, every known token seen by every other.
+    transitions: True where targets are the transitions that build a tree, not pieces.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Variant:
     decoder: str = ""
     data: str = ""
     rereads: bool = False
+    transitions: bool = False
 
     def builders(self) -> list[Build]:
         """The builder functions; imports their modules, and torch with them."""
@@ -119,6 +121,28 @@ VARIANTS = {
             "known target tokens see each other",
             rereads=True,
         ),
+        Variant(
+            "linearized",
+            "Choshen and Abend 2021",
+            "targets are trees as transitions",
+            transitions=True,
+        ),
+        Variant(
+            "parent",
+            "Choshen and Abend 2021",
+            "a head that sees the target's parents so far",
+            decoder="parent:parent",
+            rereads=True,
+            transitions=True,
+        ),
+        Variant(
+            "gcn",
+            "Choshen and Abend 2021",
+            "graph convolution over the target's tree so far",
+            decoder="gcn:gcn",
+            rereads=True,
+            transitions=True,
+        ),
     )
 }
 
@@ -145,6 +169,11 @@ class Plan:
     def rereads(self) -> bool:
         """Whether nothing of a prefix may be remembered from step to step."""
         return any(v.rereads for v in self.variants)
+
+    @property
+    def transitions(self) -> bool:
+        """Whether the decoder writes transitions."""
+        return any(v.transitions for v in self.variants)
 
     def encoder(self, setting: Setting, options: Options) -> list[Modifier]:
         """The encoder's modifiers, in the order they act. Raises UsageError."""

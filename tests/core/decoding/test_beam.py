@@ -9,7 +9,8 @@ import torch
 from tiny_models import S, V, forced, model, sources
 
 from synmt_cli.core.decoding.beam import BeamSearch, search
-from synmt_cli.core.decoding.hypothesis import NEVER, hypothesis, limits
+from synmt_cli.core.decoding.hypothesis import Longest, hypothesis, limits
+from synmt_cli.core.decoding.progress import SPECIAL, Pieces
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.vocabulary import BOS, EOS
 
@@ -21,7 +22,7 @@ class Table:
         self.table = {key: torch.tensor(row).log() for key, row in table.items()}
 
     def step(self, prefixes):
-        rows = [[self.table[tuple(p[1:])] for p in source] for source in prefixes.tolist()]
+        rows = [[self.table[tuple(p[1:])] for p in source] for source in prefixes.ids.tolist()]
         return torch.stack([torch.stack(row) for row in rows])
 
     def select(self, sources, parents):
@@ -54,11 +55,9 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(lenpen):
     for n in range(n_max):
         rows = [[*body, EOS] for body in product(words, repeat=n)]
         scores = log_probs(net, side, rows)
-        every += [hypothesis(y, p, lenpen) for y, p in zip(rows, scores, strict=True)]
+        every += [hypothesis(y, p, len(y), lenpen) for y, p in zip(rows, scores, strict=True)]
     ranked = sorted(every, key=lambda h: -h.score)
-    found = search(
-        [net], side, beam=4**n_max, lenpen=lenpen, nbest=9, max_ratio=0, max_extra=n_max
-    )[0]
+    found = search([net], side, beam=4**n_max, lenpen=lenpen, nbest=9, longest=Longest(0, n_max))[0]
     assert [h.ids for h in found] == [h.ids for h in ranked[:9]]
     assert [h.score for h in found] == pytest.approx([h.score for h in ranked[:9]], abs=1e-5)
 
@@ -67,11 +66,11 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(lenpen):
 def test_beam_one_is_the_greedy_loop():
     net, side = model(), sources()
     for b, (found,) in enumerate(search([net], side, beam=1)):
-        one, limit = Side(side.ids[b : b + 1, : lengths(side)[b]]), limits(side, 2, 20)[b]
+        one, limit = Side(side.ids[b : b + 1, : lengths(side)[b]]), limits(side, Longest(2, 20))[b]
         prefix = [BOS]
         while prefix[-1] != EOS and len(prefix) <= limit:
             logits = forced(net, one, torch.tensor([[prefix]]))[0, 0]
-            logits[list(NEVER)] = -torch.inf
+            logits[list(SPECIAL)] = -torch.inf
             prefix.append(logits.argmax().item())
         assert found.ids == [w for w in prefix[1:] if w != EOS]
         assert found.cut == (prefix[-1] != EOS)
@@ -95,7 +94,7 @@ def test_the_n_best_are_sorted_distinct_and_clean():
         assert [h.score for h in complete] == sorted((h.score for h in complete), reverse=True)
         assert found == complete + [h for h in found if h.cut]
         assert len({tuple(h.ids) for h in found}) == len(found) == 6
-        assert not {*NEVER, EOS} & {w for h in found for w in h.ids}
+        assert not {*SPECIAL, EOS} & {w for h in found for w in h.ids}
 
 
 def test_an_ensemble_of_a_model_with_itself_is_the_model():
@@ -110,8 +109,13 @@ def test_an_ensemble_averages_probabilities():
     from synmt_cli.core.decoding.scorer import Ensemble
 
     a, b = Table({(): [0.0, 0, 0, 0.8, 0.2]}), Table({(): [0.0, 0, 0, 0.4, 0.6]})
-    mean = Ensemble([a, b]).step(torch.full((1, 1, 1), BOS)).exp()[0, 0]
+    mean = Ensemble([a, b]).step(Side(torch.full((1, 1, 1), BOS))).exp()[0, 0]
     torch.testing.assert_close(mean, torch.tensor([0.0, 0, 0, 0.6, 0.4]))
+
+
+def by_table(table, limit, beam, nbest, lenpen):
+    limits = torch.tensor([limit])
+    return BeamSearch(Table(table), Pieces(limits), limits, beam, nbest, lenpen).run()
 
 
 def test_length_counts_eos_in_the_score():
@@ -119,7 +123,7 @@ def test_length_counts_eos_in_the_score():
     table = {(): [0.0, 0, 0, 0.1, 0.5, 0.4], (4,): [0.0, 0, 0, 0.8, 0.1, 0.1]}
     table |= {(5,): [0.0, 0, 0, 0.2, 0.4, 0.4]}
     table |= {(a, b): [0.0, 0, 0, 0.98, 0.01, 0.01] for a in (4, 5) for b in (4, 5)}
-    ((best, *_),) = BeamSearch(Table(table), torch.tensor([3]), 2, 2, 0.6).run()
+    ((best, *_),) = by_table(table, 3, 2, 2, 0.6)
     assert best.ids == [4]
     assert best.score == pytest.approx(torch.tensor(0.4).log().item() / 2**0.6, abs=1e-6)
 
@@ -128,13 +132,13 @@ def test_a_long_translation_may_overtake_a_finished_one():
     # Finished first: "EOS" at log .5 / 1. Later and better per token: "4 4 4 EOS".
     table = {(4,) * n: [0.0, 0, 0, 0.0, 1.0] for n in range(1, 3)}
     table |= {(): [0.0, 0, 0, 0.5, 0.5], (4, 4, 4): [0.0, 0, 0, 1.0, 0.0]}
-    ((best,),) = BeamSearch(Table(table), torch.tensor([9]), 2, 1, 1.0).run()
+    ((best,),) = by_table(table, 9, 2, 1, 1.0)
     assert best.ids == [4, 4, 4]
 
 
 def test_a_translation_cut_at_the_limit_is_marked():
     table = {(4,) * n: [0.0, 0, 0, 0.1, 0.9] for n in range(4)}
-    found = BeamSearch(Table(table), torch.tensor([3]), 2, 4, 0.0).run()[0]
+    found = by_table(table, 3, 2, 4, 0.0)[0]
     assert [(h.ids, h.cut) for h in found] == [
         ([], False),
         ([4], False),
@@ -144,8 +148,12 @@ def test_a_translation_cut_at_the_limit_is_marked():
 
 
 def test_limits_count_tokens_not_pads():
-    assert limits(sources(), 2.0, 5).tolist() == [2 * S + 5, 2 * (S - 3) + 5, 2 * (S - 1) + 5]
-    assert limits(sources(1), 0.0, 0).tolist() == [1]
+    assert limits(sources(), Longest(2.0, 5)).tolist() == [
+        2 * S + 5,
+        2 * (S - 3) + 5,
+        2 * (S - 1) + 5,
+    ]
+    assert limits(sources(1), Longest(0.0, 0)).tolist() == [1]
 
 
 def test_search_leaves_training_mode_as_it_was():

@@ -48,7 +48,7 @@ def test_steps_equal_teacher_forcing(shape, modified):
     prefixes = torch.cat((torch.full((B, 1, 1), BOS), torch.randint(4, V, (B, 1, 40))), -1)
     scorer = Cached(net, side)
     for t in range(1, 41):  # beyond the room there is at first
-        logits = scorer.step(prefixes[..., :t])
+        logits = scorer.step(Side(prefixes[..., :t]))
         torch.testing.assert_close(logits, forced(net, side, prefixes[..., :t]))
 
 
@@ -64,10 +64,10 @@ def test_hypotheses_may_branch_swap_and_leave():
         ([0], [[1, 0, 0, 1]]),
     ]
     for kept, parents in moves:
-        torch.testing.assert_close(scorer.step(prefixes), forced(net, side, prefixes))
+        torch.testing.assert_close(scorer.step(Side(prefixes)), forced(net, side, prefixes))
         stay, parents = torch.tensor(kept), torch.tensor(parents)
         scorer.select(stay, parents)
         side = Side(side.ids[stay], side.pad[stay])
         new = torch.randint(4, V, (*parents.shape, 1))
         prefixes = torch.cat((prefixes[stay[:, None], parents], new), -1)
-    torch.testing.assert_close(scorer.step(prefixes), forced(net, side, prefixes))
+    torch.testing.assert_close(scorer.step(Side(prefixes)), forced(net, side, prefixes))

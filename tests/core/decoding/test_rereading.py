@@ -28,7 +28,7 @@ def test_steps_give_what_training_gives(model):
     prefixes = torch.full((3, 1, 1), 2)
     rows = [0, 1, 2]
     for n in range(1, 5):
-        found = scorer.step(prefixes)
+        found = scorer.step(Side(prefixes))
         for b, row in enumerate(rows):
             memory = model.encode(side([SOURCES[row]]))
             for k in range(prefixes.size(1)):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from synmt_cli.core import vocabulary_training
+from synmt_cli.core.decoding.hypothesis import Longest
 from synmt_cli.core.decoding.translator import Settings, Translator
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.featurizer import Featurizer
@@ -34,7 +35,7 @@ def translator():
         vocabulary,
         Encoding([], Labels()),
         torch.device("cpu"),
-        Settings(beam=1, max_ratio=0, max_extra=8, max_pieces=6),
+        Settings(beam=1, longest=Longest(0, 8), max_pieces=6),
     )
 
 

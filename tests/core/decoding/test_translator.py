@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synmt_cli.core.decoding.hypothesis import Longest
 from synmt_cli.core.decoding.translator import Settings, Translator, in_parts, windows
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.featurizer import Featurizer
@@ -28,7 +29,7 @@ def translator(vocabulary):
     torch.manual_seed(1)
     n = vocabulary.size
     model = Translation(SIZE, n, n, encoder=[Pascal({0: 2}, 1.0, 0.0, False)])
-    settings = Settings(beam=2, max_ratio=0, max_extra=8)
+    settings = Settings(beam=2, longest=Longest(0, 8))
     encoding = Encoding(["parent_middle"], Labels())
     return Translator(
         [model.eval()], vocabulary, vocabulary, encoding, torch.device("cpu"), settings
@@ -92,7 +93,7 @@ def test_a_long_source_is_translated_in_parts(translator, vocabulary):
 
 
 def test_a_cut_translation_says_so(translator, records):
-    (found,) = changed(translator, max_extra=1).translate(records[:1])
+    (found,) = changed(translator, longest=Longest(0, 1)).translate(records[:1])
     assert found.lines[0].cut == bool(found.lines[0].text)
 
 

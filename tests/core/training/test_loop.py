@@ -39,7 +39,7 @@ def trainer(tmp_path):
         source = Ragged.of([[*row, EOS] for row in rows], np.int64)
         lines = [" ".join(map(str, r)) for r in rows]
         encoding = Encoding([], Labels())
-        corpus = Corpus(source, Ragged.of(rows, np.int64), {}, encoding, lines, {})
+        corpus = Corpus(source, Ragged.of(rows, np.int64), {}, {}, encoding, lines, {})
         letters = Letters()
         defaults = {"batch_tokens": 32, "warmup": 2, "lr": 0.01, "validate_every": 2}
         return Trainer(

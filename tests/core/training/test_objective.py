@@ -7,6 +7,7 @@ import torch
 from tiny import make, side, small
 
 from synmt_cli.core.batch import Batch
+from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.training import objective
 from synmt_cli.core.training.objective import backward, passes
@@ -22,7 +23,7 @@ def batch(targets=TARGETS):
     width = max(map(len, targets)) + 1
     into = torch.tensor([[2, *row, *[PAD] * (width - 1 - len(row))] for row in targets])
     out = torch.tensor([[*row, 3, *[PAD] * (width - 1 - len(row))] for row in targets])
-    return Batch(side(SOURCES, fill=PAD), into, out, sum(len(row) + 1 for row in targets))
+    return Batch(side(SOURCES, fill=PAD), Side(into), out, sum(len(row) + 1 for row in targets))
 
 
 def model(name="bitran", norm="post"):

@@ -280,7 +280,7 @@ def test_steps_equal_teacher_forcing_beyond_the_clipping_distance(name):
     scorer, prefixes = Cached(model, sources), torch.full((3, 1, 1), 2)
     torch.manual_seed(9)
     for t in range(40):  # more than rel's 16 and than the room there is at first
-        found = scorer.step(prefixes)
+        found = scorer.step(Side(prefixes))
         if t in (0, 1, 2, 15, 16, 17, 31, 32, 39):
             torch.testing.assert_close(found, forced(model, sources, prefixes), rtol=0, atol=1e-5)
         prefixes = torch.cat((prefixes, torch.randint(4, 11, (3, 1, 1))), -1)
@@ -299,7 +299,7 @@ def test_hypotheses_may_branch_swap_and_leave(name):
         ([1], [[2, 1]]),
     ]
     for kept, parents in moves:
-        found = scorer.step(prefixes)
+        found = scorer.step(Side(prefixes))
         torch.testing.assert_close(found, forced(model, sources, prefixes), rtol=0, atol=1e-5)
         stay, parents = torch.tensor(kept), torch.tensor(parents)
         scorer.select(stay, parents)
@@ -307,7 +307,7 @@ def test_hypotheses_may_branch_swap_and_leave(name):
         sources = Side(sources.ids[stay], sources.pad[stay], features, sources.paths)
         new = torch.randint(4, 11, (*parents.shape, 1))
         prefixes = torch.cat((prefixes[stay[:, None], parents], new), -1)
-    found = scorer.step(prefixes)
+    found = scorer.step(Side(prefixes))
     torch.testing.assert_close(found, forced(model, sources, prefixes), rtol=0, atol=1e-5)
 
 

@@ -1,0 +1,57 @@
+"""What a decoder is trained to write: the pieces of a target, or the transitions of its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from synmt_cli.core.grammar import Features, Grammar, refuse_missing
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.errors import DataError, printable
+from synmt_cli.formats.record import Record
+from synmt_cli.formats.transitions import is_symbol
+
+HOW = "make records by featurize --spm MODEL"
+
+
+class Target(NamedTuple):
+    """A target as numbers, without BOS and EOS; the features are those of BOS and each token."""
+
+    ids: list[int]
+    features: Features
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """grammar: of transitions; None: targets are pieces. needs: FEATURES that the decoder reads."""
+
+    vocabulary: Vocabulary
+    grammar: Grammar | None = None
+    needs: Sequence[str] = ()
+
+    def tokens(self, record: Record, place: tuple[str, int]) -> list[str]:
+        """The tokens of a target. Raises DataError where a record has none."""
+        if self.grammar is None:
+            if record.tgt_pieces is None:
+                raise DataError(*place, f"no tgt_pieces; {HOW} --tgt FILE")
+            return record.tgt_pieces
+        if record.transitions is None:
+            raise DataError(*place, f"no transitions; {HOW} --tgt-conllu FILE")
+        return record.transitions
+
+    def n_pieces(self, tokens: Sequence[str]) -> int:
+        """How long a target is: transitions do not count."""
+        return len(tokens) if self.grammar is None else sum(not is_symbol(one) for one in tokens)
+
+    def target(self, tokens: Sequence[str], place: tuple[str, int]) -> Target:
+        """The target of some tokens. Raises DataError, and ConfigError for unknown transitions."""
+        features: Features = {}
+        if self.grammar is not None:
+            refuse_missing(self.vocabulary, tokens)
+            try:
+                found = self.grammar.features(tokens)
+            except ValueError as problem:
+                raise DataError(*place, f"transitions: {printable(str(problem))}") from None
+            features = {name: found[name] for name in self.needs}
+        return Target(self.vocabulary.ids(tokens), features)

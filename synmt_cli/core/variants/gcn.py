@@ -1,0 +1,131 @@
+"""Graph convolution over the target's tree so far. Choshen and Abend (2021), section 4.
+
+Above the embeddings of the decoder's prefix, with the edges of the paper's table:
+
+    f_uv   = W_dir(u,v) h_u + b_lab(u,v)
+    g_uv   = sigmoid(h_u . w_dir(u,v) + b'_lab(u,v))
+    gcn(v) = relu(sum over the neighbours u of v, itself among them, of g_uv f_uv)
+    h     <- h + gcn(h)                                        for each of the layers
+
+dir(u, v) is Self for u = v, Left from a dependent u to its parent v, Right from a parent u to
+its dependent v. The paper indexes b and b' by the label alone; in its sources (Marcheggiani
+and Titov 2017, Bastings et al. 2017) they depend on direction and label, which we take unless
+`label_bias` is shared. Self has a label of its own. The rectifier, and the residual sum behind
+it, are of the authors' code, whose kernels however never move the content of a neighbour; here
+the formula is computed.
+
+All edges of a token to its parents have one label (partial_tree.py), so a layer is four matrix
+products, the edges between them (B, T, T) numbers: with P_ij = [j is a parent of i],
+
+    Right: G = P * sigmoid(a_j + b'_i),  out = G (h W_R) + (G 1) b_i
+    Left:  m = sigmoid(..) (h W_L + b),  out = P^T m
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from synmt_cli.core.model.attention import projection
+from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.variants.partial_tree import NEEDS, PartialTree, partial_tree
+from synmt_cli.core.variants.setting import Setting
+from synmt_cli.errors import UsageError
+
+SELF = 0  # row of the tables of labels; label l of the direction from a parent is row l
+LARGEST = 100  # layers
+
+
+class Convolution(nn.Module):
+    """One layer: h -> relu(sum of gated messages).
+
+    n_labels: numbered from 1. left: the row of a label in the direction to the parent is its
+    number + left. gates: weigh each message by g, else g = 1.
+    """
+
+    def __init__(
+        self, d_model: int, n_labels: int, label_bias: str, *, labels: bool, gates: bool
+    ) -> None:
+        super().__init__()
+        self.message = projection(d_model, d_model, d_model, d_model)  # W: Self, Left, Right
+        self.message.register_parameter("bias", None)
+        self.left = n_labels if label_bias == "direction" else 0
+        n_rows = 1 + n_labels + self.left
+        self.bias = nn.Parameter(torch.zeros(n_rows, d_model)) if labels else None  # b
+        self.gate = projection(d_model, 1, 1, 1) if gates else None  # w: Self, Left, Right
+        self.gate_bias = nn.Parameter(torch.zeros(n_rows)) if gates and labels else None  # b'
+        if self.gate is not None:
+            self.gate.register_parameter("bias", None)
+
+    def forward(self, h: Tensor, tree: PartialTree) -> Tensor:
+        """h: (B, T, D) -> (B, T, D)."""
+        itself, left, right = self.message(h).chunk(3, dim=-1)
+        own = torch.full_like(tree.labels, SELF)
+        to_parent = torch.where(tree.labels > SELF, tree.labels + self.left, SELF)
+        if self.bias is not None:
+            itself, left = itself + self.bias[SELF], left + self.bias[to_parent]
+        edges = tree.parents.to(h.dtype)  # (B, T, T): [i, j] where j is a parent of i
+        if self.gate is not None:
+            of_self, of_left, of_right = self.gate(h).unbind(-1)  # (B, T) each
+            itself = itself * self._gate(of_self, own)[..., None]
+            left = left * self._gate(of_left, to_parent)[..., None]
+            edges = edges * self._gate(of_right[:, None], tree.labels[..., None])
+        found = itself + tree.parents.transpose(1, 2).to(h.dtype) @ left + edges @ right
+        if self.bias is not None:
+            found = found + edges.sum(-1, keepdim=True) * self.bias[tree.labels]
+        return F.relu(found)
+
+    def _gate(self, scores: Tensor, rows: Tensor) -> Tensor:
+        bias = 0.0 if self.gate_bias is None else self.gate_bias[rows]
+        return (scores + bias).sigmoid()
+
+
+class Gcn(Modifier):
+    """Graph convolutions between the embeddings and the first layer of a decoder."""
+
+    needs = NEEDS
+
+    def __init__(self, convolutions: list[Convolution]) -> None:
+        super().__init__()
+        self.convolutions = nn.ModuleList(convolutions)
+
+    def prepare(self, side: Side) -> PartialTree:
+        """The tree so far."""
+        return partial_tree(side)
+
+    def inputs(self, state: PartialTree, x: Tensor) -> Tensor:
+        """(B, T, D) -> (B, T, D)."""
+        for convolution in self.convolutions:
+            x = x + convolution(x, state)
+        return x
+
+
+def gcn(
+    setting: Setting,
+    *,
+    layers: int = 2,
+    labels: bool = True,
+    gates: bool = True,
+    label_bias: Literal["direction", "shared"] = "direction",
+) -> tuple[Modifier, ...]:
+    """Builds graph convolutions above the decoder's embeddings.
+
+    layers: how many. labels: add b and b'; without, the paper's -Labels. gates: weigh messages
+    by g; without it and labels, the paper's -Gates. label_bias: b of each direction and label,
+    or of each label alone.
+    """
+    if not 1 <= layers <= LARGEST:
+        raise UsageError(f"gcn.layers must be within 1..{LARGEST}, not {layers}")
+    return (
+        Gcn(
+            [
+                Convolution(
+                    setting.size.d_model, setting.n_labels, label_bias, labels=labels, gates=gates
+                )
+                for _ in range(layers)
+            ]
+        ),
+    )

@@ -1,0 +1,159 @@
+"""What may come next: arrays over all prefixes against the transition system itself."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from synmt_cli.core.decoding.progress import Derivations, Pieces
+from synmt_cli.core.grammar import OTHER, Grammar
+from synmt_cli.core.trees.arc_standard import (
+    ARCS,
+    OPENING,
+    PIECES,
+    Move,
+    State,
+    attachments,
+    replay,
+)
+from synmt_cli.core.vocabulary import EOS
+
+# unk pad bos eos, then two tokens of each move, and one that has none
+WHOLE = [OTHER, OTHER, OTHER, Move.FINISH]
+WHOLE += [move for move in Move if move not in (Move.FINISH, Move.LABEL) for _ in range(2)]
+SPLIT = [*WHOLE, OTHER, Move.LABEL, Move.LABEL]
+
+
+def grammar(split):
+    moves = SPLIT if split else [*WHOLE, OTHER]
+    drawing = (Move.LABEL,) if split else ARCS
+    labels = [1 + id % 3 if move in drawing else 0 for id, move in enumerate(moves)]
+    return Grammar(np.array(moves), np.array(labels), ("a", "b", "c"), split)
+
+
+def allowed(progress, n_tokens, shape):
+    each = torch.zeros(*shape, n_tokens)
+    progress.forbid(each)
+    return each.isfinite()
+
+
+def follow(rng, split, constrained, limit, n_steps):
+    """Random prefixes of 2 sources, 3 of each, reordered at random as a beam does.
+
+    Yields the progress, and each prefix as token ids.
+    """
+    one = grammar(split)
+    progress = Derivations(one, torch.tensor([limit, limit]), constrained)
+    prefixes = [[[]], [[]]]
+    for _ in range(n_steps):
+        yield one, progress, prefixes
+        may = allowed(progress, len(one.moves), (2, len(prefixes[0])))
+        may[..., EOS] = False
+        parents, tokens, grown = [], [], []
+        for source, own in enumerate(prefixes):
+            alive = [k for k in range(len(own)) if may[source, k].any()]
+            if not alive:
+                return
+            chosen = [rng.choice(alive) for _ in range(3)]
+            new = [rng.choice(may[source, k].nonzero().flatten().tolist()) for k in chosen]
+            parents.append(chosen)
+            tokens.append(new)
+            grown.append([[*own[k], token] for k, token in zip(chosen, new, strict=True)])
+        prefixes = grown
+        progress.select(torch.arange(2), torch.tensor(parents), torch.tensor(tokens))
+
+
+def state_of(moves, split, lenient):
+    state = State(split=split)
+    for move in moves:
+        if lenient:
+            state = state.open_to(move)
+        state = state.tolerant(move) if lenient else state.after(move)
+    return state
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("constrained", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_arrays_over_prefixes_are_states_of_the_system(split, constrained, seed):
+    rng = random.Random(seed)
+    for one, progress, prefixes in follow(rng, split, constrained, 99, 25):
+        may = allowed(progress, len(one.moves), (2, len(prefixes[0])))
+        for source, own in enumerate(prefixes):
+            for k, ids in enumerate(own):
+                moves = [Move(one.moves[id]) for id in ids]
+                state = state_of(moves, split, not constrained)
+                legal = state.legal() if constrained else list(Move)
+                for id, move in enumerate(one.moves):
+                    assert may[source, k, id] == (move in legal), (moves, id)
+                found = attachments(moves, split, lenient=not constrained)
+                have = {name: f[source, k].tolist() for name, f in progress.features.items()}
+                arcs = [at + 1 if at < 2**30 else at for at in found.at]
+                assert have["arc"] == [2**30, *arcs]
+                here = [i for i, at in enumerate(arcs, 1) if at < 2**30]
+                assert [have["head_begin"][i] for i in here] == [found.begin[i - 1] + 1 for i in here]
+                assert [have["head_end"][i] for i in here] == [found.end[i - 1] + 1 for i in here]
+                assert [have["arc_label"][i] for i in here] == [
+                    one.labels[ids[arcs[i - 1] - 1]] for i in here
+                ]
+                assert progress.lengths[source, k] == sum(move in PIECES for move in moves)
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+def test_an_end_comes_within_the_limit_of_pieces(split, limit):
+    rng = random.Random(limit)
+    for _ in range(20):
+        one = grammar(split)
+        progress = Derivations(one, torch.tensor([limit]))
+        ids = []
+        while True:
+            assert not progress.full.any()
+            may = allowed(progress, len(one.moves), (1, 1))[0, 0].nonzero().flatten().tolist()
+            token = rng.choice(may)
+            if token == EOS:
+                break
+            ids.append(token)
+            progress.select(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[token]]))
+        moves = [Move(one.moves[id]) for id in ids]
+        n_pieces = sum(move in PIECES for move in moves)
+        assert 1 <= n_pieces <= max(limit - 1, 1)
+        assert progress.lengths.item() == n_pieces
+        words = [
+            Move.BEGIN if move in OPENING else move
+            for move in moves
+            if move not in (Move.CONTINUE, Move.LABEL)
+        ]
+        assert len(replay(words)) == sum(move in (Move.BEGIN, *OPENING) for move in moves)
+
+
+def test_without_the_system_pieces_still_end_at_the_limit():
+    one = grammar(False)
+    progress = Derivations(one, torch.tensor([3]), constrained=False)
+    begin, arc = WHOLE.index(Move.BEGIN), WHOLE.index(Move.LEFT)
+    for token in (arc, begin, begin):
+        assert allowed(progress, len(one.moves), (1, 1))[0, 0, begin]
+        progress.select(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[token]]))
+    may = allowed(progress, len(one.moves), (1, 1))[0, 0]
+    assert [bool(may[t]) for t in (begin, arc, EOS, 0, 1, 2)] == [False, True, True] + [False] * 3
+    n = 3
+    while not progress.full.any():  # arcs that draw nothing, without end
+        progress.select(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[arc]]))
+        n += 1
+    assert n + 1 == 12  # with the token that follows, 4 for each piece
+
+
+def test_what_counts_of_a_translation():
+    one = grammar(True)
+    ids = torch.arange(len(one.moves))[None]
+    progress = Derivations(one, torch.tensor([5]))
+    counted = [one.moves[i] for i, n in enumerate(progress.counts(ids)[0].tolist()) if n]
+    assert set(counted) == {Move.BEGIN, Move.CONTINUE, Move.SPACE, Move.FINISH}
+    plain = Pieces(torch.tensor([5, 2]))
+    assert plain.counts(ids).tolist() == [[1] * len(one.moves)]
+    assert plain.full.tolist() == [False, False]
+    plain.select(torch.tensor([0, 1]), torch.tensor([[0], [0]]), torch.tensor([[4], [4]]))
+    assert (plain.lengths.tolist(), plain.full.tolist()) == ([[1], [1]], [False, True])
