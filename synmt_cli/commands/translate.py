@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,18 +26,20 @@ from synmt_cli.commands.manual import (
     Threads,
     Verbose,
 )
-from synmt_cli.errors import DataError, UsageError, printable
+from synmt_cli.errors import ConfigError, DataError, UsageError, printable
 
 if TYPE_CHECKING:
     from synmt_cli.core.decoding.sources import Placed
-    from synmt_cli.core.decoding.translator import Settings, Translated
+    from synmt_cli.core.decoding.translator import Settings, Translated, Translator
+    from synmt_cli.core.vocabulary import Vocabulary
     from synmt_cli.formats.record import Record
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
     output=(
         "text: one line for each segment, `Der Hund schläft .` tsv: `1<TAB>-0.3192<TAB>Der Hund "
-        "schläft .`, n-best below each other. jsonl: the input's record with hyp, score and nbest."
+        "schläft .`, n-best below each other. jsonl: the input's record with hyp, score and nbest, "
+        "with hyp_transitions where models write trees. conllu: a parsed sentence for each segment."
     ),
     memory="The models and --window segments; one batch of search on top.",
     examples=(
@@ -55,6 +58,7 @@ class Format(StrEnum):
     TEXT = "text"
     TSV = "tsv"
     JSONL = "jsonl"
+    CONLLU = "conllu"
 
 
 def translate(
@@ -94,6 +98,10 @@ def translate(
         typer.Option("--max-source", metavar="N", min=1, help="Translate longer sources in parts."),
     ] = 1000,
     format: Annotated[Format, typer.Option("--format", help="What comes out.")] = Format.TEXT,
+    unconstrained: Annotated[
+        bool,
+        typer.Option("--unconstrained", help="Let models of trees write what makes no tree."),
+    ] = False,
     batch_size: Annotated[
         int, typer.Option("--batch-size", metavar="N", min=1, help="Segments searched together.")
     ] = 64,
@@ -127,12 +135,18 @@ def translate(
     unknown piece is never written. A translation that reaches the limit of --max-len is cut
     there and counted. Several models average their probabilities; they must share a vocabulary.
 
+    Models of linearized, parent and gcn write a tree with its words. Search gives them only
+    continuations that can still become one tree, so that each translation is one; the length
+    is in pieces, transitions do not count. text has the words alone, conllu the parsed
+    sentence. --unconstrained allows everything, as the paper's code did: transitions that
+    draw nothing are passed over, and conllu repairs what is no tree and counts it.
+
     Segments are sorted by length inside a --window; --line-buffered, or text typed at a
     terminal, sets it to 1.
     """
     if nbest > beam:
         raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
-    if nbest > 1 and format is Format.TEXT:
+    if nbest > 1 and format in (Format.TEXT, Format.CONLLU):
         raise UsageError("--nbest gives several lines for a segment: --format tsv or jsonl")
     paths = files or ["-"]
     if line_buffered or ("-" in paths and os.isatty(0)):
@@ -152,6 +166,7 @@ def translate(
             lenpen=lenpen,
             nbest=nbest,
             longest=Longest() if max_len is None else Longest(0, max_len),
+            constrained=not unconstrained,
             max_pieces=max_source,
             batch_size=batch_size,
             batch_pieces=batch_tokens,
@@ -163,9 +178,10 @@ def translate(
         reader = Reader(source, target, loaded.parser(parser))
         found = checked(reader.read(paths, kind), strict)
         counts: Counter[str] = Counter()
+        written = as_asked(format, model, translator, counts)
         for records in windows(found, window):
             for one in translator.translate(records):
-                writer.write(FORMATS[format](one, nbest))
+                writer.write(written(one, nbest))
                 counts.update(remarks(one, settings, bool(loaded.encoding.needs)))
             bar.advance(len(records))
         for remark, n in counts.items():
@@ -209,10 +225,12 @@ def as_jsonl(one: Translated, nbest: int) -> bytes:
     from synmt_cli.formats import record
 
     fields = [
-        {"hyp": line.text, "score": round(line.score, 4)} | ({"cut": True} if line.cut else {})
+        {"hyp": line.text, "score": round(line.score, 4)}
+        | ({"cut": True} if line.cut else {})
+        | ({"hyp_transitions": [*chain(*line.transitions)]} if line.transitions else {})
         for line in one.lines
     ]
-    for name in ("hyp", "score", "cut", "nbest"):  # of an earlier run
+    for name in ("hyp", "score", "cut", "hyp_transitions", "nbest"):  # of an earlier run
         one.record.extra.pop(name, None)
     one.record.extra |= fields[0] if fields else {"hyp": "", "score": 0.0}
     if nbest > 1:
@@ -220,4 +238,37 @@ def as_jsonl(one: Translated, nbest: int) -> bytes:
     return record.to_bytes(one.record)
 
 
+class Blocks:
+    """The block of each segment. counts: of the remarks on segments."""
+
+    def __init__(self, vocabulary: Vocabulary, counts: Counter[str]) -> None:
+        from synmt_cli.core.delinearizer import Delinearizer
+
+        self._delinearizer, self._counts = Delinearizer(vocabulary, repair=True), counts
+
+    def __call__(self, one: Translated, nbest: int) -> bytes:
+        """`ID<TAB>FORM ...` rows of the best translation; a block for each part of a long one."""
+        from synmt_cli.core.delinear_lines import block
+        from synmt_cli.formats.conllu import encoded
+
+        parts = one.lines[0].transitions if one.lines else ([],)
+        sentences = [self._delinearizer.sentence(tokens, escaped=False) for tokens in parts]
+        if any(sentence.n_repairs for sentence in sentences):
+            self._counts["made no tree: it was repaired"] += 1
+        numbers = range(1, len(parts) + 1) if len(parts) > 1 else [0]
+        blocks = (block(s, one.record, n) for s, n in zip(sentences, numbers, strict=True))
+        return encoded("".join(blocks))
+
+
 FORMATS = {Format.TEXT: as_text, Format.TSV: as_tsv, Format.JSONL: as_jsonl}
+
+
+def as_asked(
+    format: Format, models: list[str], translator: Translator, counts: Counter[str]
+) -> Callable[[Translated, int], bytes]:
+    """What writes a segment. Raises ConfigError where the models cannot."""
+    if format is not Format.CONLLU:
+        return FORMATS[format]
+    if not translator.writes_trees:
+        raise ConfigError(f"{printable(models[0])} writes no trees, which --format conllu needs")
+    return Blocks(translator.target, counts)

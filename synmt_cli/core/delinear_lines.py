@@ -54,7 +54,7 @@ class Lines:
             raise DataError(line.source, line.number, str(problem)) from None
         if self.format == "text":
             return Written(conllu.encoded(sentence.text + "\n"), sentence.n_repairs)
-        return Written(conllu.encoded(_block(sentence, one)), sentence.n_repairs)
+        return Written(conllu.encoded(block(sentence, one)), sentence.n_repairs)
 
     def _check(self, one: Record, line: Line) -> None:
         where = f"{printable(line.source)}:{line.number}"
@@ -70,9 +70,16 @@ class Lines:
                 raise ConfigError(f"{where}: vocabulary {problem} {vocabulary.fingerprint}")
 
 
-def _block(sentence: Sentence, one: Record) -> str:
-    """The block of a sentence; of a line without one the word `_` that stands for it."""
-    lines = [f"# sent_id = {one.id}", f"# text = {sentence.text}"]
+def block(sentence: Sentence, one: Record, part: int = 0) -> str:
+    """The block of a sentence; of a line without one the word `_` that stands for it.
+
+    one: gives the id. part: its number from 1, if it is one of several sentences of a line.
+    """
+    id = f"{one.id}.{part}" if part else one.id
+    lines = [f"# sent_id = {id}"]
+    if part:
+        lines.append(f"# synmt_line = {one.id}")
+    lines.append(f"# text = {sentence.text}")
     if not sentence.forms:
         lines.append(f"# synmt_status = {'empty' if one.status == 'ok' else one.status}")
         if one.reason:
@@ -80,7 +87,7 @@ def _block(sentence: Sentence, one: Record) -> str:
         lines.append("1\t_\t_\tX\t_\t_\t0\troot\t_\t_")
     glued = [*sentence.glued, False][1:]
     rows = zip(sentence.forms, sentence.heads, sentence.deprels, glued, strict=True)
-    for id, (form, head, deprel, is_glued) in enumerate(rows, 1):
+    for word, (form, head, deprel, is_glued) in enumerate(rows, 1):
         misc = "SpaceAfter=No" if is_glued else "_"
-        lines.append(f"{id}\t{form}\t_\t_\t_\t_\t{head + 1}\t{deprel}\t_\t{misc}")
+        lines.append(f"{word}\t{form}\t_\t_\t_\t_\t{head + 1}\t{deprel}\t_\t{misc}")
     return "\n".join(lines) + "\n\n"

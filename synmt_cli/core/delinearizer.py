@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from synmt_cli.core.grammar import move_of_piece
+from synmt_cli.core.moves import move_of_piece
 from synmt_cli.core.trees.arc_standard import Move, State, Word
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.vocabulary import SPACE, Vocabulary
@@ -191,5 +191,16 @@ class _Building:
             self._attach(*pair, UNKNOWN_LABEL)
             state = state.after(Move.RIGHT)
         join = "".join if vocabulary is None else vocabulary.join
-        self._found.forms = [join(pieces) for pieces in self._pieces]
+        self._found.forms = [self._form(join(pieces)) for pieces in self._pieces]
         return self._found
+
+    def _form(self, form: str) -> str:
+        """A word of pieces: those of single bytes can spell what no word may hold."""
+        if form.strip() and not any(bad in form for bad in _BAD):
+            return form
+        if not self._repair:
+            raise Broken(f"pieces spell {quoted(form)}, which is no word of CoNLL-U")
+        self._found.n_repairs += 1
+        for bad in _BAD:
+            form = form.replace(bad, " ")
+        return form.strip() or "_"

@@ -12,10 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from synmt_cli.core.moves import move_of
 from synmt_cli.core.trees.arc_standard import NEVER, Move, attachments
-from synmt_cli.core.vocabulary import EOS, SPACE, Vocabulary
+from synmt_cli.core.vocabulary import EOS, Vocabulary
 from synmt_cli.errors import ConfigError, printable, quoted
-from synmt_cli.formats.transitions import GLUE, LEFT, arc, is_symbol
+from synmt_cli.formats.transitions import arc, is_symbol
 
 HOW = "synmt linearize --symbols"
 OTHER = len(Move)  # the move of a token that has none
@@ -24,24 +25,6 @@ NO_LABEL = 0
 # the position of the transition that attaches it, [begin, end) of its heads, and its label.
 FEATURES = ("arc", "head_begin", "head_end", "arc_label")
 Features = dict[str, list[int]]
-
-
-def move_of_piece(piece: str) -> Move:
-    """What a piece does."""
-    if piece == SPACE:
-        return Move.SPACE
-    return Move.BEGIN if piece.startswith(SPACE) else Move.CONTINUE
-
-
-def move_of(token: str) -> Move:
-    """What a token of transitions over pieces does."""
-    if token == GLUE:
-        return Move.GLUE
-    if (half := arc(token)) is None:
-        return move_of_piece(token)
-    if half.direction is None:
-        return Move.LABEL
-    return Move.LEFT if half.direction == LEFT else Move.RIGHT
 
 
 @dataclass(frozen=True)

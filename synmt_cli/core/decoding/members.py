@@ -69,6 +69,7 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Membe
                 f"an ensemble needs one vocabulary: {printable(str(runs[0].folder))} has "
                 f"{first.fingerprint}, {printable(str(run.folder))} has {own.fingerprint}"
             )
+    _refuse_some(runs, [variants.plan(c.variant).transitions for c in configs], "write trees")
     models = [run.load(checkpoint).to(device) for run in runs]
     features = {run.folder: needs(c, training=False) for run, c in zip(runs, configs, strict=True)}
     parsers = {run.folder: run.parser() for run in runs if features[run.folder]}
@@ -80,10 +81,15 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Membe
 def _prepare(runs: Sequence[Run], configs: Sequence[Config]) -> Callable[[Record], Record]:
     """Raises ConfigError where only some of the models were trained with task tags."""
     with_tags = [variants.plan(config.variant).data == "multitask" for config in configs]
-    if any(with_tags) and not all(with_tags):
-        one, other = (printable(str(runs[with_tags.index(v)].folder)) for v in (True, False))
-        raise ConfigError(f"sources have task tags for {one} but not for {other}: no ensemble")
+    _refuse_some(runs, with_tags, "have sources with task tags")
     return tagged if all(with_tags) else as_it_is
+
+
+def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None:
+    """Raises ConfigError where only some of the runs have what all or none must have."""
+    if any(having) and not all(having):
+        one, other = (printable(str(runs[having.index(v)].folder)) for v in (True, False))
+        raise ConfigError(f"all or none of an ensemble {what}: {one} does, {other} does not")
 
 
 def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labels:

@@ -44,11 +44,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A translation as text. score: `hypothesis.scored`. cut: it ended at the length limit."""
+    """A translation as text. score: `hypothesis.scored`. cut: it ended at the length limit.
+
+    transitions: of the tree of each part, where models write trees.
+    """
 
     text: str
     score: float
     cut: bool
+    transitions: tuple[list[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,11 @@ class Translator:
     device: torch.device
     settings: Settings
     prepare: Callable[[Record], Record] = as_it_is
+
+    @property
+    def writes_trees(self) -> bool:
+        """Whether the models write transitions."""
+        return self.models[0].grammar is not None
 
     def translate(self, records: Sequence[Record]) -> list[Translated]:
         """One result for each record, in order. Longer sources are searched first."""
@@ -145,16 +154,22 @@ class Translator:
 
     def _lines(self, one: Record, nbests: Sequence[list[Hypothesis]]) -> list[Line]:
         """The translations of a record, of which each part has an n-best list."""
-        text = parse_text if asks_for_parse(one) else Vocabulary.decode
-        if len(nbests) == 1:
-            return [Line(text(self.target, h.ids), h.score, h.cut) for h in nbests[0]]
         if not nbests:
             return []
+        if len(nbests) == 1:
+            return [self._line(one, [h], h.score) for h in nbests[0]]
         best = [nbest[0] for nbest in nbests]
-        length = sum(h.length for h in best)
-        score = scored(sum(h.log_prob for h in best), length, self.settings.lenpen)
-        joined = " ".join(text(self.target, h.ids) for h in best)
-        return [Line(joined, score, any(h.cut for h in best))]
+        log_prob, length = sum(h.log_prob for h in best), sum(h.length for h in best)
+        return [self._line(one, best, scored(log_prob, length, self.settings.lenpen))]
+
+    def _line(self, one: Record, parts: Sequence[Hypothesis], score: float) -> Line:
+        text = parse_text if asks_for_parse(one) else Vocabulary.decode
+        return Line(
+            " ".join(text(self.target, h.ids) for h in parts),
+            score,
+            any(h.cut for h in parts),
+            tuple(self.target.names(h.ids) for h in parts) if self.writes_trees else (),
+        )
 
 
 def in_parts(pieces: Sequence[str], limit: int) -> Iterator[list[str]]:

@@ -94,7 +94,9 @@ def test_arrays_over_prefixes_are_states_of_the_system(split, constrained, seed)
                 arcs = [at + 1 if at < 2**30 else at for at in found.at]
                 assert have["arc"] == [2**30, *arcs]
                 here = [i for i, at in enumerate(arcs, 1) if at < 2**30]
-                assert [have["head_begin"][i] for i in here] == [found.begin[i - 1] + 1 for i in here]
+                assert [have["head_begin"][i] for i in here] == [
+                    found.begin[i - 1] + 1 for i in here
+                ]
                 assert [have["head_end"][i] for i in here] == [found.end[i - 1] + 1 for i in here]
                 assert [have["arc_label"][i] for i in here] == [
                     one.labels[ids[arcs[i - 1] - 1]] for i in here
