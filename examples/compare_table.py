@@ -63,10 +63,10 @@ def table(folder: Path, name: str) -> list[str]:
                     found[variant][bucket["name"]].append(system["scores"]["bleu"]["delta"])
     head = ["variant", "parameters", "tokens/s", "BLEU", "chrF", "ΔBLEU", "p of each seed"]
     head += [f"Δ {bucket} (n {n})" for bucket, n in buckets.items()]
-    lines = [f"### {name}", "", _row(head), _row(["---"] * len(head))]
+    lines = [f"### {name}", "", row(head), row(["---"] * len(head))]
     for variant, own in found.items():
         deviation = statistics.stdev(own["bleu"]) if len(own["bleu"]) > 1 else math.nan
-        row = [
+        cells = [
             variant,
             f"{own['parameters'][0]:,}",
             f"{statistics.median(own['speed']):,.0f}",
@@ -75,11 +75,12 @@ def table(folder: Path, name: str) -> list[str]:
             cell(own["delta"], sign="+"),
             " ".join("-" if math.isnan(p) else f"{p:.3f}" for p in own["p"]),
         ]
-        lines.append(_row(row + [cell(own[bucket], 1, "+") for bucket in buckets]))
+        lines.append(row(cells + [cell(own[bucket], 1, "+") for bucket in buckets]))
     return [*lines, ""]
 
 
-def _row(cells: list[str]) -> str:
+def row(cells: list[str]) -> str:
+    """A row of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
 
 
