@@ -29,14 +29,14 @@ class Hypothesis:
 
 
 def scored(log_prob: float, length: int, lenpen: float) -> float:
-    """log P / length^lenpen, EOS counted: fairseq's length penalty.
+    """log P / length^lenpen, EOS counted: fairseq's length penalty. At least 1 counts.
 
     Not that of GNMT, which divides by ((5 + length) / 6)^lenpen.
 
     >>> scored(-6.0, 9, 0.5)
     -2.0
     """
-    return log_prob / length**lenpen
+    return log_prob / max(length, 1) ** lenpen
 
 
 def hypothesis(tokens: list[int], log_prob: float, length: int, lenpen: float) -> Hypothesis:
