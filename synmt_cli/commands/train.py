@@ -124,6 +124,15 @@ def train(
     paper-structural-1 to -9, paper-structural-big{,-structural,-relative,-both}: Wang et al.
     (2019), Tables 1 and 2. paper-dep-{abs,rel,dep,both}, paper-dep-ablation-{kv,k,v,none}:
     Omote et al. (2019), Tables 2 and 3; translate with --beam 1 as they did.
+    paper-trees-{vanilla,bitran,linearized,parent,gcn,gcn-labels,gcn-gates} and
+    paper-trees-large-{vanilla,parent}: Choshen and Abend (2021), Tables 1 and 4-9.
+
+    linearized, parent and gcn learn to write transitions, which build a tree with its words:
+    their records are those of `featurize --tgt-conllu FILE`, and their vocabulary has the
+    symbols that `linearize --symbols` writes. bitran, parent and gcn read the whole prefix
+    anew for each token, so that an update costs about half a target's length times more in the
+    decoder; training.prefix_share=0.25 trains on a quarter of the prefixes drawn at random,
+    which count four times, so that the gradient is the same on average.
     """
     limit = seconds(time_limit)
     if not run and not dry_run:

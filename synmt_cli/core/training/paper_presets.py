@@ -16,6 +16,12 @@ printed; it is that of their toolkit, THUMT.
 Omote et al. (2019): `paper-dep-{abs,rel,dep,both}`, Table 2, and Table 3,
 `paper-dep-ablation-{kv,k,v,none}`. The learning rate is that of Vaswani et al. at 4,000
 updates of warm-up; translate with --beam 1. Source and target have their own vocabularies.
+
+Choshen and Abend (2021), Tables 1 and 7-9: `paper-trees-{vanilla,bitran,linearized,parent,gcn}`
+and the ablations `paper-trees-gcn-{labels,gates}`; Tables 4-6: `paper-trees-large-{vanilla,parent}`.
+Not printed: the width of the feed-forward layers (four times d_model here), label smoothing and
+dropout (0.1), the schedule behind the warm-up (inverse square root). Norms are before each
+sub-layer in the authors' code. The filter of 40 target pieces is `filter --max-len`'s.
 """
 
 from __future__ import annotations
@@ -120,6 +126,31 @@ def _ablation(keys: bool, values: bool) -> Tables:
     )
 
 
+def _choshen(variant: str, large: bool = False, **more: Tables) -> Tables:
+    d_model, layers = (512, 6) if large else (256, 4)
+    model = {
+        "d_model": d_model,
+        "d_ff": 4 * d_model,
+        "encoder_layers": layers,
+        "decoder_layers": layers,
+        "norm": "pre",
+        "tied": "none",
+    }
+    training = {
+        "lr": 1e-4,
+        "warmup": 4000,
+        "initial_lr": 0.0,
+        "betas": (0.9, 0.999),
+        "eps": 1e-8,
+        "batch_sentences": 128,
+        "batch_tokens": _LARGE,
+        "max_steps": 150_000 if large else 90_000,
+        "clip_norm": 0.0,
+        "label_smoothing": 0.1,
+    }
+    return {"variant": variant, "model": model, "training": training, **more}
+
+
 PAPERS: dict[str, Tables] = {
     **{name: tables for corpus in _PASCAL for name, tables in _pascal(corpus).items()},
     **{
@@ -147,4 +178,12 @@ PAPERS: dict[str, Tables] = {
     "paper-dep-ablation-k": _ablation(True, False),
     "paper-dep-ablation-v": _ablation(False, True),
     "paper-dep-ablation-none": _ablation(False, False),
+    **{
+        f"paper-trees-{name}": _choshen(name)
+        for name in ("vanilla", "bitran", "linearized", "parent", "gcn")
+    },
+    "paper-trees-gcn-labels": _choshen("gcn", gcn={"labels": False}),
+    "paper-trees-gcn-gates": _choshen("gcn", gcn={"labels": False, "gates": False}),
+    "paper-trees-large-vanilla": _choshen("vanilla", large=True),
+    "paper-trees-large-parent": _choshen("parent", large=True),
 }

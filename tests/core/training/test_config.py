@@ -154,3 +154,20 @@ def test_gps_presets_are_the_rows_of_its_table_2(corpus, steps):
     assert found.options["gps"]["layer"] == 0
     assert (found.training.warmup, found.training.max_steps) == (8000, steps)
     assert found.model.dropout == (0.3 if steps == 20_000 else 0.1)
+
+
+def test_tree_presets_are_the_models_of_choshen_and_abends_tables():
+    medium, large = (resolve(None, f"paper-trees-{n}", []) for n in ("gcn", "large-parent"))
+    assert (medium.model.d_model, medium.model.decoder_layers, medium.model.n_heads) == (256, 4, 8)
+    assert (large.model.d_model, large.model.encoder_layers) == (512, 6)
+    for one, steps in ((medium, 90_000), (large, 150_000)):
+        training = one.training
+        assert (training.batch_sentences, training.max_steps, training.lr) == (128, steps, 1e-4)
+        assert (training.betas, training.eps, training.warmup) == ((0.9, 0.999), 1e-8, 4000)
+    assert medium.options["gcn"] == {
+        **{"layers": 2, "labels": True, "gates": True, "label_bias": "direction"},
+    }
+    gates = resolve(None, "paper-trees-gcn-gates", []).options["gcn"]
+    assert (gates["labels"], gates["gates"]) == (False, False)
+    labels = resolve(None, "paper-trees-gcn-labels", []).options["gcn"]
+    assert (labels["labels"], labels["gates"]) == (False, True)
