@@ -1,0 +1,91 @@
+"""Each decoder of trees learns to copy words and to build a fixed tree over them."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from forked import Forked
+
+WORDS = ("ball", "cat", "dog", "egg", "fish", "goat", "hat", "ink")
+SETTINGS = (
+    *("model.d_model=32", "model.d_ff=64", "model.n_heads=2", "model.dropout=0"),
+    *("model.encoder_layers=1", "model.decoder_layers=2"),
+    *("training.lr=0.006", "training.warmup=30", "training.metric=accuracy"),
+)
+
+
+def left(n):
+    """Each word depends on the one before it, at once: arcs among the words."""
+    return range(n)
+
+
+def right(n):
+    """Each word depends on the next: all arcs come last."""
+    return [*range(2, n + 1), 0]
+
+
+def conllu(sentence, tree):
+    rows = [f"# text = {' '.join(sentence)}\n"]
+    for i, (word, head) in enumerate(zip(sentence, tree, strict=True), 1):
+        label = "dep" if head else "root"
+        rows.append(f"{i}\t{word}\t_\tX\t_\t_\t{head}\t{label}\t_\t_\n")
+    return "".join(rows) + "\n"
+
+
+@pytest.fixture(scope="module")
+def forked():
+    with Forked() as program:
+        yield program
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variant", "shape", "updates"),
+    [
+        ("linearized", right, 150),
+        ("bitran", left, 240),
+        ("parent", left, 180),
+        ("gcn", right, 180),
+    ],
+)
+def test_a_copy_with_its_tree_is_learned(forked, tmp_path, variant, shape, updates):
+    def synmt(*arguments):
+        done = forked(*arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
+
+    chance = random.Random(1)
+    for name, n in (("train", 400), ("dev", 50)):
+        drawn = [chance.choices(WORDS, k=chance.randint(2, 4)) for _ in range(n)]
+        trees = "".join(conllu(words, shape(len(words))) for words in drawn)
+        (tmp_path / f"{name}.conllu").write_text(trees)
+        (tmp_path / name).write_text("".join(" ".join(words) + "\n" for words in drawn))
+    synmt("linearize", "--symbols", "train.conllu", "-o", "symbols")
+    synmt("vocab", "train", "--size", 60, "--symbols", "symbols", "train", "-o", "spm.model")
+    for name in ("train", "dev"):
+        targets = ("--tgt-conllu", f"{name}.conllu", "-o", f"{name}.jsonl")
+        synmt("featurize", "--spm", "spm.model", *targets, f"{name}.conllu")
+    settings = [word for setting in SETTINGS for word in ("--set", setting)]
+    data = ("--train", "train.jsonl", "--dev", "dev.jsonl", "--run", "run", "--threads", 1)
+    length = ("--max-steps", updates)
+    synmt("train", "--variant", variant, "--preset", "tiny", *data, *length, *settings)
+    metrics = [
+        json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_bytes().splitlines()
+    ]
+    assert metrics[-1]["value"] > 95
+
+    copied = synmt("translate", "-m", "run", "--threads", 1, "dev.jsonl").splitlines()
+    given = (tmp_path / "dev").read_bytes().splitlines()
+    assert sum(map(bytes.__eq__, copied, given)) > 40
+    if variant != "bitran":
+        options = ("--format", "conllu", "--threads", 1, "-o", "copied.conllu")
+        synmt("translate", "-m", "run", *options, "dev.jsonl")
+        blocks = (tmp_path / "copied.conllu").read_text().split("\n\n")[:-1]
+        assert sum(heads(block) == [*shape(len(heads(block)))] for block in blocks) > 45
+
+
+def heads(block):
+    rows = [line.split("\t") for line in block.split("\n") if not line.startswith("#")]
+    return [int(row[6]) for row in rows]

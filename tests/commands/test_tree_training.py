@@ -1,0 +1,127 @@
+"""`synmt train` of decoders of trees: their parameters, what resumes, and records refused."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from safetensors.torch import load_file
+from tree_workshop import check_trees, is_arc
+
+# --- models --------------------------------------------------------------------------------------
+
+
+def parameters(shop, variant, *settings):
+    out = shop.train(variant, *settings, run="none", options=("--dry-run",)).stdout.decode()
+    return next(int(line.split()[1]) for line in out.splitlines() if line.startswith("parameters"))
+
+
+def test_the_parameters_are_those_of_the_equations(shop):
+    d, layers = 16, 2
+    symbols = (shop.folder / "symbols").read_text().split()
+    labels = {symbol.split(":", 1)[1] for symbol in symbols if ":" in symbol}
+    plain = parameters(shop, "linearized")
+    added = layers * 3 * d * d  # W of self, left, right
+    gates = layers * 3 * d
+    assert parameters(shop, "parent") == plain == parameters(shop, "bitran")
+    ungated = parameters(shop, "gcn", "gcn.labels=false", "gcn.gates=false")
+    assert ungated == plain + added
+    assert parameters(shop, "gcn", "gcn.labels=false") == plain + added + gates
+    biases = layers * (d + 1) * (2 * len(labels) + 1)
+    assert parameters(shop, "gcn") == plain + added + gates + biases
+    shared = layers * (d + 1) * (len(labels) + 1)
+    assert parameters(shop, "gcn", "gcn.label_bias=shared") == plain + added + gates + shared
+
+
+@pytest.mark.parametrize(
+    "setting", ["labels=false", "gates=false", "label_bias=shared", "layers=1"]
+)
+def test_the_ablations_are_models_of_their_own(shop, source, setting):
+    shop.train("gcn", f"gcn.{setting}", run="ablated")
+    options = ("--max-len", 9, "--format", "tsv", "--nbest", 4)
+    ablated = shop.translate("ablated", *options, stdin=source).stdout
+    assert ablated != shop.translate("gcn", *options, stdin=source).stdout
+    options = ("--max-len", 9, "--format", "conllu")
+    check_trees(shop.translate("ablated", *options, stdin=source).stdout, 7)
+
+
+def test_bidirection_needs_a_second_layer_to_matter(shop, source):
+    """The row that predicts sees the same tokens either way; only below it are others seen."""
+    for layers, same in ((1, True), (2, False)):
+        found = []
+        for variant in ("vanilla", "bitran"):
+            shop.train(variant, f"model.decoder_layers={layers}", "model.dropout=0", run="layers")
+            options = ("--max-len", 12, "--nbest", 4, "--format", "tsv")
+            found.append(shop.translate("layers", *options, stdin=source).stdout)
+        assert (found[0] == found[1]) == same
+
+
+def test_training_resumes_bit_for_bit(shop):
+    for run, steps in (("whole", (4,)), ("halves", (2, 4))):
+        shutil.rmtree(shop.folder / run, ignore_errors=True)
+        for n in steps:
+            options = ("--max-steps", n)
+            shop.train(
+                "parent+gcn", "training.prefix_share=0.5", run=run, options=options, keep=True
+            )
+    whole, halves = (weights(shop, run) for run in ("whole", "halves"))
+    assert all(whole[name].equal(halves[name]) for name in whole)
+
+
+def weights(shop, run):
+    return load_file(shop.folder / run / "checkpoints/step-4/weights.safetensors")
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def without_transitions(record):
+    del record["transitions"]
+
+
+def with_an_unknown_arc(record):
+    tokens = record["transitions"]
+    tokens[next(i for i, token in enumerate(tokens) if is_arc(token))] = "LEFT-ARC:nothing"
+
+
+def with_an_arc_too_early(record):
+    record["transitions"].insert(1, "LEFT-ARC:det")
+
+
+def with_words_left(record):
+    record["transitions"].pop()
+
+
+def with_an_arc_too_many(record):
+    record["transitions"].append(record["transitions"][-1])
+
+
+@pytest.mark.parametrize("side", ["train", "dev"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        without_transitions,
+        with_an_arc_too_early,
+        with_an_arc_too_many,
+        pytest.param(with_words_left, marks=pytest.mark.xfail(strict=True, reason="accepted")),
+        pytest.param(with_an_unknown_arc, marks=pytest.mark.xfail(strict=True, reason="no line")),
+    ],
+)
+def test_records_without_a_tree_are_refused(shop, damage, side):
+    records = shop.records("dev.jsonl")
+    damage(records[2])
+    name = shop.write("damaged.jsonl", records)
+    given = {"train": name} if side == "train" else {"options": ("--dev", name)}
+    for variant in ("linearized", "parent", "gcn"):
+        done = shop.train(variant, run="refused", status=None, **given)
+        assert done.returncode in (65, 78), done.stderr
+        assert done.stderr.splitlines()[-1].startswith(b"synmt train: damaged.jsonl:3: ")
+        assert not (shop.folder / "refused" / "model.safetensors").exists()
+
+
+def test_a_vocabulary_without_arcs_is_refused(shop):
+    shop.featurize("train", "plain.model", "plain.jsonl")
+    for variant in ("linearized", "parent", "gcn"):
+        done = shop.train(variant, run="refused", train="plain.jsonl", status=78)
+        assert b"synmt linearize --symbols" in done.stderr.splitlines()[-1]
+    shop.train("bitran", run="refused", train="plain.jsonl")
