@@ -66,6 +66,11 @@ done
 common="--train train.jsonl --dev dev.jsonl --parser en.udpipe --preset tiny --max-steps 3"
 synmt train $common --run runs/base
 synmt train $common --variant pascal --run runs/pascal
+synmt linearize --symbols --glue train.de.conllu dev.de.conllu > symbols
+synmt vocab train --size 290 --symbols symbols -o de.trees.model train.en train.de
+synmt featurize --spm de.trees.model --tgt-conllu train.de.conllu --glue -o de.trees.jsonl \\
+  train.en.conllu
+synmt train --variant linearized --preset tiny --max-steps 3 --train de.trees.jsonl --run runs/trees
 cp test.de ref.de
 sed 's/ist/war/' test.de > base.de
 cp test.de pascal.de

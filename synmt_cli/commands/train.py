@@ -36,6 +36,8 @@ MANUAL = Manual(
         "--dev dev.jsonl --run runs/p --max-steps 4",
         "synmt train --variant gps+dep --preset tiny --set gps.layer=all --train train.jsonl "
         "--run runs/g --max-steps 4",
+        "synmt train --variant gcn --preset tiny --set training.prefix_share=0.1 "
+        "--train de.trees.jsonl --run runs/gcn --max-steps 2",
         "synmt train --preset paper-pascal-nc11-en-de --train train.jsonl --dry-run",
     ),
     see_also=("featurize", "variants", "multitask", "translate"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
@@ -46,6 +46,7 @@ MANUAL = Manual(
         "synmt translate -m runs/pascal test.jsonl > hyp.de",
         "synmt translate -m runs/pascal < test.en | head -3",
         "synmt translate -m runs/pascal -m runs/base --beam 2 test.en.conllu -o ensemble.de",
+        "synmt translate -m runs/trees --format conllu --max-len 20 test.en > hyp.conllu",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
     ),
     see_also=("train", "featurize", "score"),
@@ -137,9 +138,11 @@ def translate(
 
     Models of linearized, parent and gcn write a tree with its words. Search gives them only
     continuations that can still become one tree, so that each translation is one; the length
-    is in pieces, transitions do not count. text has the words alone, conllu the parsed
-    sentence. --unconstrained allows everything, as the paper's code did: transitions that
-    draw nothing are passed over, and conllu repairs what is no tree and counts it.
+    is in pieces, transitions do not count; at the limit a tree has to end, and is counted as
+    cut. text has the words alone, conllu the parsed sentence; translations of an n-best list
+    may differ in the tree alone. --unconstrained allows everything, as the paper's code did:
+    transitions that draw nothing are passed over, no more than four tokens are written for
+    each piece of the limit, and conllu repairs what is no tree and counts it.
 
     Segments are sorted by length inside a --window; --line-buffered, or text typed at a
     terminal, sets it to 1.
@@ -178,7 +181,8 @@ def translate(
         reader = Reader(source, target, loaded.parser(parser))
         found = checked(reader.read(paths, kind), strict)
         counts: Counter[str] = Counter()
-        written = as_asked(format, model, translator, counts)
+        refuse_without_trees(translator, model, format, unconstrained)
+        written = FORMATS[format] if format in FORMATS else Blocks(target, counts)
         for records in windows(found, window):
             for one in translator.translate(records):
                 writer.write(written(one, nbest))
@@ -263,12 +267,11 @@ class Blocks:
 FORMATS = {Format.TEXT: as_text, Format.TSV: as_tsv, Format.JSONL: as_jsonl}
 
 
-def as_asked(
-    format: Format, models: list[str], translator: Translator, counts: Counter[str]
-) -> Callable[[Translated, int], bytes]:
-    """What writes a segment. Raises ConfigError where the models cannot."""
-    if format is not Format.CONLLU:
-        return FORMATS[format]
-    if not translator.writes_trees:
-        raise ConfigError(f"{printable(models[0])} writes no trees, which --format conllu needs")
-    return Blocks(translator.target, counts)
+def refuse_without_trees(
+    translator: Translator, models: list[str], format: Format, unconstrained: bool
+) -> None:
+    """Raises ConfigError where the models write no trees but are asked for them."""
+    asked = {"--format conllu": format is Format.CONLLU, "--unconstrained": unconstrained}
+    for option, is_set in asked.items():
+        if is_set and not translator.writes_trees:
+            raise ConfigError(f"{printable(models[0])} writes no trees, which {option} needs")

@@ -73,8 +73,8 @@ class Grammar:
         return {name: number for number, name in enumerate(self.names, 1)}
 
     def features(self, tokens: Sequence[str]) -> Features:
-        """FEATURES of BOS and of each token behind it. Raises ValueError for broken sequences."""
-        found = attachments([move_of(token) for token in tokens], self.split)
+        """FEATURES of BOS and of each token behind it. Raises ValueError for what is no tree."""
+        found = attachments([move_of(token) for token in tokens], self.split, whole=True)
         label = [NO_LABEL, *(self._label(token) for token in tokens)]
         arcs = [NEVER, *(at if at == NEVER else at + 1 for at in found.at)]
         return {

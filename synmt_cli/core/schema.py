@@ -77,4 +77,6 @@ def suggestion(key: str, known: Iterable[str]) -> str:
     """
     known = list(known)
     near = difflib.get_close_matches(key, known, 1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"known are {', '.join(known)}" if known else "there are none"

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from synmt_cli.core.delinearizer import Broken, Delinearizer
 from synmt_cli.core.grammar import Features, Grammar, refuse_missing
 from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import ConfigError, DataError, printable
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.transitions import is_symbol
 
@@ -48,10 +49,20 @@ class Targets:
         """The target of some tokens. Raises DataError, and ConfigError for unknown transitions."""
         features: Features = {}
         if self.grammar is not None:
-            refuse_missing(self.vocabulary, tokens)
             try:
+                refuse_missing(self.vocabulary, tokens)
                 found = self.grammar.features(tokens)
+            except ConfigError as problem:
+                raise ConfigError(f"{printable(place[0])}:{place[1]}: {problem}") from None
             except ValueError as problem:
-                raise DataError(*place, f"transitions: {printable(str(problem))}") from None
+                raise DataError(*place, f"transitions: {self._why(tokens, problem)}") from None
             features = {name: found[name] for name in self.needs}
         return Target(self.vocabulary.ids(tokens), features)
+
+    def _why(self, tokens: Sequence[str], problem: ValueError) -> str:
+        """Why they are no tree, as delinearize says it."""
+        try:
+            Delinearizer(self.vocabulary).sentence(tokens, escaped=False)
+        except Broken as broken:
+            return str(broken)
+        return printable(str(problem))

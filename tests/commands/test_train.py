@@ -152,6 +152,13 @@ def test_another_run_in_the_same_folder_is_refused(train, option, what):
     assert what in done.stderr
 
 
+def test_a_run_in_which_nothing_was_saved_may_be_begun_otherwise(train, tmp_path):
+    done = train("r", "--max-steps", 2, "--set", "lr=1e30", "--set", "warmup=0")
+    assert done.returncode == 78  # the loss is not a number
+    assert not (tmp_path / "r" / "model.safetensors").exists()
+    assert train("r", "--max-steps", 1).returncode == 0
+
+
 def test_other_training_data_is_refused(train, here, tmp_path, example_folder):
     assert train("r", "--max-steps", 1).returncode == 0
     (tmp_path / "other.jsonl").write_bytes((example_folder / "dev.jsonl").read_bytes())

@@ -41,6 +41,8 @@ def test_the_length_is_in_pieces(shop, source, variant):
         for record in map(json.loads, done.stdout.splitlines()):
             pieces = [token for token in record.get("hyp_transitions", ()) if not is_arc(token)]
             assert len(pieces) <= max(1, limit - 1)  # the end of sentence counts
+            full = bool(pieces) and len(pieces) + 1 >= limit
+            assert record.get("cut", False) == full
 
 
 @pytest.mark.parametrize("variant", ["linearized", "parent", "gcn"])
@@ -173,6 +175,7 @@ def test_one_model_twice_is_that_model(shop, source):
     [
         ("vanilla", ("--format", "conllu"), 78, b"vanilla writes no trees"),
         ("bitran", ("--format", "conllu"), 78, b"bitran writes no trees"),
+        ("bitran", ("--unconstrained",), 78, b"which --unconstrained needs"),
         ("parent vanilla", (), 78, b"all or none of an ensemble write trees"),
         ("bitran gcn", (), 78, b"all or none of an ensemble write trees"),
         ("parent", ("--format", "conllu", "--nbest", 2), 2, b"--nbest"),

@@ -103,8 +103,8 @@ def with_an_arc_too_many(record):
         without_transitions,
         with_an_arc_too_early,
         with_an_arc_too_many,
-        pytest.param(with_words_left, marks=pytest.mark.xfail(strict=True, reason="accepted")),
-        pytest.param(with_an_unknown_arc, marks=pytest.mark.xfail(strict=True, reason="no line")),
+        with_words_left,
+        with_an_unknown_arc,
     ],
 )
 def test_records_without_a_tree_are_refused(shop, damage, side):

@@ -86,9 +86,11 @@ def test_targets_are_pieces_or_transitions():
 @pytest.mark.parametrize(
     ("tokens", "problem"),
     [
-        (["▁ein", "RIGHT-ARC:obj"], "f.jsonl:7: transitions: RIGHT is illegal behind 1 tokens"),
-        (["▁ein", "▁das", "RIGHT-ARC:nmod"], "v.model has no symbol 'RIGHT-ARC:nmod'"),
-        (["▁ein", "<+>", "das"], "v.model has no symbol '<\\+>'"),
+        (["▁ein", "RIGHT-ARC:obj"], "f.jsonl:7: transitions: token 2: the arc 'obj' finds fewer"),
+        (["▁ein", "▁das"], "f.jsonl:7: transitions: 2 words are left without a head"),
+        (["LEFT-ARC:det"], "f.jsonl:7: transitions: token 1: the arc 'det' finds fewer"),
+        (["▁ein", "▁das", "RIGHT-ARC:nmod"], "f.jsonl:7: v.model has no symbol 'RIGHT-ARC:nmod'"),
+        (["▁ein", "<+>", "das"], "f.jsonl:7: v.model has no symbol '<\\+>'"),
     ],
 )
 def test_transitions_that_build_nothing_are_refused(tokens, problem):

@@ -75,7 +75,7 @@ class Looker:
     def _too_long(self, record: Record, limit: int) -> str | None:
         pieces = [record.pieces or []]
         if self._stack != "encoder":
-            pieces.append(record.tgt_pieces or [])
+            pieces.append(self._target(record))
         return f"more than {limit:,} pieces" if max(map(len, pieces)) > limit else None
 
     def _weights(self, records: Sequence[Record], side: Side) -> dict[int, Tensor]:
@@ -104,13 +104,18 @@ class Looker:
     def _targets(self, records: Sequence[Record]) -> Tensor:
         """Target ids behind BOS, (B, T), padded on the right."""
         ids = self._run.vocabularies.target.ids
-        rows = [[BOS, *ids(record.tgt_pieces or ())] for record in records]
+        rows = [[BOS, *ids(self._target(record))] for record in records]
         return torch.from_numpy(Ragged.of(rows, np.int64).padded(np.arange(len(rows)), PAD))
+
+    def _target(self, record: Record) -> list[str]:
+        """What the decoder writes for a record: pieces, or transitions."""
+        writes_trees = self._run.model.grammar is not None
+        return (record.transitions if writes_trees else record.tgt_pieces) or []
 
     def _shown(self, record: Record, weights: dict[int, Tensor], place: int) -> Attention:
         """The weights of one sentence of a batch, padding cut off."""
         source = [*(record.pieces or ()), END]
-        target = [BEGIN, *(record.tgt_pieces or ())]
+        target = [BEGIN, *self._target(record)]
         tokens = source if self._stack == "encoder" else target
         keys = target if self._stack == "decoder" else source
         cut: dict[tuple[int, int], Array] = {}

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -57,7 +58,8 @@ def search(
     probabilities are averaged. sources: ids that end in EOS; one Side for every model, or
     one for each where features differ. beam: 1 is greedy search. lenpen: at least 0. A
     translation is cut at the longest length, in pieces; it then comes after the complete ones
-    and is marked. constrained: transitions build a tree, which is complete within the limit.
+    and is marked. constrained: transitions build a tree, which is complete within the limit;
+    one that reaches it is marked, too.
     """
     if not 1 <= nbest <= beam or lenpen < 0:
         raise ValueError(f"nbest {nbest}, beam {beam}, lenpen {lenpen}")
@@ -72,8 +74,18 @@ def search(
         grammar = models[0].grammar
         progress = Derivations(grammar, limit, constrained) if grammar else Pieces(limit)
         if beam == 1:
-            return [[found] for found in greedy(scorer, progress, len(limit), lenpen)]
-        return BeamSearch(scorer, progress, limit, beam, nbest, lenpen).run()
+            found = [[best] for best in greedy(scorer, progress, len(limit), lenpen)]
+        else:
+            found = BeamSearch(scorer, progress, limit, beam, nbest, lenpen).run()
+        return found if grammar is None else _marked(found, limit)
+
+
+def _marked(found: list[list[Hypothesis]], limit: Tensor) -> list[list[Hypothesis]]:
+    """Trees that had to end because the limit left room for no other piece are cut, too."""
+    return [
+        [replace(one, cut=one.cut or one.length >= most) for one in nbest]
+        for nbest, most in zip(found, limit.tolist(), strict=True)
+    ]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ class Hypothesis:
 
     ids: without BOS and EOS. log_prob: log P(ids, EOS | source), natural. length: tokens that
     count, EOS among them; transitions do not. score: `scored`. cut: the length limit came
-    before EOS; log_prob, length and score are then of the prefix.
+    before EOS, log_prob, length and score are then of the prefix; or it made a tree end.
     """
 
     ids: list[int]

@@ -34,6 +34,13 @@ def block(scores: Tensor, allowed: Tensor | None) -> Tensor:
     return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
 
 
+def both(allowed: Tensor | None, visible: Tensor | None) -> Tensor | None:
+    """What two masks allow, where None is everything."""
+    if allowed is None or visible is None:
+        return visible if allowed is None else allowed
+    return allowed & visible
+
+
 def projection(d_in: int, *d_out: int) -> nn.Linear:
     """One matrix product for several projections, each initialised as if it stood alone."""
     linear = nn.Linear(d_in, sum(d_out))
@@ -81,13 +88,16 @@ class SelfAttention(nn.Module):
         """
         q, k, v = qkv
         here = self.acting(active)
-        dropout = self.dropout if self.training else 0.0
-        if here:
-            if causal:
-                future = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device=x.device).tril()
-                allowed = future if allowed is None else allowed & future
+        for modifier, state in here:
+            allowed = both(allowed, modifier.visible(state, q.size(2)))
+        is_eager = any(one.is_eager for one in here)
+        if causal and (is_eager or allowed is not None):
+            future = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device=x.device).tril()
+            allowed, causal = both(allowed, future), False
+        if is_eager:
             context = self.modified(x, qkv, allowed, here)
         else:
+            dropout = self.dropout if self.training else 0.0
             context = F.scaled_dot_product_attention(
                 q, k, v, attn_mask=allowed, dropout_p=dropout, is_causal=causal
             )

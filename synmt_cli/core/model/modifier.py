@@ -1,7 +1,7 @@
 """The one interface through which a variant changes the Transformer.
 
     x  = inputs(tokens(E[w] * sqrt(d)) + positions(PE))      once per stack
-    A  = softmax(mask(scores(Q K^T / sqrt(d_head))))         per layer in `layers`
+    A  = softmax(visible(mask(scores(Q K^T / sqrt(d_head)))))  per layer in `layers`
     C  = context(A V)                                        per layer in `layers`
     L  = L_translation + sum of loss()                       once per batch, sums over tokens
 
@@ -113,6 +113,14 @@ class Modifier(nn.Module):
         """Scaled scores before the mask and the softmax, (B, H, Tq, T)."""
         return scores
 
+    def visible(self, state: Any, n_queries: int) -> Tensor | None:
+        """What the last n_queries tokens may see, bool, broadcasts to (B, H, Tq, T); None: all.
+
+        A query must see something. Beside the mask, whatever is done to scores; attention with
+        nothing but this keeps its fused kernel.
+        """
+        return None
+
     def context(self, state: Any, site: Site, weights: Tensor, context: Tensor) -> Tensor:
         """Weighted values of each head, (B, H, Tq, D / H)."""
         return context
@@ -127,3 +135,9 @@ class Active(NamedTuple):
 
     modifier: Modifier
     state: Any
+
+    @property
+    def is_eager(self) -> bool:
+        """Whether it has to be asked between the steps of attention."""
+        kind = type(self.modifier)
+        return kind.scores is not Modifier.scores or kind.context is not Modifier.context

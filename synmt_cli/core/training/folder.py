@@ -80,9 +80,10 @@ def establish(
 ) -> None:
     """Writes what a new run directory holds, or checks that this one is the same run.
 
-    Raises ConfigError naming the option that differs, with its old and new value.
+    One in which nothing was saved yet may be begun with other options. Raises ConfigError
+    naming the option that differs, with its old and new value.
     """
-    if run.config.exists():
+    if run.config.exists() and (run.steps() or run.model.exists()):
         old = {key: value for key, value in run.tables().items() if key != "format"}
         refuse_another(old, tables, run.folder)
         run.vocabularies()

@@ -18,10 +18,10 @@ Omote et al. (2019): `paper-dep-{abs,rel,dep,both}`, Table 2, and Table 3,
 updates of warm-up; translate with --beam 1. Source and target have their own vocabularies.
 
 Choshen and Abend (2021), Tables 1 and 7-9: `paper-trees-{vanilla,bitran,linearized,parent,gcn}`
-and the ablations `paper-trees-gcn-{labels,gates}`; Tables 4-6: `paper-trees-large-{vanilla,parent}`.
-Not printed: the width of the feed-forward layers (four times d_model here), label smoothing and
-dropout (0.1), the schedule behind the warm-up (inverse square root). Norms are before each
-sub-layer in the authors' code. The filter of 40 target pieces is `filter --max-len`'s.
+and the ablations `paper-trees-gcn-{labels,gates}`; Tables 4-6,
+`paper-trees-large-{vanilla,parent}`. Not printed: the width of the feed-forward layers (four times
+d_model here), label smoothing and dropout (0.1), the schedule behind the warm-up (inverse square
+root). Norms are before each sub-layer in the authors' code. At most 40 target pieces: `filter`.
 """
 
 from __future__ import annotations

@@ -77,11 +77,11 @@ class Session:
         return tables
 
     def trainer(self, run: Run) -> Trainer:
-        """Writes or checks the run directory, and builds the model with this run's seed."""
-        around = folder.environment(torch.get_num_threads(), str(self.device))
-        folder.establish(run, self.tables(), self.vocabularies, self.labels.names, around)
+        """Builds the model with this run's seed, and writes or checks the run directory."""
         torch.manual_seed(self.config.training.seed)
         model = build(self.config, self.vocabularies, len(self.labels))
+        around = folder.environment(torch.get_num_threads(), str(self.device))
+        folder.establish(run, self.tables(), self.vocabularies, self.labels.names, around)
         return Trainer(
             run,
             self.config.training,

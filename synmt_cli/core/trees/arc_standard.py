@@ -235,13 +235,16 @@ class Attachments(NamedTuple):
 NEVER = 2**30  # no sequence is so long
 
 
-def attachments(moves: Sequence[Move], split: bool = False, lenient: bool = False) -> Attachments:
+def attachments(
+    moves: Sequence[Move], split: bool = False, lenient: bool = False, whole: bool = False
+) -> Attachments:
     """The edges that a sequence draws between its tokens (the table of section 3).
 
     For the arc head -> dependent of the transition x there are edges from each token of the
     head to each of the dependent, from x to each of the dependent, and from each of the head
     to x. The tokens of a word are its pieces, and its GLUE. lenient: an illegal transition
-    draws nothing, as in the published code; else it raises ValueError.
+    draws nothing, as in the published code; else it raises ValueError. whole: so does a
+    sequence whose tree is not one in the end.
 
     >>> moves = [Move.BEGIN, Move.CONTINUE, Move.BEGIN, Move.LEFT]  # Jo hn put LEFT-ARC:nsubj
     >>> found = attachments(moves)
@@ -259,4 +262,6 @@ def attachments(moves: Sequence[Move], split: bool = False, lenient: bool = Fals
             for token in (*range(dependent.begin, dependent.end), x):
                 found.at[token], found.begin[token], found.end[token] = x, head.begin, head.end
         state = state.tolerant(move) if lenient else state.after(move)
+    if whole and not state.allows(Move.FINISH):
+        raise ValueError(f"no whole tree: {state.n_words} words are left")
     return found

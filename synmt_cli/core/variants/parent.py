@@ -14,8 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from synmt_cli.core.model.attention import block
-from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.variants.partial_tree import NEEDS, partial_tree
 from synmt_cli.core.variants.setting import Setting
 
@@ -27,18 +26,21 @@ class Parent(Modifier):
 
     needs = NEEDS
 
-    def prepare(self, side: Side) -> Tensor:
-        """What each token may see, (B, T, T)."""
-        itself = torch.eye(side.ids.size(1), dtype=torch.bool, device=side.ids.device)
-        return partial_tree(side).parents | itself
+    def __init__(self, n_layers: int, n_heads: int) -> None:
+        super().__init__(range(n_layers))
+        self.n_heads = n_heads
 
-    def scores(self, state: Tensor, site: Site, scores: Tensor) -> Tensor:
-        """(B, H, Tq, T) -> the same, where the queries are the last Tq tokens."""
-        seen = state[:, None, -scores.size(2) :]
-        own = block(scores[:, HEAD : HEAD + 1], seen)
-        return torch.cat((scores[:, :HEAD], own, scores[:, HEAD + 1 :]), dim=1)
+    def prepare(self, side: Side) -> Tensor:
+        """What each head of each token may see, (B, H, T, T)."""
+        itself = torch.eye(side.ids.size(1), dtype=torch.bool, device=side.ids.device)
+        others = torch.arange(self.n_heads, device=side.ids.device) != HEAD
+        return (partial_tree(side).parents | itself)[:, None] | others[:, None, None]
+
+    def visible(self, state: Tensor, n_queries: int) -> Tensor:
+        """(B, H, Tq, T)."""
+        return state[:, :, -n_queries:]
 
 
 def parent(setting: Setting) -> tuple[Modifier, ...]:
     """Builds a head of parents in every layer."""
-    return (Parent(range(setting.n_layers)),)
+    return (Parent(setting.n_layers, setting.size.n_heads),)

@@ -82,7 +82,7 @@ def test_random_weights_write_whole_trees_scored_as_trained(name, split, beam):
     found = search([net], side(SOURCES), beam=beam, nbest=beam)
     for source, nbest, limit in zip(SOURCES, found, limits(side(SOURCES), LONGEST), strict=True):
         for one in nbest:
-            assert not one.cut
+            assert one.cut == (one.length == limit)
             moves = moves_of(one.ids, net.grammar)
             words = [
                 Move.BEGIN if move in OPENING else move
@@ -106,8 +106,9 @@ def test_unconstrained_search_reads_what_it_wrote_leniently(name, beam):
         net = model(name, seed=seed)
         found = search([net], side(SOURCES), beam=beam, constrained=False)
         for source, (one, *_) in zip(SOURCES, found, strict=True):
-            tokens = one.ids if one.cut else [*one.ids, EOS]
             moves = moves_of(one.ids, net.grammar)
+            ended = one.length > sum(move in PIECES for move in moves)
+            tokens = [*one.ids, EOS] if ended else one.ids
             n_broken += n_words(moves) != 1 + sum(move in ARCS for move in moves)
             expected = log_prob(net, source, tokens, lenient=True)
             assert one.log_prob == pytest.approx(expected, rel=1e-4, abs=1e-4)
@@ -122,8 +123,10 @@ def test_short_limits_still_leave_whole_trees(longest):
         for beam in (1, 4):
             for nbest in search([net], side(SOURCES), beam=beam, longest=Longest(0, longest)):
                 (one,) = nbest
-                assert not one.cut
                 assert 1 < one.length <= max(longest, 2)
+                assert one.cut == (one.length >= longest)
+                moves = moves_of(one.ids, net.grammar)
+                assert n_words(moves) == 1 + sum(move in ARCS for move in moves)
 
 
 @torch.inference_mode()
@@ -133,7 +136,7 @@ def test_fewer_trees_than_asked_for_are_all_found():
     begins = sorted(i for i, move in enumerate(net.grammar.moves) if move == Move.BEGIN)
     for nbest in search([net], side(SOURCES), beam=9, nbest=9, longest=Longest(0, 2)):
         assert sorted(one.ids[0] for one in nbest) == begins
-        assert all(len(one.ids) == 1 and not one.cut for one in nbest)
+        assert all(len(one.ids) == 1 and one.cut for one in nbest)
 
 
 @torch.inference_mode()

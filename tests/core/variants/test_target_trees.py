@@ -9,7 +9,7 @@ import pytest
 import torch
 from tiny import make, side, small
 
-from synmt_cli.core.model.modifier import Side, Site
+from synmt_cli.core.model.modifier import Active, Modifier, Side
 from synmt_cli.core.trees.arc_standard import Move, State, attachments, oracle
 from synmt_cli.core.trees.shapes import random_projective_tree
 from synmt_cli.core.variants import plan
@@ -80,12 +80,11 @@ def setting(**changes):
 
 
 def seen_by(modifier, prefix):
-    """Where head 0's scores are left as they are, (T, T), and whether other heads' are."""
-    n = prefix.ids.size(1)
-    scores = torch.zeros(1, 3, n, n)
-    found = modifier.scores(modifier.prepare(prefix), Site(0, scores, scores, scores), scores)
-    assert (found[:, 1:] == 0).all()
-    return (found[0, HEAD] == 0).tolist()
+    """What head 0 sees, (T, T). The others see everything."""
+    found = modifier.visible(modifier.prepare(prefix), prefix.ids.size(1))
+    assert found[:, HEAD + 1 :].all()
+    assert found.size(1) == 3
+    return found[0, HEAD].tolist()
 
 
 def test_the_mask_of_parent_by_hand_on_example_1():
@@ -118,13 +117,30 @@ def test_the_mask_of_parent_is_the_table_at_every_prefix():
 
 def test_the_last_layer_asks_for_the_newest_row_alone():
     (modifier,) = parent(setting())
-    prefix = target([EXAMPLE])
-    state = modifier.prepare(prefix)
-    torch.manual_seed(1)
-    scores = torch.randn(1, 3, 11, 11)
-    site = Site(1, scores, scores, scores)
-    whole = modifier.scores(state, site, scores)
-    assert torch.equal(modifier.scores(state, site, scores[:, :, -1:]), whole[:, :, -1:])
+    state = modifier.prepare(target([EXAMPLE]))
+    assert torch.equal(modifier.visible(state, 1), modifier.visible(state, 11)[:, :, -1:])
+
+
+class Inert(Modifier):
+    """Changes nothing, but has to be asked, which the fused kernel cannot."""
+
+    def scores(self, state, site, scores):
+        return scores
+
+
+@pytest.mark.parametrize("beside", [[], [Active(Inert([0]), None)]])
+def test_attention_of_parent_is_that_with_its_mask(beside):
+    attention, prefix = model("parent").decoder.layers[0].attention, target([EXAMPLE])
+    (modifier,) = parent(setting())
+    torch.manual_seed(3)
+    x = torch.randn(1, 11, 12, dtype=torch.double)
+    q, k, v = attention.project(x)
+    scores = q[0] @ k[0].mT / 2  # d_head = 4
+    scores[HEAD][~torch.tensor(seen_by(modifier, prefix))] = -torch.inf
+    context = scores.softmax(-1) @ v[0]
+    expected = attention.out(context.transpose(0, 1).flatten(1))
+    active = [Active(modifier, modifier.prepare(prefix)), *beside]
+    torch.testing.assert_close(attention(x, None, False, active)[0], expected)
 
 
 # --- GCN ------------------------------------------------------------------------------------
