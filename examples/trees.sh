@@ -8,8 +8,8 @@
 # challenge/en_{particle,preposition_stranding}. EN_MODEL, DE_MODEL: UDPipe models of both
 # languages. OUT: where everything goes (default: runs/trees).
 # DIRECTIONS, SYSTEMS, SEEDS, PRESET, STEPS, SETTINGS (more --set options), FILTER (options of synmt
-# filter for the training and dev pairs), VOCABULARY, BEAM and JOBS (trainings at a time) may be
-# set. Interrupt it and start it again: what is there is kept, training goes on where it was.
+# filter for all pairs but those of Multi30k's test set), VOCABULARY, BEAM and JOBS (trainings at a
+# time) may be set. Interrupt it and start it again: what is there is kept, training goes on where it was.
 # OUT/table.md is the result; the figures behind it are OUT/score.*.json and OUT/trees.*.json.
 set -euo pipefail
 data=$1 en=$2 de=$3 out=${4:-runs/trees}
@@ -51,12 +51,11 @@ variant() { # SYSTEM: the options that make it
 if [ ! -s "$out/ready" ]; then
   text train multi30k/train books/train
   text dev multi30k/val books/dev
-  fit train
-  fit dev
   text multi30k multi30k/test_2016_flickr
   text books books/test
   text particle challenge/en_particle
   text stranding challenge/en_preposition_stranding
+  for set in train dev books particle stranding; do fit $set; done
   for set in train dev; do
     for side in en de; do
       [ -s "$out/$set.$side.conllu" ] ||
