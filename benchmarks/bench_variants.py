@@ -29,6 +29,7 @@ from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.run import Run, Vocabularies, build, needs
+from synmt_cli.core.targets import Targets
 from synmt_cli.core.training.config import Config, from_settings, resolve
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.vocabulary import Vocabulary
@@ -72,7 +73,7 @@ def read(options: argparse.Namespace) -> tuple[Corpus, Vocabularies]:
         if one.pieces and len(one.pieces) + 1 in wanted
     )
     encoding = Encoding(sorted(every), Labels(growing=True))
-    return corpora.read(chosen, both, encoding, 256), both
+    return corpora.read(chosen, both, encoding, Targets(both.target), 256), both
 
 
 def stepper(config: Config, corpus: Corpus, both: Vocabularies, device: str) -> Step:

@@ -14,6 +14,7 @@ from synmt_cli.core.batch import Array, Batch, Ragged
 from synmt_cli.core.encoding import Encoding, Values
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.targets import HOW, Target, Targets
+from synmt_cli.core.trees.arc_standard import NEVER
 from synmt_cli.core.vocabulary import BOS, EOS, PAD
 from synmt_cli.errors import ConfigError, DataError, UsageError, printable
 from synmt_cli.formats.record import Record
@@ -53,7 +54,7 @@ class Corpus:
         n = len(rows)
         bos, pad = np.full((n, 1), BOS), np.full((n, 1), PAD)
         features = {
-            name: torch.from_numpy(values.padded(rows, 0))
+            name: torch.from_numpy(values.padded(rows, NEVER))  # padding is attached to nothing
             for name, values in self.target_features.items()
         }
         target_out = np.concatenate((target, pad), 1)
