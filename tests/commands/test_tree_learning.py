@@ -1,4 +1,4 @@
-"""Each decoder of trees learns to copy words and to build a fixed tree over them."""
+"""Each decoder of trees learns to copy or translate words, with a fixed tree over them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from forked import Forked
 
 WORDS = ("ball", "cat", "dog", "egg", "fish", "goat", "hat", "ink")
+GERMAN = ("Ball", "Katze", "Hund", "Ei", "Fisch", "Ziege", "Hut", "Tinte")
 SETTINGS = (
     *("model.d_model=32", "model.d_ff=64", "model.n_heads=2", "model.dropout=0"),
     *("model.encoder_layers=1", "model.decoder_layers=2"),
@@ -24,6 +25,15 @@ def left(n):
 def right(n):
     """Each word depends on the next: all arcs come last."""
     return [*range(2, n + 1), 0]
+
+
+def copied(words):
+    return words
+
+
+def translated(words):
+    """Word for word, from the end."""
+    return [GERMAN[WORDS.index(word)] for word in reversed(words)]
 
 
 def conllu(sentence, tree):
@@ -42,15 +52,19 @@ def forked():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("variant", "shape", "updates"),
+    ("variant", "task", "shape", "updates"),
     [
-        ("linearized", right, 150),
-        ("bitran", left, 240),
-        ("parent", left, 180),
-        ("gcn", right, 180),
+        ("linearized", copied, right, 150),
+        ("bitran", copied, left, 240),
+        ("parent", copied, left, 180),
+        ("gcn", copied, right, 180),
+        ("linearized", translated, left, 320),
+        ("bitran", translated, right, 300),
+        ("parent", translated, right, 240),
+        ("gcn", translated, left, 240),
     ],
 )
-def test_a_copy_with_its_tree_is_learned(forked, tmp_path, variant, shape, updates):
+def test_a_task_is_learned_with_its_tree(forked, tmp_path, variant, task, shape, updates):
     def synmt(*arguments):
         done = forked(*arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr.decode()
@@ -59,14 +73,16 @@ def test_a_copy_with_its_tree_is_learned(forked, tmp_path, variant, shape, updat
     chance = random.Random(1)
     for name, n in (("train", 400), ("dev", 50)):
         drawn = [chance.choices(WORDS, k=chance.randint(2, 4)) for _ in range(n)]
-        trees = "".join(conllu(words, shape(len(words))) for words in drawn)
-        (tmp_path / f"{name}.conllu").write_text(trees)
-        (tmp_path / name).write_text("".join(" ".join(words) + "\n" for words in drawn))
-    synmt("linearize", "--symbols", "train.conllu", "-o", "symbols")
-    synmt("vocab", "train", "--size", 60, "--symbols", "symbols", "train", "-o", "spm.model")
+        for side, made in (("src", drawn), ("tgt", [task(words) for words in drawn])):
+            trees = "".join(conllu(words, shape(len(words))) for words in made)
+            (tmp_path / f"{name}.{side}.conllu").write_text(trees)
+            (tmp_path / f"{name}.{side}").write_text("".join(f"{' '.join(w)}\n" for w in made))
+    synmt("linearize", "--symbols", "train.tgt.conllu", "-o", "symbols")
+    text, size = ("train.src", "train.tgt"), 60 if task is copied else 80
+    synmt("vocab", "train", "--size", size, "--symbols", "symbols", *text, "-o", "spm.model")
     for name in ("train", "dev"):
-        targets = ("--tgt-conllu", f"{name}.conllu", "-o", f"{name}.jsonl")
-        synmt("featurize", "--spm", "spm.model", *targets, f"{name}.conllu")
+        targets = ("--tgt-conllu", f"{name}.tgt.conllu", "-o", f"{name}.jsonl")
+        synmt("featurize", "--spm", "spm.model", *targets, f"{name}.src.conllu")
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
     data = ("--train", "train.jsonl", "--dev", "dev.jsonl", "--run", "run", "--threads", 1)
     length = ("--max-steps", updates)
@@ -76,13 +92,13 @@ def test_a_copy_with_its_tree_is_learned(forked, tmp_path, variant, shape, updat
     ]
     assert metrics[-1]["value"] > 95
 
-    copied = synmt("translate", "-m", "run", "--threads", 1, "dev.jsonl").splitlines()
-    given = (tmp_path / "dev").read_bytes().splitlines()
-    assert sum(map(bytes.__eq__, copied, given)) > 40
+    written = synmt("translate", "-m", "run", "--threads", 1, "dev.jsonl").splitlines()
+    right_ones = (tmp_path / "dev.tgt").read_bytes().splitlines()
+    assert sum(map(bytes.__eq__, written, right_ones)) > 40
     if variant != "bitran":
-        options = ("--format", "conllu", "--threads", 1, "-o", "copied.conllu")
+        options = ("--format", "conllu", "--threads", 1, "-o", "written.conllu")
         synmt("translate", "-m", "run", *options, "dev.jsonl")
-        blocks = (tmp_path / "copied.conllu").read_text().split("\n\n")[:-1]
+        blocks = (tmp_path / "written.conllu").read_text().split("\n\n")[:-1]
         assert sum(heads(block) == [*shape(len(heads(block)))] for block in blocks) > 45
 
 
