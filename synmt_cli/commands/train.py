@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +20,7 @@ from synmt_cli.errors import Stopped, UsageError
 if TYPE_CHECKING:
     from synmt_cli.core.training.config import Config
     from synmt_cli.core.training.events import Event
+    from synmt_cli.core.training.ranks import Ranks
     from synmt_cli.core.training.session import Session
 
 MANUAL = Manual(
@@ -99,12 +103,16 @@ def train(
         typer.Option("--precision", metavar="NAME", help="auto (bf16 on a GPU), fp32 or bf16."),
     ] = None,
     threads: Threads = 0,
+    nproc: Annotated[
+        int,
+        typer.Option("--nproc", metavar="N", min=1, help="Processes on this machine, by torchrun."),
+    ] = 1,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print parameters, updates and memory, then end.")
     ] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
-) -> None:
+) -> int:
     """Train a model, or go on with one.
 
     The run directory holds everything that `synmt translate` needs. The same command again
@@ -112,6 +120,12 @@ def train(
     of threads); another configuration in the same directory is refused with the option that
     differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends at
     once. A loss that is not a number ends the run with its step; what was saved stays whole.
+
+    --nproc 2 trains with two processes that share each batch, and torchrun does so over
+    machines: torchrun --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps
+    torchrun from reading --run). The run directory and the records have to be on a disk that all
+    of them see. The same batches give the same losses, to rounding, with any number of
+    processes; with the same number a run resumes bit for bit. Where one process ends, all do.
 
     Settings come from the preset, then --config, then --set and the other options. A setting
     is `section.key=value`, where the section is model, training, or a variant's name:
@@ -139,10 +153,14 @@ def train(
     limit = seconds(time_limit)
     if not run and not dry_run:
         raise UsageError("--run DIR is missing (or --dry-run)")
+    if nproc > 1:
+        from synmt_cli.core.training.launch import launch, without
+
+        return launch(without("--nproc", sys.argv[1:]), nproc)
     with signals.requested() as request:
-        from synmt_cli.core.device import set_threads
-        from synmt_cli.core.run import Run
-        from synmt_cli.core.training import folder
+        from synmt_cli.core.device import choose, set_threads
+        from synmt_cli.core.training import ranks
+        from synmt_cli.core.training.ranks import local_device
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
@@ -150,16 +168,39 @@ def train(
         resolved = resolve(variant, preset, config, settings or (), flags)
         inputs = Inputs(train, dev, spm, tgt_spm, parser)
         if dry_run:
-            return show_estimate(open_session(resolved, inputs, device, request))
-        place = Run(Path(run))
-        with folder.locked(place.folder):
-            session = open_session(resolved, inputs, device, request)
+            show_estimate(open_session(resolved, inputs, device, request))
+            return 0
+        with ranks.joined(local_device(choose(device))) as together:
+            open_it = partial(open_session, resolved, inputs, device, request)
+            return run_training(open_it, Path(run), request, limit, together)
+
+
+def run_training(
+    open_it: Callable[[], Session],
+    path: Path,
+    request: signals.Request,
+    limit: float | None,
+    ranks: Ranks,
+) -> int:
+    """Trains; the first of several processes writes and shows what happens. The exit status."""
+    from synmt_cli.core.run import Run
+    from synmt_cli.core.training import folder
+
+    place = Run(path)
+    with folder.locked(path) if ranks.is_first else contextlib.nullcontext():
+        session = open_it()
+        if ranks.is_first:
             report_left_out(session)
-            trainer = session.trainer(place)
-            if trainer.resume():
-                console.info(f"resuming {run} at step {trainer.state.step:,}")
-            follow(trainer.events(request, limit), place, trainer.state.step, resolved)
-    return None
+        trainer = session.trainer(place, ranks)
+        is_resumed, first_step = trainer.resume(), trainer.state.step
+        events = trainer.events(request, limit)
+        if not ranks.is_first:
+            *_, end = events
+            return 0 if getattr(end, "finished", False) else Stopped.exit_code
+        if is_resumed:
+            console.info(f"resuming {path} at step {first_step:,}")
+        follow(events, place, first_step, session.config)
+    return 0
 
 
 def resolve(

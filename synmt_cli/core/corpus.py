@@ -48,6 +48,10 @@ class Corpus:
         """Target tokens, EOS counted."""
         return int(self.target.lengths.sum()) + len(self)
 
+    def n_tokens_of(self, rows: Array) -> int:
+        """The same of some pairs."""
+        return int(self.target.lengths[rows].sum()) + len(rows)
+
     def batch(self, rows: Array) -> Batch:
         """These pairs, padded."""
         target = self.target.padded(rows, PAD)
@@ -63,7 +67,7 @@ class Corpus:
             self.sources(rows),
             Side(torch.from_numpy(np.concatenate((bos, target), 1)), features=features),
             torch.from_numpy(target_out),
-            int(self.target.lengths[rows].sum()) + n,
+            self.n_tokens_of(rows),
         )
 
     def sources(self, rows: Array) -> Side:

@@ -130,6 +130,10 @@ class Stack(nn.Module):
         d_model = embedding.table.embedding_dim
         self.norm = nn.LayerNorm(d_model) if pre else nn.Identity()
 
+    def loss_names(self) -> set[str]:
+        """The names of the modifiers that may have a loss."""
+        return {m.name for m in self._modifiers if type(m).loss is not Modifier.loss}
+
     def prepare(self, side: Side) -> list[Active]:
         """Every modifier with its state for this batch."""
         return [Active(m, m.prepare(side)) for m in self._modifiers]

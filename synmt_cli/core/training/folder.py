@@ -93,7 +93,7 @@ def establish(
     run.write_config(tables)  # last: a folder that has it has everything else
 
 
-def environment(threads: int, device: str) -> dict[str, Any]:
+def environment(threads: int, device: str, processes: int) -> dict[str, Any]:
     """Versions and machine, for whoever wants to know how a figure came about."""
     versions = {}
     for package in PACKAGES:
@@ -107,6 +107,7 @@ def environment(threads: int, device: str) -> dict[str, Any]:
         "system": platform.system(),
         "cores": len(os.sched_getaffinity(0)),
         "threads": threads,
+        "processes": processes,
         "device": device,
     }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 from synmt_cli import signals
@@ -20,6 +22,7 @@ from synmt_cli.core.training.checkpoint import State
 from synmt_cli.core.training.config import Training
 from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validated
 from synmt_cli.core.training.objective import Sums, backward, moved
+from synmt_cli.core.training.ranks import Ranks
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.errors import ConfigError
 
@@ -29,7 +32,10 @@ LIMITS = ("max_steps", "max_epochs")  # why a run may have ended that can go on
 
 @dataclass
 class Trainer:
-    """One training run in progress. dev may be None: then the last weights are the best."""
+    """One training run in progress. dev may be None: then the last weights are the best.
+
+    ranks: the processes that train together; all go through the same events.
+    """
 
     run: Run
     settings: Training
@@ -38,6 +44,7 @@ class Trainer:
     train: Corpus
     dev: Corpus | None
     device: torch.device
+    ranks: Ranks = field(default_factory=Ranks)
     state: State = field(default_factory=State)
 
     def __post_init__(self) -> None:
@@ -50,7 +57,9 @@ class Trainer:
             weight_decay=self.settings.weight_decay,
             fused=self.device.type in ("cpu", "cuda"),
         )
-        self.state.random = checkpoint.random_states(self.device)
+        self._parameters = list(self.model.parameters())
+        self._losses = sorted(self.model.encoder.loss_names() | self.model.decoder.loss_names())
+        self._draw_anew()
         self._seconds = 0.0  # spent in updates since the last report
         self._saved: tuple[int, str] | None = None  # what the newest checkpoint holds
 
@@ -65,7 +74,17 @@ class Trainer:
         self._saved = self.state.step, self.state.finished
         if self.state.finished in LIMITS:
             self.state.finished = ""  # it may have been raised
+        self.state.random = self.ranks.own(self.state.random)
+        if not self.state.random:  # saved by another number of processes
+            self._draw_anew()
         return True
+
+    def _draw_anew(self) -> None:
+        """Gives each process dropout of its own."""
+        if self.ranks.size > 1:
+            seed = self.settings.seed, self.state.step, self.ranks.rank
+            torch.manual_seed(int(np.random.default_rng(seed).integers(2**63)))
+        self.state.random = checkpoint.random_states(self.device)
 
     def events(self, request: signals.Request, time_limit: float | None) -> Iterator[Event]:
         """Trains until it is over, `request` asks for an end, or time_limit seconds passed."""
@@ -76,7 +95,7 @@ class Trainer:
         if self._owes_validation():
             yield from self._validate_and_save(request)
         while not self.state.finished:
-            if request or time.monotonic() >= deadline:
+            if self.ranks.any(bool(request) or time.monotonic() >= deadline):
                 yield from self._save()
                 yield Ended(self.state.step, _why(request), False)
                 return
@@ -120,12 +139,13 @@ class Trainer:
     def _update(self, rows: list[Array], request: signals.Request) -> bool:
         """One update. False if an end was asked for in the middle: then nothing changed."""
         start = time.perf_counter()
-        batches = [self.train.batch(one) for one in rows]
-        n_tokens = sum(batch.n_tokens for batch in batches)
+        n_tokens = sum(map(self.train.n_tokens_of, rows))
+        parts = (self.ranks.part(one) for one in rows)
+        batches = [self.train.batch(part) for part in parts if len(part)]
         settings, sums = self.settings, Sums()
         self.optimizer.zero_grad()
         for batch in batches:
-            if request and sums.smoothed:
+            if request and sums.smoothed and self.ranks.size == 1:
                 return False  # the state, generators included, is that of the last update
             with devices.precision(settings.precision, self.device):
                 found = backward(
@@ -136,6 +156,8 @@ class Trainer:
                     settings.prefix_share,
                 )
             sums.add(found)
+        told = self.ranks.add_up(self._parameters, sums.to_list(self._losses))
+        sums = Sums.of(told, self._losses)
         step = self.state.step + 1
         if not math.isfinite(sums.total):
             raise ConfigError(
@@ -152,7 +174,7 @@ class Trainer:
     def _apply(self, step: int) -> None:
         settings = self.settings
         if settings.clip_norm:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip_norm)
+            torch.nn.utils.clip_grad_norm_(self._parameters, settings.clip_norm)
         lr = inverse_square_root(step, settings.lr, settings.warmup, settings.initial_lr)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
@@ -197,17 +219,11 @@ class Trainer:
     def _validate(self, regular: bool, request: signals.Request) -> Validated:
         """regular: counts toward early stopping (the extra one at the end does not)."""
         assert self.dev is not None, "validation needs a dev set"
-        state, settings, target = self.state, self.settings, self.vocabularies.target
-        tokens = settings.batch_tokens
-        with torch.inference_mode(), devices.precision(settings.precision, self.device):
-            self.model.eval()
-            nll = validation.nll(self.model, self.dev, tokens, self.device, request)
-            value = -nll
-            if settings.metric == "bleu":
-                value = validation.bleu(self.model, self.dev, target, self.device, request)
-            elif settings.metric == "accuracy":
-                value = validation.accuracy(self.model, self.dev, tokens, self.device, request)
-            self.model.train()
+        state, settings = self.state, self.settings
+        found = self._measured(request) if self.ranks.is_first else (0.0, 0.0, 0.0)
+        nll, value, is_abandoned = self.ranks.from_first(found)
+        if is_abandoned:
+            raise validation.Abandoned
         state.validated = state.step
         best = state.best_value is None or value > state.best_value
         if best:
@@ -218,7 +234,32 @@ class Trainer:
         perplexity = math.exp(min(nll, 700))
         return Validated(state.step, state.epoch + 1, nll, perplexity, settings.metric, value, best)
 
+    def _measured(self, request: signals.Request) -> tuple[float, float, float]:
+        """Negative log-likelihood and the chosen metric on dev; 1 behind them if abandoned."""
+        assert self.dev is not None, "validation needs a dev set"
+        settings, target, tokens = (
+            self.settings,
+            self.vocabularies.target,
+            self.settings.batch_tokens,
+        )
+        with torch.inference_mode(), devices.precision(settings.precision, self.device):
+            self.model.eval()
+            try:
+                nll = validation.nll(self.model, self.dev, tokens, self.device, request)
+                value = -nll
+                if settings.metric == "bleu":
+                    value = validation.bleu(self.model, self.dev, target, self.device, request)
+                elif settings.metric == "accuracy":
+                    value = validation.accuracy(self.model, self.dev, tokens, self.device, request)
+            except validation.Abandoned:
+                return 0.0, 0.0, 1.0
+            finally:
+                self.model.train()
+        return nll, value, 0.0
+
     def _save_best(self) -> None:
+        if not self.ranks.is_first:
+            return
         about = {"vocabulary": self.vocabularies.fingerprint, "step": str(self.state.step)}
         checkpoint.save_weights(self.run.model, self.model, about)
 
@@ -227,14 +268,17 @@ class Trainer:
             return
         if self.dev is None:
             self._save_best()
-        checkpoint.save(
-            self.run,
-            self.model,
-            self.optimizer,
-            self.state,
-            self.vocabularies.fingerprint,
-            self.settings.keep,
-        )
+        random = self.ranks.gather(self.state.random)
+        if self.ranks.is_first:
+            checkpoint.save(
+                self.run,
+                self.model,
+                self.optimizer,
+                dataclasses.replace(self.state, random=random),
+                self.vocabularies.fingerprint,
+                self.settings.keep,
+            )
+        self.ranks.wait()
         self._saved = self.state.step, self.state.finished
         yield Saved(self.state.step)
 

@@ -10,7 +10,7 @@ keys and values of the source at once and is forgotten, so memory is that of one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -39,6 +39,16 @@ class Sums:
         self.nll += other.nll
         for name, value in other.losses.items():
             self.losses[name] = self.losses.get(name, 0.0) + value
+
+    def to_list(self, names: Sequence[str]) -> list[float]:
+        """As numbers, with the losses of these names."""
+        return [self.smoothed, self.nll, *(self.losses.get(name, 0.0) for name in names)]
+
+    @classmethod
+    def of(cls, numbers: Sequence[float], names: Sequence[str]) -> Sums:
+        """What `to_list` wrote."""
+        smoothed, nll, *losses = numbers
+        return cls(smoothed, nll, dict(zip(names, losses, strict=True)))
 
     @property
     def total(self) -> float:

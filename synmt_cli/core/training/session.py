@@ -32,6 +32,7 @@ from synmt_cli.core.targets import Targets
 from synmt_cli.core.training import folder
 from synmt_cli.core.training.config import Config
 from synmt_cli.core.training.loop import Trainer
+from synmt_cli.core.training.ranks import Ranks, local_device
 from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.errors import Stopped, UsageError
 from synmt_cli.formats import record
@@ -76,12 +77,14 @@ class Session:
             tables["parser"] = {"file": parser, "sha256": sha256(parser)}
         return tables
 
-    def trainer(self, run: Run) -> Trainer:
-        """Builds the model with this run's seed, and writes or checks the run directory."""
+    def trainer(self, run: Run, ranks: Ranks) -> Trainer:
+        """Builds the model with this run's seed; the first process writes or checks the run."""
         torch.manual_seed(self.config.training.seed)
         model = build(self.config, self.vocabularies, len(self.labels))
-        around = folder.environment(torch.get_num_threads(), str(self.device))
-        folder.establish(run, self.tables(), self.vocabularies, self.labels.names, around)
+        if ranks.is_first:
+            around = folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
+            folder.establish(run, self.tables(), self.vocabularies, self.labels.names, around)
+        ranks.wait()
         return Trainer(
             run,
             self.config.training,
@@ -90,6 +93,7 @@ class Session:
             self.train,
             self.dev,
             self.device,
+            ranks,
         )
 
 
@@ -97,7 +101,7 @@ def open_session(config: Config, inputs: Inputs, device: str, request: signals.R
     """Reads everything that training needs. Raises SynmtError, and Stopped on `request`."""
     if "-" in (*inputs.train, inputs.dev):
         raise UsageError("training reads its records more than once; name files, not -")
-    chosen = devices.choose(device)
+    chosen = local_device(devices.choose(device))
     encoding = Encoding(needs(config, training=True), Labels(growing=True))
     limit = config.training.max_length
     check = refuse_untagged if variants.plan(config.variant).data == "multitask" else None

@@ -1,0 +1,136 @@
+"""Several processes train one model: the same losses, one writer, one end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from synmt_cli.core import tensors
+
+SIZE = (
+    *("--preset", "tiny", "--threads", "1", "--set", "model.d_model=16", "--set", "model.d_ff=16"),
+    *("--set", "model.n_heads=2", "--set", "model.encoder_layers=1"),
+    *("--set", "model.decoder_layers=1", "--set", "training.batch_tokens=256"),
+    *("--set", "training.metric=loss", "--set", "training.validate_every=4"),
+)
+PROGRAM = (sys.executable, "-m", "synmt_cli", "train")
+ALONE = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def start(example_folder, tmp_path):
+    """Starts a training in its own session; data are the examples'."""
+
+    def begin(*options, program=PROGRAM, dropout=0.1, run="r"):
+        files = ("train.jsonl", "dev.jsonl", "spm.model")
+        train, dev, spm = (str(example_folder / name) for name in files)
+        data = ("--train", train, "--dev", dev, "--spm", spm, "--run", str(tmp_path / run))
+        return subprocess.Popen(
+            [*program, *SIZE, "--set", f"model.dropout={dropout}", *data, *map(str, options)],
+            env={**os.environ, **ALONE},
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    return begin
+
+
+def ended(process):
+    _, errors = process.communicate(timeout=240)
+    return process.returncode, errors.decode()
+
+
+def losses(folder):
+    lines = (folder / "metrics.jsonl").read_bytes().splitlines()
+    return [event["nll"] for event in map(json.loads, lines) if event["event"] == "dev"]
+
+
+def weights(folder, step):
+    return tensors.read(folder / f"checkpoints/step-{step}/weights.safetensors")[0]
+
+
+def test_two_processes_give_the_losses_of_one(start, tmp_path):
+    """sisa has a loss of its own; no batch is a multiple of two pairs long everywhere."""
+    options = ("--variant", "sisa", "--max-steps", 8)
+    assert ended(start(*options, dropout=0, run="one"))[0] == 0
+    status, errors = ended(start(*options, "--nproc", 2, dropout=0, run="two"))
+    assert status == 0, errors
+    assert errors.count("done at step 8") == 1
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-5)
+    assert json.loads((tmp_path / "two/env.json").read_bytes())["processes"] == 2
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_two_machines_of_torchrun_resume_bit_for_bit(start, tmp_path):
+    def both(n, run):
+        agents = []
+        where = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}")
+        for _ in range(2):
+            torchrun = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", *where)
+            program = (*torchrun, "--nproc-per-node", "1", "-m", "--", "synmt_cli", "train")
+            agents.append(start("--max-steps", n, program=program, run=run))
+        for agent in agents:
+            status, errors = ended(agent)
+            assert status == 0, errors
+
+    both(8, "whole")
+    both(4, "parts")
+    both(8, "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    one, other = (weights(tmp_path / run, 8) for run in ("whole", "parts"))
+    assert all(one[name].equal(other[name]) for name in one)
+
+
+def children(process):
+    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, check=True)
+    pairs = (map(int, line.split()) for line in found.stdout.splitlines())
+    return [pid for pid, parent in pairs if parent == process.pid]
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_killed_process_ends_the_others_and_the_run_resumes(start, tmp_path):
+    run = tmp_path / "r"
+    process = start("--max-steps", 100_000, "--nproc", 2)
+    wait_for(lambda: list(run.glob("checkpoints/step-*")))
+    os.kill(children(process)[-1], signal.SIGKILL)
+    status, errors = ended(process)
+    assert status == 74
+    assert "Traceback" not in errors
+    done = max(int(path.name[5:]) for path in run.glob("checkpoints/step-*"))
+    status, errors = ended(start("--max-steps", done + 3, "--nproc", 2))
+    assert status == 0, errors
+    assert f"resuming {run} at step {done:,}" in errors
+
+
+def test_a_signal_saves_and_a_refusal_is_said_once(start, tmp_path):
+    run = tmp_path / "r"
+    process = start("--max-steps", 100_000, "--nproc", 2)
+    wait_for(lambda: list(run.glob("checkpoints/step-*")))
+    process.terminate()
+    status, errors = ended(process)
+    assert status == 75
+    assert errors.count("and saved; the same command resumes") == 1
+    status, errors = ended(start("--max-steps", 9, "--nproc", 2, dropout=0.2))
+    assert status == 78
+    assert "trained with model.dropout = 0.1, not 0.2" in errors
+    assert "Traceback" not in errors
