@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console, pool, streams
 from synmt_cli.commands.manual import (
     Checkpoint,
     Device,
     Files,
+    Jobs,
     Kind,
     LineBuffered,
     Manual,
@@ -46,6 +48,7 @@ MANUAL = Manual(
         "synmt translate -m runs/pascal test.jsonl > hyp.de",
         "synmt translate -m runs/pascal < test.en | head -3",
         "synmt translate -m runs/pascal -m runs/base --beam 2 test.en.conllu -o ensemble.de",
+        "synmt translate -j 2 -m runs/base --beam 2 test.jsonl > hyp.de",
         "synmt translate -m runs/trees --format conllu --max-len 20 test.en > hyp.conllu",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
     ),
@@ -117,6 +120,7 @@ def translate(
     checkpoint: Checkpoint = "best",
     device: Device = "auto",
     threads: Threads = 0,
+    jobs: Jobs = 1,
     output: Out = "-",
     line_buffered: LineBuffered = False,
     strict: Strict = False,
@@ -145,7 +149,9 @@ def translate(
     each piece of the limit, and conllu repairs what is no tree and counts it.
 
     Segments are sorted by length inside a --window; --line-buffered, or text typed at a
-    terminal, sets it to 1.
+    terminal, sets it to 1. With -j each process takes a part of every window, one thread each
+    unless --threads says otherwise; text is still parsed by one process, so put
+    `synmt parse -j` before it where that is much of the work.
     """
     if nbest > beam:
         raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
@@ -161,8 +167,12 @@ def translate(
         from synmt_cli.core.decoding.sources import Reader
         from synmt_cli.core.decoding.translator import Settings, Translator, windows
 
-        devices.set_threads(threads)
+        n_processes = pool.n_processes(jobs)
+        # A process that has used several threads cannot be forked.
+        devices.set_threads(threads if n_processes == 1 else 1)
         chosen = devices.choose(device)
+        if n_processes > 1 and chosen.type != "cpu":
+            raise UsageError(f"-j {jobs} is for --device cpu, not {chosen}")
         loaded = members.load(model, checkpoint, chosen)
         settings = Settings(
             beam=beam,
@@ -183,13 +193,23 @@ def translate(
         counts: Counter[str] = Counter()
         refuse_without_trees(translator, model, format, unconstrained)
         written = FORMATS[format] if format in FORMATS else Blocks(target, counts)
-        for records in windows(found, window):
-            for one in translator.translate(records):
+        parts = windows(found, -(-window // n_processes))
+        work = partial(in_process, translator, threads if n_processes > 1 else 0)
+        for translated in pool.ordered_map(work, parts, jobs, chunk=1):
+            for one in translated:
                 writer.write(written(one, nbest))
                 counts.update(remarks(one, settings, bool(loaded.encoding.needs)))
-            bar.advance(len(records))
+            bar.advance(len(translated))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")
+
+
+def in_process(translator: Translator, threads: int, records: Sequence[Record]) -> list[Translated]:
+    """What a process does with its segments; threads: 0 leaves them as they are."""
+    from synmt_cli.core import device
+
+    device.set_threads(threads)
+    return translator.translate(records)
 
 
 def checked(found: Placed, strict: bool) -> Iterator[Record]:

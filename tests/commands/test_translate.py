@@ -45,6 +45,17 @@ def test_text_trees_and_records_agree(translate, example_folder, run):
     assert translate("--format", "tsv", "--line-buffered", stdin=made).stdout == of_text
 
 
+@pytest.mark.parametrize("window", [7, 1000])
+def test_processes_write_what_one_writes(translate, window):
+    options = ("--format", "tsv", "--window", window, "test.jsonl")
+    alone = translate(*options)
+    assert translate("-j", 3, *options).stdout == alone.stdout
+    bad = b'{"src":"Anna laughs."}\n{"src":"A dog."}\n{"src":\n'
+    done = translate("-j", 2, stdin=bad)
+    assert (done.returncode, done.stdout.count(b"\n")) == (65, 2)
+    assert b"<stdin>:3: invalid JSON" in done.stderr
+
+
 def test_jsonl_keeps_the_record(translate):
     given = b'{"src":"The dog sleeps.","note":{"a":[1]},"cut":7}\n{"src":""}\n'
     done = translate("--format", "jsonl", "--nbest", "2", "--beam", "3", stdin=given)
