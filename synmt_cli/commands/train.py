@@ -153,7 +153,7 @@ def train(
     limit = seconds(time_limit)
     if not run and not dry_run:
         raise UsageError("--run DIR is missing (or --dry-run)")
-    if nproc > 1:
+    if nproc > 1 and not dry_run:
         from synmt_cli.core.training.launch import launch, without
 
         return launch(without("--nproc", sys.argv[1:]), nproc)

@@ -122,7 +122,7 @@ def _all_there() -> Iterator[None]:
 
 def asked_for() -> bool:
     """Whether torchrun started this process."""
-    return "TORCHELASTIC_RUN_ID" in os.environ or {"RANK", "WORLD_SIZE"} <= os.environ.keys()
+    return {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
 
 
 def local_device(device: torch.device) -> torch.device:
