@@ -190,17 +190,19 @@ class _Building:
         while pair := state.arc(Move.RIGHT):
             self._attach(*pair, UNKNOWN_LABEL)
             state = state.after(Move.RIGHT)
-        join = "".join if vocabulary is None else vocabulary.join
-        self._found.forms = [self._form(join(pieces)) for pieces in self._pieces]
+        if vocabulary is None:
+            self._found.forms = ["".join(words) for words in self._pieces]
+        else:
+            self._found.forms = [self._form(vocabulary.join(pieces)) for pieces in self._pieces]
         return self._found
 
     def _form(self, form: str) -> str:
         """A word of pieces: those of single bytes can spell what no word may hold."""
-        if form.strip() and not any(bad in form for bad in _BAD):
+        if form.strip(" ") and not any(bad in form for bad in _BAD):
             return form
         if not self._repair:
             raise Broken(f"pieces spell {quoted(form)}, which is no word of CoNLL-U")
         self._found.n_repairs += 1
         for bad in _BAD:
             form = form.replace(bad, " ")
-        return form.strip() or "_"
+        return form.strip(" ") or "_"
