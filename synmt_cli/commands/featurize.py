@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -15,7 +14,14 @@ from synmt_cli.core.features import EMITTED
 from synmt_cli.core.featurizer import Featurizer
 from synmt_cli.core.transitions import Linearizer
 from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.works import Done, with_target_trees, with_targets, works
+from synmt_cli.core.works import (
+    Done,
+    batches,
+    counted,
+    with_target_trees,
+    with_targets,
+    works,
+)
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats import conllu
 
@@ -119,17 +125,15 @@ def featurize(
         console.progress("featurized", unit="segments") as bar,
         contextlib.ExitStack() as stack,
     ):
-        parts = works(_batches(files or ()))
+        parts = works(batches(files or ()))
         if target is not None:
             pair = with_targets if tgt_conllu is None else with_target_trees
             parts = pair(parts, stack.enter_context(streams.open_source(target)))
-        for done in pool.ordered_map(featurizer.run, parts, jobs, chunk=1):
-            for line in done.lines:
+        every = pool.ordered_map(featurizer.run, parts, jobs, chunk=1)
+        for found in counted(every, total):
+            for line in found:
                 writer.write(line)
-            total.add(done)
-            bar.advance(len(done.lines))
-            if done.error is not None:
-                raise done.error
+            bar.advance(len(found))
     for warning in total.warnings("segments"):
         console.warn(warning)
 
@@ -148,8 +152,3 @@ def _names(emit: str) -> tuple[str, ...]:
         if name not in EMITTED:
             raise UsageError(f"--emit {quoted(name)} is none of {', '.join(EMITTED)}")
     return names
-
-
-def _batches(files: Sequence[str]) -> Iterator[conllu.Batch]:
-    for source in streams.sources(files):
-        yield from conllu.batches(source)

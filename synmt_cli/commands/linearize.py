@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import typer
@@ -13,7 +13,7 @@ from synmt_cli.core.linear_lines import Lines
 from synmt_cli.core.linear_lines import symbols as symbols_of
 from synmt_cli.core.transitions import Linearizer
 from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.works import Done, works
+from synmt_cli.core.works import Done, batches, counted, works
 from synmt_cli.formats import conllu
 
 MANUAL = Manual(
@@ -118,21 +118,14 @@ def linearize(
         streams.output(output, line_buffered) as writer,
         console.progress("linearized", unit="lines") as bar,
     ):
-        for done in pool.ordered_map(lines.run, works(_batches(files or ())), jobs, chunk=1):
-            for line in done.lines:
+        every = pool.ordered_map(lines.run, works(batches(files or ())), jobs, chunk=1)
+        for found in counted(every, total):
+            for line in found:
                 writer.write(line)
-            total.add(done)
-            bar.advance(len(done.lines))
-            if done.error is not None:
-                raise done.error
+            bar.advance(len(found))
     for warning in total.warnings("lines"):
         console.warn(warning)
     return None
-
-
-def _batches(files: Sequence[str]) -> Iterator[conllu.Batch]:
-    for source in streams.sources(files):
-        yield from conllu.batches(source)
 
 
 def _write_symbols(files: Sequence[str], split: bool, glue: bool, output: str) -> None:

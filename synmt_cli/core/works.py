@@ -105,6 +105,21 @@ class Done:
             )
 
 
+def batches(files: Sequence[str]) -> Iterator[Batch]:
+    """Yields the blocks of files of CoNLL-U, one file after the other."""
+    for source in streams.sources(files):
+        yield from conllu.batches(source)
+
+
+def counted(every: Iterable[Done], total: Done) -> Iterator[list[bytes]]:
+    """Yields the lines of each, counted in `total`; then raises the error that came with them."""
+    for done in every:
+        total.add(done)
+        yield done.lines
+        if done.error is not None:
+            raise done.error
+
+
 def groups(sentences: Iterator[Sentence], sizes: Sequence[int] | None) -> Iterator[list[Sentence]]:
     """The sentences of each line, of which `sizes` says how many they are."""
     if sizes is None:

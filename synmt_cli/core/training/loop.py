@@ -237,11 +237,8 @@ class Trainer:
     def _measured(self, request: signals.Request) -> tuple[float, float, float]:
         """Negative log-likelihood and the chosen metric on dev; 1 behind them if abandoned."""
         assert self.dev is not None, "validation needs a dev set"
-        settings, target, tokens = (
-            self.settings,
-            self.vocabularies.target,
-            self.settings.batch_tokens,
-        )
+        settings, target = self.settings, self.vocabularies.target
+        tokens = settings.batch_tokens
         with torch.inference_mode(), devices.precision(settings.precision, self.device):
             self.model.eval()
             try:

@@ -98,11 +98,11 @@ class Ranks:
         n_others = len({name.partition(OWN)[2] for name in gathered} - {""})
         if n_others + 1 != self.size:
             return {}
-        ending = f"{OWN}{self.rank}" if self.rank else ""
+        mine = str(self.rank) if self.rank else ""
         return {
             name.partition(OWN)[0]: tensor
             for name, tensor in gathered.items()
-            if name.partition(OWN)[1:] == ((OWN, str(self.rank)) if ending else ("", ""))
+            if name.partition(OWN)[2] == mine
         }
 
 
