@@ -1,9 +1,10 @@
-"""What a stream holds, by its first record: JSONL records, CoNLL-U, or text.
+"""What a stream holds, by its first record: JSONL records, CoNLL-U, transitions, or text.
 
-    jsonl    the first line begins an object: `{"` or `{}`
-    conllu   a row with an id (`1<TAB>`, `1-2<TAB>`), or a comment that CoNLL-U has and text
-             does not: sent_id, text, newdoc, newpar, global.columns, synmt_…
-    text     anything else, an empty stream included
+    jsonl        the first line begins an object: `{"` or `{}`
+    conllu       a row with an id (`1<TAB>`, `1-2<TAB>`), or a comment that CoNLL-U has and text
+                 does not: sent_id, text, newdoc, newpar, global.columns, synmt_…
+    transitions  the first line of several tokens has an arc; only where they are asked for
+    text         anything else, an empty stream included
 
 What begins like a record and is broken is taken for one, so that the reader says what is wrong.
 """
@@ -14,12 +15,14 @@ import io
 import re
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
+from synmt_cli.formats.transitions import is_symbol
 from synmt_cli.streams import BOM, BUFFER, Source
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 Kind = Literal["text", "jsonl", "conllu"]
+TreeKind = Literal["text", "jsonl", "conllu", "transitions"]
 
 OBJECT = re.compile(rb'\s*\{\s*["}]')
 ROW = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
@@ -35,8 +38,30 @@ def detect(source: Source) -> tuple[Kind, Source]:
         line = source.file.readline(LOOK_AHEAD)
         kind = _kind(line.removeprefix(BOM) if not head else line)
         head += line
-    replayed = io.BufferedReader(_Replayed(head, source.file), BUFFER)
-    return kind or "text", Source(source.name, replayed)
+    return kind or "text", replayed(head, source)
+
+
+def detect_trees(source: Source) -> tuple[TreeKind, Source]:
+    """As `detect`, but transitions are not taken for text.
+
+    Waits for one record at most, or for the first line of several tokens.
+    """
+    kind, source = detect(source)
+    if kind != "text":
+        return kind, source
+    head = b""
+    while len(head) < LOOK_AHEAD and (line := source.file.readline(LOOK_AHEAD)):
+        head += line
+        tokens = line.rstrip(b"\r\n").split(b" ")
+        if len(tokens) > 1:
+            has_arc = any(is_symbol(token.decode("utf-8", "replace")) for token in tokens)
+            return "transitions" if has_arc else "text", replayed(head, source)
+    return "text", replayed(head, source)
+
+
+def replayed(head: bytes, source: Source) -> Source:
+    """A source with bytes that were read to look at them in front of it again."""
+    return Source(source.name, io.BufferedReader(_Replayed(head, source.file), BUFFER))
 
 
 def _kind(line: bytes) -> Kind | None:

@@ -1,0 +1,115 @@
+"""`synmt view`: dependency trees drawn for a terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import streams
+from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.core import views
+from synmt_cli.core.delinear_lines import Lines
+from synmt_cli.core.delinearizer import Delinearizer
+from synmt_cli.core.trees.drawing import CELL_LIMIT
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.errors import DataError
+from synmt_cli.formats.detect import detect_trees
+
+MANUAL = Manual(
+    input="CoNLL-U, records or transitions: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
+    output="For each segment a line `# ID  TEXT`, a line for each word,"
+    " ` ╭─┴── dog  NOUN  nsubj`, and an empty line.",
+    memory=f"One sentence and its drawing, at most {CELL_LIMIT:,} words times columns of lines.",
+    examples=(
+        "synmt view dev.en.conllu | head -20",
+        "echo 'The dog sees the cat.' | synmt parse -m en.udpipe | synmt view",
+        "synmt featurize --spm spm.model dev.en.conllu | synmt view --ascii --width 60",
+        "echo 'the dog LEFT-ARC:det sleeps LEFT-ARC:nsubj' | synmt view",
+    ),
+    see_also=("parse", "featurize", "delinearize", "info", "check"),
+)
+
+
+def view(
+    files: Files = None,
+    kind: Annotated[
+        Literal["auto", "conllu", "jsonl", "transitions"],
+        typer.Option("--from", help="What the input is; auto looks at its beginning."),
+    ] = "auto",
+    spm: Annotated[
+        str | None,
+        typer.Option("--spm", metavar="MODEL", help="Vocabulary of transitions over pieces."),
+    ] = None,
+    ascii: Annotated[bool, typer.Option("--ascii", help="Draw lines in ASCII.")] = False,
+    width: Annotated[
+        int | None,
+        typer.Option(
+            "--width",
+            metavar="N",
+            min=1,
+            help="Cut lines to N columns; none is the terminal's width, or not at all in a file.",
+        ),
+    ] = None,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw dependency trees, a word a line in the order of the sentence.
+
+    \b
+    # 1  The dog sees the cat .
+         ╭── The   DET    det
+       ╭─┴── dog   NOUN   nsubj
+     ──┼──── sees  VERB   root
+       │ ╭── the   DET    det
+       ├─┴── cat   NOUN   obj
+       ╰──── .     PUNCT  punct
+
+    A word hangs on the vertical line of its head by ╭, ├ or ╰ and has a line of its own, which
+    begins at ┬, ┼ or ┴, if it has dependents; a root's line comes from the edge. Where a tree is
+    not projective, a line goes by another one, ─│─, without joining it. Columns are FORM, UPOS
+    and DEPREL. What could disturb a terminal is escaped; wide characters count as two columns.
+
+    Empty lines, failed records and records without a tree are the first line alone, with the
+    status. A sentence of several roots (a line of several sentences) is one drawing. A tree with
+    too many lines side by side is said not to be drawn (see MEMORY).
+
+    Colours are only used on a terminal, and not if NO_COLOR is set.
+    """
+    on_terminal = output == "-" and os.isatty(1)
+    if width is None and on_terminal:
+        width = os.get_terminal_size(1).columns or None
+    colour = on_terminal and not os.environ.get("NO_COLOR")
+    drawing = views.Drawing(ascii, width, colour)
+    vocabulary = None if spm is None else Vocabulary.load(spm)
+    lines = Lines(Delinearizer(vocabulary), "conllu")
+    with streams.output(output, line_buffered) as writer:
+        for one in _views(files or (), kind, lines):
+            writer.write(drawing.block(one).encode())
+
+
+def _views(files: Sequence[str], kind: str, lines: Lines) -> Iterator[views.View]:
+    n = 0
+    for source in streams.sources(files):
+        found, source = detect_trees(source) if kind == "auto" else (kind, source)
+        if found == "jsonl":
+            each = views.of_records(source, n + 1)
+        elif found == "conllu":
+            each = views.of_sentences(source, n + 1)
+        elif found == "transitions":
+            each = views.of_transitions(source, lines, n + 1)
+        else:
+            each = _refuse_text(source)
+        for one in each:
+            n += 1
+            yield one
+
+
+def _refuse_text(source: streams.Source) -> Iterator[views.View]:
+    """Nothing, if there is no line in the source either."""
+    for _ in streams.lines(source):
+        raise DataError(source.name, 1, "text has no trees: synmt parse makes them")
+    return iter(())

@@ -1,0 +1,140 @@
+"""`synmt view` as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from program import ENVIRONMENT
+
+TREE = b"""# sent_id = s7
+# text = The dog sees it .
+1\tThe\t_\tDET\t_\t_\t2\tdet\t_\t_
+2\tdog\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_
+3\tsees\t_\tVERB\t_\t_\t0\troot\t_\t_
+4\tit\t_\tPRON\t_\t_\t3\tobj\t_\t_
+5\t.\t_\tPUNCT\t_\t_\t3\tpunct\t_\t_
+
+"""
+DRAWN = """# s7  The dog sees it .
+   ╭─ The   DET    det
+ ╭─┴─ dog   NOUN   nsubj
+─┼─── sees  VERB   root
+ ├─── it    PRON   obj
+ ╰─── .     PUNCT  punct
+
+"""
+RECORD = b'{"id":"s7","src":"The dog sees it .","words":["The","dog","sees","it","."],"spans":[[0,3],[4,7],[8,12],[13,15],[16,17]],"heads":[1,2,-1,2,2],"deprels":["det","nsubj","root","obj","punct"],"upos":["DET","NOUN","VERB","PRON","PUNCT"]}\n'  # noqa: E501
+
+
+def words(*forms):
+    rows = (f"{i}\t{f}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, f in enumerate(forms, 1))
+    return ("".join(rows) + "\n").encode()
+
+
+def drawn(run, *arguments, stdin):
+    done = run("view", *arguments, stdin=stdin)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode()
+
+
+def test_trees_records_and_transitions_are_drawn_alike(run):
+    assert drawn(run, stdin=TREE) == drawn(run, stdin=RECORD) == DRAWN
+    moves = b"The dog LEFT-ARC:det sees LEFT-ARC:nsubj it RIGHT-ARC:obj . RIGHT-ARC:punct\n"
+    assert drawn(run, stdin=moves).splitlines()[2] == " ╭─┴─ dog   _  nsubj"
+
+
+def test_ascii_lines_and_the_width_asked_for(run):
+    text = drawn(run, "--ascii", "--width", "14", stdin=TREE)
+    assert text.isascii() is False  # the ellipsis of what was cut is text, not a line
+    assert text.splitlines()[:4] == ["# s7  The dog…", "   ,- The   D…", " ,-'- dog   N…",
+                                     "-+--- sees  V…"]  # fmt: skip
+
+
+def test_what_has_no_tree_is_said(run):
+    empty = b"# sent_id = 1\n# text = \n# synmt_status = empty\n1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    failed = (
+        b'{"id":"2","src":"a b","status":"failed","reason":"too long"}\n{"src":"c"}\n{"src":""}\n'
+    )
+    assert drawn(run, stdin=empty) == "# 1  (empty)\n\n"
+    said = "# 2  (failed: too long)  a b\n\n# 2  (no tree)  c\n\n# 3  (empty)\n\n"
+    assert drawn(run, stdin=failed) == said
+    assert drawn(run, "--from", "transitions", stdin=b"\n") == "# 1  (empty)\n\n"
+
+
+def test_wide_characters_and_marks_stand_in_columns(run):
+    rows = drawn(run, stdin=words("犬", "e\u0301x", "abcd")).splitlines()[1:4]
+    assert [row[row.index("─ ") :] for row in rows] == [
+        "─ 犬    X  dep",
+        "─ e\u0301x    X  dep",
+        "─ abcd  X  dep",
+    ]
+
+
+def test_what_disturbs_a_terminal_is_escaped_and_great_words_stay_whole(run):
+    text = drawn(run, stdin=words("a\x1b[31m\u202e", "w" * 5000, "ok"))
+    assert "\x1b" not in text
+    assert r"a\x1b[31m\u202e" in text
+    assert "w" * 5000 + "  X" in text
+    assert "ok" + " " * 40 + "X" in text
+
+
+def test_a_tree_too_large_is_said_not_to_be_drawn(run):
+    text = drawn(run, stdin=words(*"w" * 4000) + TREE)
+    assert "\nnot drawn: 4,000 words, more than 1,000 columns\n\n" in text
+    assert text.endswith(DRAWN)
+
+
+def test_ids_count_on_over_files(run, tmp_path):
+    (tmp_path / "a").write_bytes(words("a") * 2)
+    (tmp_path / "b.jsonl").write_bytes(b'{"src":"c"}\n')
+    text = drawn(run, tmp_path / "a", tmp_path / "b.jsonl", stdin=b"")
+    assert [line[:3] for line in text.splitlines() if line[:1] == "#"] == ["# 1", "# 2", "# 3"]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [
+        (b"Hello world\n", b"<stdin>:1: text has no trees: synmt parse makes them"),
+        (TREE + b"1\tx\n\n", b"<stdin>:9: 2 columns, expected 10"),
+        (b'{"src":1}\n', b"<stdin>:1: field src: an integer, expected a string"),
+        (b"a LEFT-ARC:det\n", b"<stdin>:1: token 2: the arc"),
+    ],
+)
+def test_bad_input_is_named(run, stdin, message):
+    done = run("view", stdin=stdin)
+    assert done.returncode == 65
+    assert message in done.stderr
+    assert done.stdout == (DRAWN.encode() if stdin.startswith(TREE) else b"")
+
+
+def test_nothing_shows_nothing(run):
+    assert drawn(run, stdin=b"") == ""
+
+
+def on_terminal(stdin, **environment):
+    """What a terminal of unknown width gets."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "synmt_cli", "view"]
+    environment = {**os.environ, **ENVIRONMENT, **environment}
+    done = subprocess.run(command, input=stdin, stdout=theirs, env=environment, check=False)
+    os.close(theirs)
+    with os.fdopen(ours, "rb", buffering=0) as file:
+        assert done.returncode == 0
+        return file.read(4000).decode().replace("\r\n", "\n")
+
+
+def test_colours_are_for_terminals_without_no_color():
+    environment = {"NO_COLOR": ""}
+    assert "\x1b[32mnsubj\x1b[0m" in on_terminal(TREE, **environment)
+    assert on_terminal(TREE, NO_COLOR="1") == DRAWN
+
+
+@pytest.mark.slow
+def test_a_treebank_is_drawn_whole(run, data):
+    done = run("view", data / "ud" / "en_ewt-test.conllu.gz")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"\n# ") + 1 == 2077
