@@ -1,9 +1,10 @@
-"""What the tests of decoders of trees share: models that take a while to make."""
+"""What the tests of decoders of trees share, and those of faults in training."""
 
 from __future__ import annotations
 
 import pytest
 from forked import Forked
+from run_folders import Trainings
 from tree_workshop import EMPTY, TREES, Workshop
 
 
@@ -22,3 +23,18 @@ def source(shop):
     """Seven records: an empty line is among them, and one at the end."""
     lines = (shop.folder / "dev.jsonl").read_bytes().splitlines(keepends=True)
     return b"".join([*lines[:2], EMPTY, *lines[2:], EMPTY])
+
+
+@pytest.fixture(scope="module")
+def forked():
+    """The program in forks of one process."""
+    with Forked() as made:
+        yield made
+
+
+@pytest.fixture
+def train(example_folder, tmp_path, forked):
+    """`train("--max-steps", 3)` trains in tmp_path/r; `train.start` in a process of its own."""
+    made = Trainings(example_folder, tmp_path, forked)
+    yield made
+    made.end()
