@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "multitask": ("multitask", "Make records that teach a plain model syntax."),
     "variants": ("variants", "List the model variants, their papers and options."),
     "train": ("train", "Train a model from JSONL records."),
+    "average": ("average", "Make one model of several checkpoints."),
     "translate": ("translate", "Translate records, trees or text."),
     "score": ("score", "Score translations, with significance."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),

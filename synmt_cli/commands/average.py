@@ -1,0 +1,67 @@
+"""`synmt average`: several checkpoints, one model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synmt_cli import console
+from synmt_cli.commands.manual import Manual, Quiet
+from synmt_cli.errors import UsageError, printable
+
+MANUAL = Manual(
+    input="Checkpoints of a run directory: `runs/pascal/checkpoints/step-3000`.",
+    output="A run directory, which translate -m takes like any other. It has no checkpoints.",
+    memory="The model three times, whatever the number of checkpoints.",
+    examples=(
+        "synmt average -m runs/pascal --last 1 -o runs/mean",
+        "synmt average -m runs/pascal best step-3 -o runs/best-and-last",
+        "synmt average -m runs/base -o runs/base.mean && synmt translate -m runs/base.mean test.en"
+        " > mean.de",
+    ),
+    see_also=("train", "translate", "info", "check"),
+)
+
+
+def average(
+    model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="RUN", help="New run directory.")
+    ],
+    checkpoints: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CHECKPOINT",
+            help="best, last, step-N, or a folder of another run; none is all of the run.",
+        ),
+    ] = None,
+    n_last: Annotated[
+        int | None, typer.Option("--last", metavar="N", min=1, help="The last N checkpoints.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make one model of several checkpoints: the mean of their weights.
+
+    A model averaged over the end of its training translates better than its last checkpoint as
+    a rule (Vaswani et al. 2017, section 6.1: the last 5, or 20 of a big model). train keeps the
+    last 2 unless training.keep says more; it is an error if there are fewer than --last.
+
+    The new run has the configuration, vocabularies and labels of RUN, and the mean as its model.
+    Checkpoints may be of other runs as well, if model, variant, vocabulary and labels are the
+    same (78 if not). Each checkpoint's digest is checked first; a damaged one ends the command
+    (65). The folder of -o must not exist, and appears when it is complete.
+    """
+    if checkpoints and n_last is not None:
+        raise UsageError("name checkpoints or give --last, not both")
+
+    from synmt_cli.core import averaging
+    from synmt_cli.core.run import Run
+
+    run = Run(Path(model))
+    run.tables()  # first of all: is it a run?
+    chosen = averaging.members(run, checkpoints or averaging.last(run, n_last))
+    averaging.average(run, chosen, Path(output))
+    names = ", ".join(printable(one.name) for one in chosen)
+    console.info(f"the mean of {len(chosen)}: {names}: {printable(output)}")

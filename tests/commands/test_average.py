@@ -1,0 +1,123 @@
+"""`synmt average`: the mean of weights is a run like any other."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from forked import Forked
+from safetensors.numpy import load_file
+from tree_workshop import Workshop
+
+KEEP = ("training.save_every=1", "training.keep=3")
+STEPS = ("--max-steps", "4")
+NAMES = ["step-2", "step-3", "step-4"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A Workshop with runs of random weights; of `vanilla` there are the steps of NAMES."""
+    with Forked() as forked:
+        shop = Workshop(tmp_path_factory.mktemp("average"), forked)
+        shop.train("vanilla", *KEEP, options=STEPS)
+        shop.train("pascal")
+        shop.train("vanilla", "model.n_heads=4", run="heads")
+        shop.train("vanilla", "model.d_ff=48", run="wide")
+        shop.featurize("train", "split.model", "split.jsonl", "--split-transitions")
+        shop.train("vanilla", run="split", train="split.jsonl", options=("--dev", "split.jsonl"))
+        yield shop
+
+
+@pytest.fixture
+def new(tmp_path):
+    return tmp_path / "new"
+
+
+def weights(place, name):
+    return load_file(place.folder / "vanilla" / "checkpoints" / name / "weights.safetensors")
+
+
+def test_every_weight_is_the_mean_that_numpy_gives(place, new):
+    place("average", "-m", "vanilla", "-o", new, status=0)
+    found = load_file(new / "model.safetensors")
+    of_each = [weights(place, name) for name in NAMES]
+    assert found.keys() == of_each[0].keys()
+    for name, tensor in found.items():
+        expected = np.mean([one[name].astype(np.float64) for one in of_each], axis=0)
+        np.testing.assert_array_equal(tensor, expected.astype(np.float32))
+
+
+def test_the_new_run_has_all_of_a_run_and_translates(place, new):
+    done = place("average", "-m", "vanilla", "--last", 2, "-o", new, status=0)
+    assert b"the mean of 2: step-3, step-4: " in done.stderr
+    for name in ("config.toml", "spm.model", "labels.json"):
+        assert (new / name).read_bytes() == (place.folder / "vanilla" / name).read_bytes()
+    assert json.loads((new / "env.json").read_bytes())["averaged"] == ["step-3", "step-4"]
+    assert len(place.translate(str(new), "dev.en").stdout.splitlines()) == 5
+
+
+def test_the_mean_of_one_checkpoint_is_that_checkpoint(place, new):
+    place("average", "-m", "vanilla", "step-3", "-o", new, status=0)
+    alone = place.translate("vanilla", "--checkpoint", "step-3", "dev.en").stdout
+    assert place.translate(str(new), "dev.en").stdout == alone
+    other = place.translate("vanilla", "--checkpoint", "step-2", "dev.en").stdout
+    assert other != alone  # or the line above says nothing
+
+
+def test_checkpoints_have_names_and_folders(place, new):
+    folder = "vanilla/checkpoints/step-3/"
+    place("average", "-m", "vanilla", "step-2", folder, "best", "-o", new, status=0)
+    assert json.loads((new / "env.json").read_bytes())["averaged"] == ["step-2", folder, "best"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--last", 4], 66, "vanilla has 3 checkpoints, not 4; synmt train --set training.keep=N"),
+        (["step-1"], 66, "step-1 is no folder of a checkpoint or a run, and vanilla has only"),
+        (["step-4", "last"], 2, "last would count twice"),
+        (["step-4", "--last", 1], 2, "name checkpoints or give --last, not both"),
+        (["--last", 0], 2, "--last"),
+        (["step-4", "pascal"], 78, "pascal/model.safetensors: variant is 'pascal', not 'vanilla'"),
+        (["step-4", "heads"], 78, "heads/model.safetensors: model.n_heads is 4, not 2"),
+        (["step-4", "wide"], 78, "wide/model.safetensors: model.d_ff is 48, not 32"),
+        (["step-4", "split"], 78, "split/model.safetensors: trained with another vocabulary"),
+    ],
+)
+def test_what_does_not_fit_is_refused(place, new, arguments, status, message):
+    done = place("average", "-m", "vanilla", *arguments, "-o", new)
+    assert done.returncode == status
+    assert message in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+    assert list(new.parent.iterdir()) == []
+
+
+def test_labels_of_another_run_must_be_the_same(place, new):
+    (place.folder / "heads" / "labels.json").write_text('["other"]', encoding="utf-8")
+    config = (place.folder / "vanilla" / "config.toml").read_bytes()
+    (place.folder / "heads" / "config.toml").write_bytes(config)
+    done = place("average", "-m", "vanilla", "step-4", "heads", "-o", new, status=78)
+    assert b"trained with other dependency labels" in done.stderr
+
+
+def test_a_flipped_bit_is_refused_and_nothing_is_left(place, new):
+    place.train("vanilla", run="bad")
+    path = place.folder / "bad" / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    done = place("average", "-m", "bad", "best", "-o", new, status=65)
+    assert b"bad/model.safetensors: damaged" in done.stderr
+    path.write_bytes(content[:-9])
+    place("average", "-m", "bad", "best", "-o", new, status=65)
+    assert list(new.parent.iterdir()) == []
+
+
+def test_a_folder_that_is_there_is_never_touched(place, new):
+    new.mkdir()
+    done = place("average", "-m", "vanilla", "-o", new, status=73)
+    assert done.stderr.endswith(b"new: it is there already\n")
+    assert list(new.iterdir()) == []
+    place("average", "-m", "vanilla", "-o", new / "a" / "b", status=73)
+    place("average", "-m", new, "-o", new / "a", status=66)
