@@ -45,13 +45,14 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core import variants
-from synmt_cli.core.batch import Array, Batch, Ragged
+from synmt_cli.core.batch import Batch
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.grammar import FEATURES, Grammar
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.ragged import Array, Ragged
 from synmt_cli.core.run import modifiers
 from synmt_cli.core.training.config import from_settings, resolve
 from synmt_cli.core.training.loss import cross_entropy
@@ -141,7 +142,7 @@ def id_of(token: str, dice: random.Random) -> int:
 
 def batches(found: Corpus, sentences: int, rounds: int) -> list[Array]:
     """One batch for each round, at even steps through the lengths of the corpus."""
-    whole = found.epoch(2**30, 1, 0, sentences)
+    whole = list(found.epoch(2**30, 1, 0, sentences))
     whole = [rows for rows in whole if len(rows) == sentences]
     whole.sort(key=lambda rows: int(found.target.lengths[rows].sum()))
     return [whole[int((i + 0.5) / rounds * len(whole))] for i in range(rounds)]

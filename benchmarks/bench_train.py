@@ -24,13 +24,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from synmt_cli import signals
-from synmt_cli.core.batch import Batch, Ragged
+from synmt_cli.core.batch import Batch
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.embedding import sinusoid
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.ragged import Ragged
 from synmt_cli.core.run import Run, modifiers
 from synmt_cli.core.training.config import from_settings, resolve
 from synmt_cli.core.training.loop import Trainer
@@ -117,7 +118,7 @@ def ours(corpus: Corpus, variant: str, preset: str) -> Step:
     trainer = Trainer(Run(Path()), config.training, model, None, corpus, None, torch.device("cpu"))
     model.train()
     nobody = signals.Request()
-    return lambda rows: trainer._update(rows, nobody) and None
+    return lambda rows: trainer._update(trainer.updates.prepared(rows), nobody) and None
 
 
 def make_corpus(n: int) -> Corpus:
@@ -161,7 +162,7 @@ def main() -> None:
         "synmt pascal": ours(corpus, "pascal", options.size),
     }
     rates: dict[str, list[float]] = {name: [] for name in systems}
-    batches = corpus.epoch(options.batch_tokens, 1, 0)
+    batches = list(corpus.epoch(options.batch_tokens, 1, 0))
     for turn in range(options.rounds + 1):
         chosen = [batches[(turn * options.steps + i) % len(batches)] for i in range(options.steps)]
         tokens = sum(int(corpus.target.lengths[rows].sum()) + len(rows) for rows in chosen)

@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from synmt_cli import signals, streams
-from synmt_cli.core import corpus as corpora
+from synmt_cli import signals
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
+from synmt_cli.core.reading import Lines, Reader, lines_of
 from synmt_cli.core.run import Run, Vocabularies, build, needs
 from synmt_cli.core.targets import Targets
 from synmt_cli.core.training.config import Config, from_settings, resolve
@@ -66,14 +66,18 @@ def read(options: argparse.Namespace) -> tuple[Corpus, Vocabularies]:
     both = Vocabularies(vocabulary, vocabulary)
     every = {name for c in configs(options).values() for name in needs(c, training=True)}
     wanted = range(options.length - 5, options.length + 6)
+
+    def fits(line: bytes) -> bool:
+        return len(record.from_bytes(line).pieces or ()) + 1 in wanted
+
     chosen = (
-        (one, source.name, number)
-        for source in streams.sources([options.records])
-        for number, one in enumerate(record.read(source), 1)
-        if one.pieces and len(one.pieces) + 1 in wanted
+        Lines(some.name, some.first, [line for line in some.lines if fits(line)])
+        for some in lines_of([options.records])
     )
-    encoding = Encoding(sorted(every), Labels(growing=True))
-    return corpora.read(chosen, both, encoding, Targets(both.target), 256), both
+    needed = sorted(every)
+    reader = Reader(both, needed, Targets(both.target), 256)
+    found, _ = reader.corpus(chosen, Encoding(needed, Labels(growing=True)))
+    return found, both
 
 
 def stepper(config: Config, corpus: Corpus, both: Vocabularies, device: str) -> Step:
@@ -82,7 +86,7 @@ def stepper(config: Config, corpus: Corpus, both: Vocabularies, device: str) -> 
     trainer = Trainer(Run(Path()), config.training, model, both, corpus, None, torch.device(device))
     model.train()
     nobody = signals.Request()
-    return lambda rows: trainer._update([rows], nobody) and None
+    return lambda rows: trainer._update(trainer.updates.prepared([rows]), nobody) and None
 
 
 def seconds(work: Callable[[], None], device: str) -> float:
@@ -113,7 +117,7 @@ def _peak(options: argparse.Namespace, name: str) -> float:
     step = stepper(configs(options)[name], corpus, both, options.device)
     if options.device != "cpu":
         torch.cuda.reset_peak_memory_stats()
-    for rows in corpus.epoch(options.batch_tokens, 1, 0)[:3]:
+    for rows in list(corpus.epoch(options.batch_tokens, 1, 0))[:3]:
         step(rows)
     if options.device != "cpu":
         return torch.cuda.max_memory_allocated() / 1e6
@@ -141,7 +145,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     corpus, both = read(options)
-    batches = corpus.epoch(options.batch_tokens, 1, 0)
+    batches = list(corpus.epoch(options.batch_tokens, 1, 0))
     steps = {
         name: stepper(config, corpus, both, options.device)
         for name, config in configs(options).items()

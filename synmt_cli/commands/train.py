@@ -30,10 +30,10 @@ MANUAL = Manual(
     ),
     output=(
         "A run directory: config.toml, spm.model, labels.json, model.safetensors (the best on "
-        "dev), checkpoints/step-N/, metrics.jsonl, env.json. Nothing goes to stdout, except the "
-        "figures of --dry-run."
+        "dev), checkpoints/step-N/, metrics.jsonl, env.json, cache/. Nothing goes to stdout, except "
+        "the figures of --dry-run."
     ),
-    memory="The training records as arrays of numbers, and the model four times.",
+    memory="The model four times, and a batch; not the records (with --dry-run their numbers).",
     examples=(
         "synmt train --preset tiny --train train.jsonl --dev dev.jsonl --run runs/v --max-steps 4",
         "synmt train --variant pascal --preset tiny --set pascal.heads=1 --train train.jsonl "
@@ -121,6 +121,9 @@ def train(
     differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends at
     once. A loss that is not a number ends the run with its step; what was saved stays whole.
 
+    Records need not fit into memory: the first start turns them into numbers in cache/, which may
+    be deleted. More than a million pairs are shuffled in windows of blocks from all over.
+
     --nproc 2 trains with two processes that share each batch, and torchrun does so over
     machines: torchrun --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps
     torchrun from reading --run). The run directory and the records have to be on a disk that all
@@ -167,16 +170,18 @@ def train(
         flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
         resolved = resolve(variant, preset, config, settings or (), flags)
         inputs = Inputs(train, dev, spm, tgt_spm, parser)
+        open_it = partial(open_session, resolved, inputs, device, request)
         if dry_run:
-            show_estimate(open_session(resolved, inputs, device, request))
+            with console.progress("reading", unit="records") as bar:
+                session = open_it(watch=bar.advance)
+            show_estimate(session)
             return 0
         with ranks.joined(local_device(choose(device))) as together:
-            open_it = partial(open_session, resolved, inputs, device, request)
             return run_training(open_it, Path(run), request, limit, together)
 
 
 def run_training(
-    open_it: Callable[[], Session],
+    open_it: Callable[..., Session],
     path: Path,
     request: signals.Request,
     limit: float | None,
@@ -188,7 +193,8 @@ def run_training(
 
     place = Run(path)
     with folder.locked(path) if ranks.is_first else contextlib.nullcontext():
-        session = open_it()
+        with console.progress("reading", unit="records") as bar:
+            session = open_it(place.cache, ranks, bar.advance)
         if ranks.is_first:
             report_left_out(session)
         trainer = session.trainer(place, ranks)

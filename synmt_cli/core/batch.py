@@ -5,7 +5,7 @@ The source ends in EOS; the target goes in behind BOS and comes out before EOS.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,40 +14,10 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Paths, Side
+from synmt_cli.core.ragged import Array, Ragged
 
 if TYPE_CHECKING:
     from synmt_cli.core.labels import PathTree
-
-Array = np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class Ragged:
-    """Rows of different length, end to end. values: (sum of lengths,); the others: (n,)."""
-
-    values: Array
-    lengths: Array
-    starts: Array
-
-    @classmethod
-    def of(cls, rows: Sequence[Sequence[float]], dtype: type) -> Ragged:
-        """Copies the rows into one array."""
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        flat = (value for row in rows for value in row)
-        values: Array = np.fromiter(flat, dtype, int(lengths.sum()))
-        return cls(values, lengths, np.cumsum(lengths) - lengths)
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def padded(self, rows: Array, fill: float) -> Array:
-        """The rows of these numbers, (len(rows), longest), padded with `fill`."""
-        lengths, starts = self.lengths[rows], self.starts[rows]
-        columns = np.arange(lengths.max(initial=0))
-        inside = columns < lengths[:, None]
-        out = np.full(inside.shape, fill, self.values.dtype)
-        out[inside] = self.values[(starts[:, None] + columns)[inside]]
-        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +43,7 @@ def side(
     paths: what the feature `path` counts in.
     """
     padded = torch.from_numpy(ids.padded(rows, pad))
-    lengths = ids.lengths[rows]
+    lengths = ids.lengths_of(rows)
     ragged = bool((lengths != lengths.max(initial=0)).any())
     mask = torch.from_numpy(np.arange(padded.size(1)) >= lengths[:, None]) if ragged else None
     values = {name: f.padded(rows, 0) for name, f in features.items()}

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from synmt_cli.core.batch import Array, Batch, Ragged
-from synmt_cli.core.encoding import Encoding, Values
+from synmt_cli.core.batch import Batch
+from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.targets import HOW, Target, Targets
+from synmt_cli.core.ragged import Array, Ragged
 from synmt_cli.core.trees.arc_standard import NEVER
 from synmt_cli.core.vocabulary import BOS, EOS, PAD
-from synmt_cli.errors import ConfigError, DataError, UsageError, printable
-from synmt_cli.formats.record import Record
+from synmt_cli.errors import UsageError
 
-if TYPE_CHECKING:
-    from synmt_cli.core.run import Vocabularies
+WINDOW = 2**20  # pairs that are sorted by length together: bounds memory, and what is read at once
+BLOCK = 2**15  # neighbours that stay in one window, so that a disk is read in long runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +38,35 @@ class Corpus:
     references: list[str]
     left_out: Counter[str]
 
+    @classmethod
+    def of(
+        cls,
+        columns: dict[str, Ragged],
+        encoding: Encoding,
+        references: list[str],
+        left_out: Counter[str],
+    ) -> Corpus:
+        """columns: `source`, `target`, features as `source.depth`, the target's as `after.arc`."""
+
+        def under(base: str) -> dict[str, Ragged]:
+            named = ((name.partition("."), rows) for name, rows in columns.items())
+            return {own: rows for (group, dot, own), rows in named if dot and group == base}
+
+        source, target = columns["source"], columns["target"]
+        features, target_features = under("source"), under("after")
+        return cls(source, target, features, target_features, encoding, references, left_out)
+
     def __len__(self) -> int:
         return len(self.source)
 
     @property
     def n_tokens(self) -> int:
         """Target tokens, EOS counted."""
-        return int(self.target.lengths.sum()) + len(self)
+        return len(self.target.values) + len(self)
 
     def n_tokens_of(self, rows: Array) -> int:
         """The same of some pairs."""
-        return int(self.target.lengths[rows].sum()) + len(rows)
+        return int(self.target.lengths_of(rows).sum()) + len(rows)
 
     def batch(self, rows: Array) -> Batch:
         """These pairs, padded."""
@@ -62,7 +78,7 @@ class Corpus:
             for name, values in self.target_features.items()
         }
         target_out = np.concatenate((target, pad), 1)
-        target_out[np.arange(n), self.target.lengths[rows]] = EOS
+        target_out[np.arange(n), self.target.lengths_of(rows)] = EOS
         return Batch(
             self.sources(rows),
             Side(torch.from_numpy(np.concatenate((bos, target), 1)), features=features),
@@ -76,17 +92,30 @@ class Corpus:
 
     def epoch(
         self, batch_tokens: int, seed: int, epoch: int, batch_sentences: int = 0
-    ) -> list[Array]:
+    ) -> Iterator[Array]:
         """Row numbers of each batch, every pair once, in an order that (seed, epoch) fixes.
 
         Pairs of like length share a batch; rows x the longer side <= batch_tokens, and
-        rows <= batch_sentences unless that is 0.
+        rows <= batch_sentences unless that is 0. A corpus of more than WINDOW pairs comes in
+        windows, each of blocks of neighbours that are drawn at random.
         """
-        random = np.random.default_rng([seed, epoch])
-        target, source = self.target.lengths + 1, self.source.lengths
-        order = np.lexsort((random.random(len(self)), source, target))
-        batches = fill(order, np.maximum(target, source), batch_tokens, batch_sentences)
-        return [batches[i] for i in random.permutation(len(batches))]
+        for i, rows in enumerate(_windows(len(self), seed, epoch)):
+            random = np.random.default_rng([seed, epoch, i] if i else [seed, epoch])
+            target, source = self.target.lengths_of(rows) + 1, self.source.lengths_of(rows)
+            order = np.lexsort((random.random(len(rows)), source, target))
+            batches = fill(order, np.maximum(target, source), batch_tokens, batch_sentences)
+            for n in random.permutation(len(batches)):
+                yield rows[batches[n]]
+
+
+def _windows(n: int, seed: int, epoch: int) -> Iterator[Array]:
+    """Yields the rows of each window, rising; every row is in one."""
+    blocks = np.arange(0, n, BLOCK)
+    if n > WINDOW:
+        blocks = np.random.default_rng([epoch, seed, n]).permutation(blocks)
+    for i in range(0, len(blocks), WINDOW // BLOCK):
+        begins = np.sort(blocks[i : i + WINDOW // BLOCK])
+        yield np.concatenate([np.arange(begin, min(begin + BLOCK, n)) for begin in begins])
 
 
 def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -> list[Array]:
@@ -102,82 +131,6 @@ def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -
             cuts.append(i)
             begin, longest = i, length
     return np.split(order, cuts) if len(order) else []
-
-
-def read(
-    records: Iterable[tuple[Record, str, int]],
-    vocabularies: Vocabularies,
-    encoding: Encoding,
-    targets: Targets,
-    max_length: int,
-    references: bool = False,
-    check: Callable[[Record, tuple[str, int]], None] | None = None,
-) -> Corpus:
-    """Records with the file and line of each. Raises DataError, ConfigError.
-
-    check: refuses a record that does not suit the variant, given its file and line.
-    Every label is made known to `encoding`, whether a feature needs it or not. Leaves out,
-    and counts, what is not `ok`, empty targets, and more than max_length pieces (transitions
-    do not count).
-    """
-    source: list[list[int]] = []
-    target: list[Target] = []
-    features: list[Values] = []
-    lines: list[str] = []
-    left_out: Counter[str] = Counter()
-    for record, name, number in records:
-        place = (name, number)
-        tokens = targets.tokens(record, place) if record.status == "ok" else []
-        length = targets.n_pieces(tokens)
-        if reason := _unfit(record, length, max_length, place, vocabularies.fingerprint):
-            left_out[reason] += 1
-            continue
-        if check is not None:
-            check(record, place)
-        source.append([*vocabularies.source.ids(record.pieces or ()), EOS])
-        target.append(targets.target(tokens, place))
-        for label in record.deprels or ():
-            encoding.labels.id(label)
-        features.append(encoding.values(record))
-        if references:
-            lines.append(vocabularies.target.join(tokens) if record.tgt is None else record.tgt)
-    return Corpus(
-        Ragged.of(source, np.int64),
-        Ragged.of([one.ids for one in target], np.int64),
-        encoding.ragged(features),
-        {
-            name: Ragged.of([one.features[name] for one in target], np.int64)
-            for name in targets.needs
-        },
-        encoding,
-        lines,
-        left_out,
-    )
-
-
-def _unfit(
-    record: Record, target_length: int, limit: int, place: tuple[str, int], fingerprint: str
-) -> str:
-    """Why a record is left out, or "". Raises where it should not be in the file at all."""
-    if record.status != "ok":
-        return record.status
-    if record.pieces is None:
-        raise DataError(*place, f"no pieces; {HOW}")
-    check_vocabulary(record, fingerprint, place)
-    if not record.pieces or not target_length:
-        return "empty"
-    if max(len(record.pieces), target_length) + 1 > limit:
-        return f"longer than {limit} pieces"
-    return ""
-
-
-def check_vocabulary(record: Record, fingerprint: str, place: tuple[str, int]) -> None:
-    """Raises ConfigError if a record's pieces are of another vocabulary."""
-    if record.vocab is not None and record.vocab != fingerprint:
-        raise ConfigError(
-            f"{printable(place[0])}:{place[1]}: pieces of vocabulary {printable(record.vocab)}, "
-            f"but the model's is {fingerprint}"
-        )
 
 
 def refuse_empty(corpus: Corpus, what: str) -> None:

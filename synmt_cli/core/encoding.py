@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from synmt_cli.core.batch import Array, Ragged, side
+from synmt_cli.core.batch import side
 from synmt_cli.core.features import FEATURES, tree_of
 from synmt_cli.core.labels import Labels, PathTree
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.ragged import Array, Ragged
 from synmt_cli.core.vocabulary import PAD
 from synmt_cli.formats.record import Record
 
@@ -20,8 +21,8 @@ Values = dict[str, list[float]]  # of one sentence: feature -> a number for each
 class Encoding:
     """Computes the features that a model needs. Labels become ids, paths rows of a PathTree."""
 
-    def __init__(self, needs: Sequence[str], labels: Labels) -> None:
-        self.needs, self.labels, self.paths = tuple(needs), labels, PathTree()
+    def __init__(self, needs: Sequence[str], labels: Labels, paths: PathTree | None = None) -> None:
+        self.needs, self.labels, self.paths = tuple(needs), labels, paths or PathTree()
 
     def values(self, record: Record) -> Values:
         """Each feature of a record's pieces and of the end of sentence behind them."""
@@ -45,12 +46,25 @@ class Encoding:
     def ragged(self, sentences: Sequence[Values]) -> dict[str, Ragged]:
         """The same of many sentences: feature -> one row for each of them."""
         return {
-            name: Ragged.of(
-                [values[name] for values in sentences],
-                np.float32 if FEATURES[name].kind == "float" else np.int64,
-            )
+            name: Ragged.of([values[name] for values in sentences], self.dtype(name))
             for name in self.needs
         }
+
+    @staticmethod
+    def dtype(name: str) -> type:
+        """How a feature's values are kept."""
+        return np.float32 if FEATURES[name].kind == "float" else np.int32
+
+    def met(self, others: Encoding) -> dict[str, Array]:
+        """Makes labels and paths of others known here: feature -> numbers here by those there.
+
+        Features that are numbers by themselves are not in it.
+        """
+        labels = self.labels.met(others.labels)
+        kinds = {name: FEATURES[name].kind for name in self.needs}
+        paths = self.paths.met(others.paths, labels) if "labels" in kinds.values() else labels
+        maps = {"label": labels, "labels": paths}
+        return {name: maps[kind] for name, kind in kinds.items() if kind in maps}
 
     def side(self, ids: Ragged, features: Mapping[str, Ragged], rows: Array) -> Side:
         """The source side of a batch of these rows."""

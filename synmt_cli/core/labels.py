@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from synmt_cli.core.batch import Array
 from synmt_cli.core.model.modifier import Paths
+from synmt_cli.core.ragged import Array
 
 NONE = 0
 
@@ -43,6 +43,10 @@ class Labels:
             return self._ids.setdefault(name, len(self._ids) + NONE + 1)
         return self._ids.get(name, NONE)
 
+    def met(self, others: Labels) -> Array:
+        """The ids here of the labels of others, by their ids there, NONE first."""
+        return np.array([NONE, *map(self.id, others.names)], np.int64)
+
 
 class PathTree:
     """Distinct paths as a tree of prefixes, which grows as paths are met. Row 0: no label.
@@ -51,10 +55,19 @@ class PathTree:
     and what is computed for a row can stand on what was computed for its prefix.
     """
 
-    def __init__(self) -> None:
-        self._rows: dict[tuple[int, int], int] = {}  # (row of the prefix, label) -> row
-        self._paths = [(NONE, 0, 0)]  # last label, row of the prefix, length
-        self._table = np.array(self._paths, np.int64)  # the same, as it was when last asked for
+    def __init__(self, table: Array | None = None) -> None:
+        """table: what another tree gave as its own."""
+        root = np.array([(NONE, 0, 0)], np.int64)
+        self._table = root if table is None else table  # as it was when last asked for
+        self._paths = [tuple(path) for path in self._table.tolist()]  # label, prefix's row, length
+        self._rows = {path[:2]: row for row, path in enumerate(self._paths) if row}
+
+    @property
+    def table(self) -> Array:
+        """(rows, 3): the last label of each path, the row of its prefix, its length."""
+        if len(self._table) < len(self._paths):
+            self._table = np.array(self._paths, np.int64)
+        return self._table
 
     def row(self, labels: Iterable[int]) -> int:
         """The row of a path of label ids.
@@ -64,18 +77,30 @@ class PathTree:
         (0, 2, 1, 2)
         """
         row = 0
-        for length, label in enumerate(labels, 1):
-            found = self._rows.setdefault((row, label), len(self._paths))
-            if found == len(self._paths):
-                self._paths.append((label, row, length))
-            row = found
+        for label in labels:
+            row = self._longer(row, label)
         return row
+
+    def _longer(self, row: int, label: int) -> int:
+        """The row of a row's path with one label more."""
+        found = self._rows.setdefault((label, row), len(self._paths))
+        if found == len(self._paths):
+            self._paths.append((label, row, self._paths[row][2] + 1))
+        return found
+
+    def met(self, others: PathTree, labels: Array) -> Array:
+        """The rows here of the paths of others, by their rows there.
+
+        labels: the ids here of the labels there, by their ids.
+        """
+        rows = [0]
+        for label, prefix, _ in others.table[1:].tolist():
+            rows.append(self._longer(rows[prefix], int(labels[label])))
+        return np.array(rows, np.int64)
 
     def batch(self, rows: Array) -> tuple[Array, Paths]:
         """rows: any shape -> (the same as rows of the batch's own paths, those paths)."""
-        if len(self._table) < len(self._paths):
-            self._table = np.array(self._paths, np.int64)
-        labels, shorter, lengths = self._table.T
+        labels, shorter, lengths = self.table.T
         used = np.unique(np.append(rows, 0))
         while True:  # a prefix may be the path of a word that has no piece
             closed = np.union1d(used, shorter[used])

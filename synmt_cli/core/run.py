@@ -7,6 +7,7 @@ model.safetensors    the weights that were best on dev
 checkpoints/step-N/  weights.safetensors, optimizer.safetensors, state.json
 metrics.jsonl        one line for each report and validation
 env.json             versions, machine, hashes of the data
+cache/               the training records as numbers; it may be deleted
 """
 
 from __future__ import annotations
@@ -68,6 +69,11 @@ class Run:
     def metrics(self) -> Path:
         """One JSON object for each report."""
         return self.folder / "metrics.jsonl"
+
+    @property
+    def cache(self) -> Path:
+        """The training records as numbers; may be deleted."""
+        return self.folder / "cache"
 
     def checkpoint(self, step: int) -> Path:
         """The folder of one checkpoint."""

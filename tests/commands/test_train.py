@@ -83,7 +83,7 @@ def test_a_run_directory_holds_what_it_promises(train, tmp_path):
     assert train("r", "--max-steps", 2).returncode == 0
     names = {path.name for path in (tmp_path / "r").iterdir()}
     promised = {"config.toml", "spm.model", "labels.json", "model.safetensors", "checkpoints"}
-    assert names == promised | {"metrics.jsonl", "env.json", ".lock"}
+    assert names == promised | {"metrics.jsonl", "env.json", "cache", ".lock"}
     lines = (tmp_path / "r/metrics.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["event"] == "dev"
     assert "nsubj" in json.loads((tmp_path / "r/labels.json").read_text())

@@ -8,10 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.batch import Ragged
+from synmt_cli.core import corpus as corpora
 from synmt_cli.core.corpus import Corpus, fill
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
+from synmt_cli.core.ragged import Ragged
 from synmt_cli.core.vocabulary import BOS, EOS, PAD
 
 ROWS = [[5, 6, 7, EOS], [8, EOS], [9, 10, EOS]]
@@ -45,7 +46,7 @@ lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1
 @given(lengths, st.integers(1, 100), st.integers(0, 3))
 def test_an_epoch_holds_every_pair_once_within_the_budget(pairs, budget, epoch):
     made = corpus([[4] * s for s, _ in pairs], [[4] * t for _, t in pairs])
-    batches = made.epoch(budget, 7, epoch)
+    batches = list(made.epoch(budget, 7, epoch))
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs)))
     for rows in batches:
         longest = max(max(pairs[i][0], pairs[i][1] + 1) for i in rows)
@@ -83,3 +84,22 @@ def test_batches_may_be_limited_by_sentences_too():
     order = np.arange(7)
     assert [len(rows) for rows in fill(order, lengths, 1000, 3)] == [3, 3, 1]
     assert [len(rows) for rows in fill(order, lengths, 10, 3)] == [3, 1, 3]
+
+
+@given(st.integers(1, 60), st.integers(0, 3), st.integers(0, 3))
+def test_windows_hold_every_pair_once_whatever_they_are(n, seed, epoch):
+    made = corpus([[4] * (1 + i % 5) for i in range(n)], [[4]] * n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpora, "WINDOW", 8)
+        patch.setattr(corpora, "BLOCK", 4)
+        batches = list(made.epoch(20, seed, epoch))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(n))
+
+
+def test_windows_are_of_other_pairs_in_another_epoch(monkeypatch):
+    made = corpus([[4] * 5] * 64, [[4]] * 64)
+    monkeypatch.setattr(corpora, "WINDOW", 16)
+    monkeypatch.setattr(corpora, "BLOCK", 4)
+    firsts = {frozenset(np.concatenate(list(made.epoch(20, 1, e))[:4]).tolist()) for e in range(5)}
+    assert len(firsts) == 5
+    assert all(len({row // 4 for row in first}) == 4 for first in firsts)  # whole blocks

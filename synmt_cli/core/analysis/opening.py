@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from synmt_cli.core.batch import Array, Ragged, to_device
+from synmt_cli.core.batch import to_device
 from synmt_cli.core.corpus import fill
 from synmt_cli.core.decoding import members
 from synmt_cli.core.decoding.sources import Reader
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.ragged import Array, Ragged
 from synmt_cli.core.run import Run, Vocabularies
 from synmt_cli.core.udpipe import Parser
 from synmt_cli.core.vocabulary import EOS

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from synmt_cli import streams
-from synmt_cli.core.corpus import check_vocabulary
 from synmt_cli.core.featurizer import Featurizer
 from synmt_cli.core.join import piece_words, segments
+from synmt_cli.core.reading import check_vocabulary
 from synmt_cli.core.udpipe import Parser
 from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.errors import DataError

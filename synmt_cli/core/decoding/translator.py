@@ -9,13 +9,14 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from synmt_cli.core.batch import Array, Ragged, to_device
+from synmt_cli.core.batch import to_device
 from synmt_cli.core.corpus import fill
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LONGEST, Hypothesis, Longest, scored
 from synmt_cli.core.encoding import Encoding, Values
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.multitask import asks_for_parse, parse_text
+from synmt_cli.core.ragged import Array, Ragged
 from synmt_cli.core.vocabulary import EOS, SPACE, Vocabulary
 from synmt_cli.errors import SynmtError
 from synmt_cli.formats.record import Record

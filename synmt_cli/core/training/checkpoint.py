@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
-import json
 import os
 import shutil
 from collections import defaultdict
@@ -22,12 +20,10 @@ import torch
 from torch import Tensor
 
 from synmt_cli import streams
-from synmt_cli.core import tensors
-from synmt_cli.core.run import Run, read_json, write_json
+from synmt_cli.core import sealed, tensors
+from synmt_cli.core.run import Run
 from synmt_cli.core.training.objective import Sums
-from synmt_cli.errors import ConfigError, CreateError, DataError, printable
-
-FORMAT = 1
+from synmt_cli.errors import ConfigError, CreateError, printable
 
 
 @dataclass(slots=True)
@@ -104,7 +100,7 @@ def save(
             for key, value in optimizer.state[parameter].items()
         }
         tensors.write(beside / "optimizer.safetensors", moments | state.random, about)
-        write_json(beside / "state.json", _sealed(state))
+        sealed.write(beside / "state.json", _plain(state))
         if final.exists():  # the same step, saved once more with what ended the run
             os.replace(final, aside)
         os.replace(beside, final)
@@ -140,7 +136,7 @@ def load(
         raise ConfigError(f"{printable(str(folder))}: trained with another vocabulary")
     tensors.load_into(model, weights, folder)
     moments, _ = tensors.read(folder / "optimizer.safetensors")
-    state = _opened(folder / "state.json")
+    state = State(**sealed.read(folder / "state.json", "the state of a training run"))
     state.random = {key: moments.pop(key) for key in list(moments) if key.startswith("random.")}
     of_parameter: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for key, value in moments.items():
@@ -153,23 +149,7 @@ def load(
     return state
 
 
-def _sealed(state: State) -> dict[str, Any]:
-    plain = {
-        f.name: getattr(state, f.name) for f in dataclasses.fields(state) if f.name != "random"
-    }
-    return {"format": FORMAT, "sha256": _digest(plain), "state": plain}
-
-
-def _opened(path: Path) -> State:
-    sealed = read_json(path)
-    if not isinstance(sealed, dict) or not isinstance(sealed.get("state"), dict):
-        raise DataError(str(path), 1, "expected the state of a training run")
-    if sealed.get("format") != FORMAT:
-        raise ConfigError(f"{printable(str(path))}: format {sealed.get('format')!r}, not {FORMAT}")
-    if sealed.get("sha256") != _digest(sealed["state"]):
-        raise DataError(str(path), 1, "damaged: the state does not have the digest it states")
-    return State(**sealed["state"])
-
-
-def _digest(plain: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+def _plain(state: State) -> dict[str, Any]:
+    """All but the generators' states, which are tensors."""
+    names = (field.name for field in dataclasses.fields(state))
+    return {name: getattr(state, name) for name in names if name != "random"}

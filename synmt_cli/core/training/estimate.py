@@ -34,7 +34,8 @@ def estimate(model: Translation, corpus: Corpus, settings: Training) -> Estimate
     token about 10 vectors of d_model and 3 of d_ff a layer that the backward pass reads.
     """
     parameters = sum(p.numel() for p in model.parameters())
-    batches = corpus.epoch(settings.batch_tokens, settings.seed, 0, settings.batch_sentences)
+    epoch = corpus.epoch(settings.batch_tokens, settings.seed, 0, settings.batch_sentences)
+    n_batches = sum(1 for _ in epoch)
     size = model.size
     layers = size.encoder_layers + 1.6 * size.decoder_layers  # the decoder attends twice
     vectors = layers * (10 * size.d_model + 3 * size.d_ff)
@@ -46,7 +47,7 @@ def estimate(model: Translation, corpus: Corpus, settings: Training) -> Estimate
         parameters=parameters,
         pairs=len(corpus),
         target_tokens=corpus.n_tokens,
-        batches_per_epoch=len(batches),
-        updates_per_epoch=math.ceil(len(batches) / settings.accumulate),
+        batches_per_epoch=n_batches,
+        updates_per_epoch=math.ceil(n_batches / settings.accumulate),
         memory=PROGRAM + int(width * (4 * parameters + activations)),
     )

@@ -53,7 +53,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _is_ours(name: str) -> bool:
     """True for what a run killed before its config.toml may have left."""
-    early = (".lock", "spm.model", "spm.tgt.model", "labels.json", "env.json")
+    early = (".lock", "spm.model", "spm.tgt.model", "labels.json", "env.json", "cache")
     return name in early or (name.startswith(".") and name.endswith(".tmp"))
 
 

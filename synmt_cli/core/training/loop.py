@@ -13,17 +13,18 @@ import torch
 
 from synmt_cli import signals
 from synmt_cli.core import device as devices
-from synmt_cli.core.batch import Array
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.run import Run, Vocabularies
 from synmt_cli.core.training import checkpoint, validation
+from synmt_cli.core.training.ahead import ahead
 from synmt_cli.core.training.checkpoint import State
 from synmt_cli.core.training.config import Training
 from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validated
 from synmt_cli.core.training.objective import Sums, backward, moved
 from synmt_cli.core.training.ranks import Ranks
 from synmt_cli.core.training.schedule import inverse_square_root
+from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.errors import ConfigError
 
 REPORT_EVERY = 50  # updates
@@ -49,6 +50,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.model.to(self.device)
+        self.updates = Updates(self.train, self.settings, self.ranks)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=self.settings.lr,
@@ -91,7 +93,7 @@ class Trainer:
         deadline = time.monotonic() + time_limit if time_limit else math.inf
         checkpoint.restore_random(self.state.random, self.device)
         self.model.train()
-        updates = self._updates()
+        updates = ahead(self.updates.since(self.state.epoch, self.state.batch))
         if self._owes_validation():
             yield from self._validate_and_save(request)
         while not self.state.finished:
@@ -106,14 +108,14 @@ class Trainer:
                 yield from self._validate_and_save(request)
         yield Ended(self.state.step, self.state.finished, True)
 
-    def _advance(self, updates: Iterator[list[Array]], request: signals.Request) -> bool:
+    def _advance(self, updates: Iterator[Update], request: signals.Request) -> bool:
         """One update, and whether it was the last. False if an end was asked for in its middle."""
         state, settings = self.state, self.settings
         if state.step < settings.max_steps:
-            rows = next(updates, None)
-            if rows is None:
-                state.finished = "max_epochs"
-            elif not self._update(rows, request):
+            update = next(updates, None)
+            if update is None:
+                state.finished, state.epoch, state.batch = "max_epochs", settings.max_epochs, 0
+            elif not self._update(update, request):
                 return False
         if state.step >= settings.max_steps:
             state.finished = "max_steps"
@@ -123,28 +125,12 @@ class Trainer:
         every = (self.settings.validate_every, self.settings.save_every)
         return any(self.state.step % n == 0 for n in every)
 
-    def _updates(self) -> Iterator[list[Array]]:
-        """The rows of each batch of each update, from where the state stands."""
-        state, settings = self.state, self.settings
-        while True:
-            if settings.max_epochs and state.epoch >= settings.max_epochs:
-                return
-            batches = self.train.epoch(
-                settings.batch_tokens, settings.seed, state.epoch, settings.batch_sentences
-            )
-            while state.batch < len(batches):
-                yield batches[state.batch : state.batch + settings.accumulate]
-            state.epoch, state.batch = state.epoch + 1, 0
-
-    def _update(self, rows: list[Array], request: signals.Request) -> bool:
+    def _update(self, update: Update, request: signals.Request) -> bool:
         """One update. False if an end was asked for in the middle: then nothing changed."""
         start = time.perf_counter()
-        n_tokens = sum(map(self.train.n_tokens_of, rows))
-        parts = (self.ranks.part(one) for one in rows)
-        batches = [self.train.batch(part) for part in parts if len(part)]
         settings, sums = self.settings, Sums()
         self.optimizer.zero_grad()
-        for batch in batches:
+        for batch in update.batches:
             if request and sums.smoothed and self.ranks.size == 1:
                 return False  # the state, generators included, is that of the last update
             with devices.precision(settings.precision, self.device):
@@ -152,7 +138,7 @@ class Trainer:
                     self.model,
                     moved(batch, self.device),
                     settings.label_smoothing,
-                    1 / n_tokens,
+                    1 / update.n_tokens,
                     settings.prefix_share,
                 )
             sums.add(found)
@@ -165,8 +151,8 @@ class Trainer:
                 "lower training.lr or raise training.warmup; saved checkpoints are whole"
             )
         self._apply(step)
-        self.state.step, self.state.batch = step, self.state.batch + len(rows)
-        self.state.add(sums, n_tokens)
+        self.state.step, self.state.epoch, self.state.batch = step, update.epoch, update.batch
+        self.state.add(sums, update.n_tokens)
         self.state.random = checkpoint.random_states(self.device)
         self._seconds += time.perf_counter() - start
         return True

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from synmt_cli.core.batch import Array
+from synmt_cli.core.ragged import Array
 from synmt_cli.errors import ConfigError, WorkerLost
 
 PATIENCE = timedelta(hours=2)  # the first one may validate that long

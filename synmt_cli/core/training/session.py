@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from synmt_cli import signals, streams
-from synmt_cli.core import corpus as corpora
+from synmt_cli import signals
 from synmt_cli.core import device as devices
 from synmt_cli.core import variants
-from synmt_cli.core.corpus import Corpus
+from synmt_cli.core.corpus import Corpus, refuse_empty
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.multitask import refuse_untagged
+from synmt_cli.core.reading import Lines, Reader, lines_of
 from synmt_cli.core.run import (
     Run,
     Vocabularies,
@@ -29,14 +28,14 @@ from synmt_cli.core.run import (
     target_needs,
 )
 from synmt_cli.core.targets import Targets
-from synmt_cli.core.training import folder
+from synmt_cli.core.training import cache, folder
+from synmt_cli.core.training.cache import Cached
 from synmt_cli.core.training.config import Config
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.training.ranks import Ranks, local_device
 from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.errors import Stopped, UsageError
-from synmt_cli.formats import record
-from synmt_cli.formats.record import Record
+from synmt_cli.errors import ConfigError, Stopped, UsageError, printable
+from synmt_cli.formats import record as records
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +58,19 @@ class Session:
     vocabularies: Vocabularies
     train: Corpus
     dev: Corpus | None
-    labels: Labels
+    train_sha256: Sequence[str]
     device: torch.device
+
+    @property
+    def labels(self) -> Labels:
+        """Those that training met."""
+        return self.train.encoding.labels
 
     def tables(self) -> dict[str, Any]:
         """What config.toml holds."""
         data: dict[str, Any] = {
             "train": list(self.inputs.train),
-            "train_sha256": [sha256(path) for path in self.inputs.train],
+            "train_sha256": list(self.train_sha256),
         }
         if self.inputs.dev:
             data |= {"dev": self.inputs.dev, "dev_sha256": sha256(self.inputs.dev)}
@@ -97,42 +101,79 @@ class Session:
         )
 
 
-def open_session(config: Config, inputs: Inputs, device: str, request: signals.Request) -> Session:
-    """Reads everything that training needs. Raises SynmtError, and Stopped on `request`."""
+def open_session(
+    config: Config,
+    inputs: Inputs,
+    device: str,
+    request: signals.Request,
+    kept: Path | None = None,
+    ranks: Ranks | None = None,
+    watch: Callable[[int], None] = lambda n: None,
+) -> Session:
+    """Reads everything that training needs. Raises SynmtError, and Stopped on `request`.
+
+    kept: the folder for the training records as numbers, for the next start and for the other
+    processes; None: memory. watch: told how many records more were read.
+    """
     if "-" in (*inputs.train, inputs.dev):
         raise UsageError("training reads its records more than once; name files, not -")
     chosen = local_device(devices.choose(device))
-    encoding = Encoding(needs(config, training=True), Labels(growing=True))
-    limit = config.training.max_length
+    vocabularies = _vocabularies(inputs)
+    targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
     check = refuse_untagged if variants.plan(config.variant).data == "multitask" else None
-    with contextlib.closing(_records(inputs.train, request)) as records:
-        first = next(records, None)
-        vocabularies = _vocabularies(inputs, first[0].vocab if first else None)
-        again = itertools.chain([first] if first else [], records)
-        targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
-        train = corpora.read(again, vocabularies, encoding, targets, limit, check=check)
-    corpora.refuse_empty(train, " ".join(inputs.train))
-    encoding.labels.growing = False
-    dev = None
-    if inputs.dev:
-        with contextlib.closing(_records([inputs.dev], request)) as records:
-            dev = corpora.read(records, vocabularies, encoding, targets, limit, True, check)
-        corpora.refuse_empty(dev, inputs.dev)
-    return Session(config, inputs, vocabularies, train, dev, encoding.labels, chosen)
+    needed, limit = needs(config, training=True), config.training.max_length
+    reader = Reader(vocabularies, needed, targets, limit, check)
 
-
-def _records(
-    paths: Sequence[str], request: signals.Request
-) -> Generator[tuple[Record, str, int], None, None]:
-    for source in streams.sources(paths):
-        for number, one in enumerate(record.read(source), 1):
+    def lines(paths: Sequence[str]) -> Iterator[Lines]:
+        for some in lines_of(paths):
             if request:
                 raise Stopped("stopped while reading the records; the same command starts again")
-            yield one, source.name, number
+            yield some
+            watch(len(some.lines))
+
+    if kept is None:
+        encoding = Encoding(needed, Labels(growing=True))
+        train, _ = reader.corpus(lines(inputs.train), encoding)
+        encoding.labels.growing = False
+        digests = [sha256(path) for path in inputs.train]
+    else:
+        cached = _cached(kept, reader, lines, inputs.train, ranks or Ranks())
+        train, digests = cached.corpus, cached.sha256
+    refuse_empty(train, " ".join(inputs.train))
+    dev = None
+    if inputs.dev:
+        dev, _ = reader.corpus(lines([inputs.dev]), train.encoding, references=True)
+        refuse_empty(dev, inputs.dev)
+    return Session(config, inputs, vocabularies, train, dev, digests, chosen)
 
 
-def _vocabularies(inputs: Inputs, fingerprint: str | None) -> Vocabularies:
+def _cached(
+    kept: Path,
+    reader: Reader,
+    lines: Callable[[Sequence[str]], Iterator[Lines]],
+    paths: Sequence[str],
+    ranks: Ranks,
+) -> Cached:
+    """The first process makes the cache where there is none; then all of them map it."""
+    wanted = cache.made_of(reader, paths)
+    found = None
+    if ranks.is_first:
+        found = cache.stored(kept, wanted) or cache.make(kept, reader, lines(paths), paths)
+    ranks.wait()
+    found = found or cache.stored(kept, wanted)
+    if found is None:
+        raise ConfigError(
+            f"{printable(str(kept))}: not what the first process made of the records; all "
+            "processes have to see the same run directory and records"
+        )
+    return found
+
+
+def _vocabularies(inputs: Inputs) -> Vocabularies:
     if not inputs.spm:
+        with contextlib.closing(lines_of(inputs.train)) as lines:
+            first = next(lines, None)
+        fingerprint = records.from_bytes(first.lines[0], first.name).vocab if first else None
         folders = [*(Path(path).parent for path in inputs.train), Path()]
         return folder.find_vocabularies(fingerprint, folders)
     source = Vocabulary.load(inputs.spm)

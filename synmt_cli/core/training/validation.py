@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from synmt_cli import signals
-from synmt_cli.core.batch import Array, to_device
+from synmt_cli.core.batch import to_device
 from synmt_cli.core.corpus import Corpus, fill
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.ragged import Array
 from synmt_cli.core.training.loss import cross_entropy
 from synmt_cli.core.vocabulary import PAD, Vocabulary
 

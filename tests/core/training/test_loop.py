@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core.batch import Ragged
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.ragged import Ragged
 from synmt_cli.core.run import Run, Vocabularies
 from synmt_cli.core.training.config import Training
 from synmt_cli.core.training.events import Ended, Saved, Validated
@@ -85,8 +85,8 @@ def test_accumulated_batches_have_the_gradient_of_one_large_batch(trainer):
     def gradient(batch_tokens, accumulate):
         one = trainer(batch_tokens=batch_tokens, accumulate=accumulate, clip_norm=0.0)
         one.model.eval()  # without dropout
-        rows = one.train.epoch(batch_tokens, 1, 0)
-        one._update(rows, signals.Request())
+        rows = list(one.train.epoch(batch_tokens, 1, 0))
+        one._update(one.updates.prepared(rows), signals.Request())
         return torch.cat([p.grad.flatten() for p in one.model.parameters()])
 
     torch.testing.assert_close(gradient(16, 9999), gradient(10_000, 1), rtol=1e-4, atol=1e-6)
@@ -101,7 +101,7 @@ def test_a_copy_task_is_learned(trainer):
 def test_epochs_end_a_run_and_more_of_them_go_on(trainer):
     one = trainer(max_epochs=2, validate_every=1000, save_every=1000)
     events = list(one.events(signals.Request(), None))
-    per_epoch = len(one.train.epoch(32, 1, 0))
+    per_epoch = len(list(one.train.epoch(32, 1, 0)))
     assert isinstance(events[-1], Ended)
     assert (events[-1].reason, events[-1].finished) == ("max_epochs", True)
     assert one.state.epoch == 2

@@ -10,7 +10,6 @@ from tiny import logits, make, side, small
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from synmt_cli.core.batch import Ragged
 from synmt_cli.core.decoding.cached import Cached
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.features import Tree
@@ -18,6 +17,7 @@ from synmt_cli.core.labels import Labels
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import losses
 from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.ragged import Ragged
 from synmt_cli.core.variants import VARIANTS, plan
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.errors import UsageError

@@ -1,0 +1,54 @@
+"""What each update reads: the batches of an epoch, as many at a time as one gradient takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from synmt_cli.core.batch import Batch
+from synmt_cli.core.corpus import Corpus
+from synmt_cli.core.ragged import Array
+from synmt_cli.core.training.config import Training
+from synmt_cli.core.training.ranks import Ranks
+
+
+class Update(NamedTuple):
+    """n_tokens: target tokens, of all processes. batches: the part of this process.
+
+    epoch, batch: where the data stands behind it, the epoch's batches counted.
+    """
+
+    epoch: int
+    batch: int
+    n_tokens: int
+    batches: list[Batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """The updates that this process takes part in."""
+
+    corpus: Corpus
+    settings: Training
+    ranks: Ranks
+
+    def since(self, epoch: int, batch: int) -> Iterator[Update]:
+        """Yields the updates from that batch of that epoch on, to the end of max_epochs."""
+        settings = self.settings
+        while not settings.max_epochs or epoch < settings.max_epochs:
+            batches = self.corpus.epoch(
+                settings.batch_tokens, settings.seed, epoch, settings.batch_sentences
+            )
+            batches = islice(batches, batch, None)
+            while rows := list(islice(batches, settings.accumulate)):
+                batch += len(rows)
+                yield self.prepared(rows, epoch, batch)
+            epoch, batch = epoch + 1, 0
+
+    def prepared(self, rows: Sequence[Array], epoch: int = 0, batch: int = 0) -> Update:
+        """The update that these batches make."""
+        parts = (self.ranks.part(one) for one in rows)
+        own = [self.corpus.batch(part) for part in parts if len(part)]
+        return Update(epoch, batch, sum(map(self.corpus.n_tokens_of, rows)), own)
