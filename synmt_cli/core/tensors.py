@@ -79,7 +79,10 @@ def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Pa
 
 
 def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
-    """Raises ConfigError where names or shapes are not those of the module's parameters."""
+    """Raises ConfigError where tensors are not as the module's parameters must be.
+
+    They have the same names, shapes and kind of number, and every value is finite.
+    """
     parameters = dict(module.named_parameters())
     if parameters.keys() != tensors.keys():
         different = sorted(parameters.keys() ^ tensors.keys())[0]
@@ -89,6 +92,8 @@ def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Pa
         if parameter.shape != tensors[name].shape:
             was, now = tuple(tensors[name].shape), tuple(parameter.shape)
             raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")
+        if not tensors[name].is_floating_point() or not tensors[name].isfinite().all():
+            raise ConfigError(f"{printable(str(source))}: {name} has values that are no numbers")
 
 
 @contextmanager

@@ -86,6 +86,9 @@ def test_another_model_is_refused(tmp_path):
         {},
         {"weight": torch.ones(3, 2)},
         {"weight": torch.ones(2, 3), "x": torch.ones(1)},
+        {"weight": torch.ones(2, 3, dtype=torch.long)},
+        {"weight": torch.full((2, 3), torch.inf)},
+        {"weight": torch.full((2, 3), torch.nan)},
     ):
         with pytest.raises(ConfigError):
             tensors.load_into(nn.Linear(3, 2, bias=False), tensor, tmp_path)
