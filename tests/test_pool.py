@@ -1,6 +1,7 @@
 import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.errors import DataError, WorkerLost
-from synmt_cli.pool import IN_FLIGHT, n_processes, ordered_map
+from synmt_cli.pool import (
+    IN_FLIGHT,
+    Care,
+    Local,
+    Recipe,
+    executing,
+    mapped,
+    n_processes,
+    ordered_map,
+)
 
 
 def uneven(number):
@@ -67,18 +77,84 @@ def test_a_bug_in_a_worker_names_its_place():
     assert "test_pool.py" in caught.value.__notes__[0]
 
 
-@pytest.mark.parametrize("fatal", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_worker_is_an_error_and_never_a_short_result(fatal):
-    def die(number):
-        if number == 50:
-            os.kill(os.getpid(), fatal)
-        return number
+def dies_at(number, fatal=signal.SIGKILL, times=99, folder=None):
+    """Kills its process at `number`, so many times as files can be made in `folder`."""
 
+    def die(one):
+        if one == number:
+            for n in range(times):
+                with contextlib.suppress(FileExistsError):
+                    if folder is not None:
+                        (folder / str(n)).touch(exist_ok=False)
+                    os.kill(os.getpid(), fatal)
+                    time.sleep(10)
+        return one
+
+    return die
+
+
+@pytest.mark.parametrize("fatal", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("jobs", [2, 3, 5])
+def test_what_kills_every_worker_is_an_error_and_never_a_short_result(fatal, jobs):
     seen = []
-    with pytest.raises(WorkerLost):
-        seen.extend(ordered_map(die, range(200), 2, chunk=4))
+    with pytest.raises(WorkerLost, match="none is left" if jobs == 2 else "3 workers were lost"):
+        seen.extend(ordered_map(dies_at(50, fatal), range(200), jobs, chunk=4))
     assert seen == list(range(len(seen)))
     assert len(seen) <= 50
+    assert not multiprocessing.active_children()
+
+
+def test_the_work_of_a_killed_worker_is_done_by_another(tmp_path):
+    said = []
+    die = dies_at(50, times=2, folder=tmp_path)
+    care = Care(warn=said.append)
+    assert list(ordered_map(die, range(200), 3, chunk=4, care=care)) == list(range(200))
+    assert said == ["a worker process was killed (out of memory?); its work is done again"] * 2
+
+
+def test_the_last_chunk_is_done_again_by_workers_that_had_nothing_left_to_do(tmp_path):
+    die = dies_at(7, times=1, folder=tmp_path)
+    assert list(ordered_map(die, range(8), 2, chunk=1)) == list(range(8))
+
+
+def test_work_that_must_not_be_done_twice_is_not(tmp_path):
+    with pytest.raises(WorkerLost, match=r"^a worker process was killed"):
+        list(ordered_map(dies_at(3, times=1, folder=tmp_path), range(8), 3, care=Care(tries=1)))
+
+
+def test_an_error_names_the_lines_that_killed():
+    care = Care(where=lambda chunk: f"x:{chunk[0]}-{chunk[-1]}")
+    with pytest.raises(WorkerLost, match="3 workers were lost over these lines; ") as caught:
+        list(ordered_map(dies_at(50), range(52), 4, chunk=4, care=care))
+    first, last = map(int, re.match(r"x:(\d+)-(\d+): ", str(caught.value)).groups())
+    assert first <= 50 <= last < first + 4
+
+
+def test_a_result_that_cannot_travel_is_a_bug_and_names_it():
+    with pytest.raises(TypeError, match="cannot travel"):
+        list(ordered_map(lambda _: threading.Lock(), range(4), 2))
+
+
+def test_a_recipe_is_made_at_once_and_called_later():
+    made = []
+
+    def make():
+        made.append(os.getpid())
+        return abs
+
+    results = mapped(Recipe(make), [-1, -2], jobs=2)
+    assert made == [os.getpid()]
+    assert list(results) == [1, 2]
+
+
+def test_another_executor_does_the_work():
+    class Backwards(Local):
+        def map(self, recipe, items, jobs, chunk):
+            return map(recipe.make(), reversed(list(items)))
+
+    with executing(Backwards()):
+        assert list(mapped(Recipe(lambda: abs), [-1, -2])) == [2, 1]
+    assert list(mapped(Recipe(lambda: abs), [-1, -2])) == [1, 2]
 
 
 def test_a_worker_killed_within_a_large_result_does_not_hang():

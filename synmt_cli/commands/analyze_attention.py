@@ -90,11 +90,11 @@ def analyze_attention(
     paths = files or ["-"]
     window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
     with streams.output(output, line_buffered) as writer, console.progress("shown") as bar:
-        from synmt_cli.commands.translate import checked
         from synmt_cli.core import device as devices
         from synmt_cli.core.analysis.attention import Looker
         from synmt_cli.core.analysis.opening import open_run
         from synmt_cli.core.decoding.translator import windows
+        from synmt_cli.core.translating import checked
         from synmt_cli.formats import attention
 
         devices.set_threads(threads)

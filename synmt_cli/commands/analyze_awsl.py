@@ -100,11 +100,11 @@ def analyze_awsl(
 
         kind_of_plot = plots.kind_of(plot)
     with streams.output(output) as writer, console.progress("measured") as bar:
-        from synmt_cli.commands.translate import checked
         from synmt_cli.core import device as devices
         from synmt_cli.core.analysis import opening
         from synmt_cli.core.analysis.awsl import NEEDS, Measure
         from synmt_cli.core.decoding.translator import windows
+        from synmt_cli.core.translating import checked
 
         devices.set_threads(threads)
         chosen = devices.choose(device)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
 
 from synmt_cli import console, pool, streams
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
-from synmt_cli.core.delinear_lines import Line, Lines
+from synmt_cli.core.delinear_lines import Format, Line, Lines, Written
 from synmt_cli.core.delinearizer import Delinearizer
 from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.formats.detect import detect
@@ -73,20 +74,34 @@ def delinearize(
     or left out if the direction is missing; a piece that goes on with no word begins one.
     Repaired lines are counted at the end; --strict ends at the first of them.
     """
-    vocabulary = None if spm is None else Vocabulary.load(spm)
-    lines = Lines(Delinearizer(vocabulary, repair and not strict), format)
+    recipe = pool.Recipe(
+        partial(delinearizing, spm, repair and not strict, format),
+        () if spm is None else (spm,),
+        pool.Care(where=_where, warn=console.warn),
+    )
+    every = pool.mapped(recipe, _lines(files or (), kind), jobs, CHUNK)
     n_lines = n_repairs = 0
     with (
         streams.output(output, line_buffered) as writer,
         console.progress("delinearized", unit="lines") as bar,
     ):
-        for written in pool.ordered_map(lines.run, _lines(files or (), kind), jobs, CHUNK):
+        for written in every:
             writer.write(written.data)
             bar.advance()
             n_repairs += written.n_repairs
             n_lines += written.n_repairs > 0
     if n_lines:
         console.warn(f"{n_lines:,} of {bar.done:,} lines repaired, {n_repairs:,} tokens changed")
+
+
+def delinearizing(spm: str | None, repair: bool, format: Format) -> Callable[[Line], Written]:
+    """What a process does with its lines. Raises Unavailable, ConfigError."""
+    vocabulary = None if spm is None else Vocabulary.load(spm)
+    return Lines(Delinearizer(vocabulary, repair), format).run
+
+
+def _where(lines: Sequence[Line]) -> str:
+    return pool.span((lines[0].source, lines[0].number), (lines[-1].source, lines[-1].number))
 
 
 def _lines(files: Sequence[str], kind: str) -> Iterator[Line]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Annotated
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -16,8 +18,10 @@ from synmt_cli.core.transitions import Linearizer
 from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.core.works import (
     Done,
+    Work,
     batches,
     counted,
+    where,
     with_target_trees,
     with_targets,
     works,
@@ -109,33 +113,41 @@ def featurize(
     _check(tgt, tgt_conllu, "-" in (files or ["-"]))
     if tgt_spm is not None and (target is None or spm is None):
         raise UsageError("--tgt-spm needs --spm and --tgt or --tgt-conllu")
-    source_vocabulary = None if spm is None else Vocabulary.load(spm)
-    target_vocabulary = None if tgt_spm is None else Vocabulary.load(tgt_spm)
-    linearizer = Linearizer(
-        target_vocabulary or source_vocabulary,
-        on_nonprojective,
-        split_transitions,
-        glue,
-        multiword,
+    options = on_nonprojective, split_transitions, glue, multiword
+    recipe = pool.Recipe(
+        partial(featurizing, spm, tgt_spm, names, strict, options),
+        tuple(path for path in (spm, tgt_spm) if path is not None),
+        pool.Care(where=where, warn=console.warn),
     )
-    featurizer = Featurizer(source_vocabulary, target_vocabulary, names, strict, linearizer)
     total = Done()
-    with (
-        streams.output(output, line_buffered) as writer,
-        console.progress("featurized", unit="segments") as bar,
-        contextlib.ExitStack() as stack,
-    ):
+    with contextlib.ExitStack() as stack:
         parts = works(batches(files or ()))
         if target is not None:
             pair = with_targets if tgt_conllu is None else with_target_trees
             parts = pair(parts, stack.enter_context(streams.open_source(target)))
-        every = pool.ordered_map(featurizer.run, parts, jobs, chunk=1)
+        every = pool.mapped(recipe, parts, jobs, chunk=1)
+        writer = stack.enter_context(streams.output(output, line_buffered))
+        bar = stack.enter_context(console.progress("featurized", unit="segments"))
         for found in counted(every, total):
             for line in found:
                 writer.write(line)
             bar.advance(len(found))
     for warning in total.warnings("segments"):
         console.warn(warning)
+
+
+def featurizing(
+    spm: str | None,
+    tgt_spm: str | None,
+    emit: tuple[str, ...],
+    strict: bool,
+    options: tuple[Any, ...],
+) -> Callable[[Work], Done]:
+    """What a process does with its work. options: of Linearizer. Raises SynmtError."""
+    source = None if spm is None else Vocabulary.load(spm)
+    target = None if tgt_spm is None else Vocabulary.load(tgt_spm)
+    linearizer = Linearizer(target or source, *options)
+    return Featurizer(source, target, emit, strict, linearizer).run
 
 
 def _check(tgt: str | None, tgt_conllu: str | None, reads_stdin: bool) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,7 +14,7 @@ from synmt_cli.core.linear_lines import Lines
 from synmt_cli.core.linear_lines import symbols as symbols_of
 from synmt_cli.core.transitions import Linearizer
 from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.works import Done, batches, counted, works
+from synmt_cli.core.works import Done, Work, batches, counted, where, works
 from synmt_cli.formats import conllu
 
 MANUAL = Manual(
@@ -110,15 +111,18 @@ def linearize(
     """
     if symbols:
         return _write_symbols(files or (), split_transitions, glue, output)
-    vocabulary = None if spm is None else Vocabulary.load(spm)
-    linearizer = Linearizer(vocabulary, on_nonprojective, split_transitions, glue, multiword)
-    lines = Lines(linearizer, format == "jsonl", strict)
+    options = on_nonprojective, split_transitions, glue, multiword
+    recipe = pool.Recipe(
+        partial(linearizing, spm, options, format == "jsonl", strict),
+        () if spm is None else (spm,),
+        pool.Care(where=where, warn=console.warn),
+    )
+    every = pool.mapped(recipe, works(batches(files or ())), jobs, chunk=1)
     total = Done()
     with (
         streams.output(output, line_buffered) as writer,
         console.progress("linearized", unit="lines") as bar,
     ):
-        every = pool.ordered_map(lines.run, works(batches(files or ())), jobs, chunk=1)
         for found in counted(every, total):
             for line in found:
                 writer.write(line)
@@ -126,6 +130,14 @@ def linearize(
     for warning in total.warnings("lines"):
         console.warn(warning)
     return None
+
+
+def linearizing(
+    spm: str | None, options: tuple[Any, ...], as_json: bool, strict: bool
+) -> Callable[[Work], Done]:
+    """What a process does with its work. options: of Linearizer. Raises SynmtError."""
+    vocabulary = None if spm is None else Vocabulary.load(spm)
+    return Lines(Linearizer(vocabulary, *options), as_json, strict).run
 
 
 def _write_symbols(files: Sequence[str], split: bool, glue: bool, output: str) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -98,11 +99,15 @@ def parse(
     """
     if segment is Segmentation.SPLIT and input is not Input.TEXT:
         raise UsageError("--segment split is for --input text: other input has its own sentences")
-    parser = udpipe.Parser(model)
+    recipe = pool.Recipe(
+        partial(parsing, model, input, segment, strict),
+        (model,),
+        pool.Care(where=_where, warn=console.warn),
+    )
+    every = pool.mapped(recipe, _items(files or (), input), jobs, CHUNK)
     failures: Counter[str] = Counter()
     with streams.output(output, line_buffered) as writer, console.progress("parsed") as bar:
-        parsing = _function(parser, input, segment, strict)
-        for parsed in pool.ordered_map(parsing, _items(files or (), input), jobs, CHUNK):
+        for parsed in every:
             writer.write(conllu.encoded(parsed.conllu))
             if parsed.status == udpipe.FAILED:
                 failures[parsed.reason] += 1
@@ -125,9 +130,15 @@ def _items(files: Sequence[str], kind: Input) -> Iterator[Item]:
                 yield Item(next(ids), text, source.name, line)
 
 
-def _function(
-    parser: udpipe.Parser, kind: Input, segments: Segmentation, strict: bool
+def _where(items: Sequence[Item]) -> str:
+    return pool.span((items[0].source, items[0].line), (items[-1].source, items[-1].line))
+
+
+def parsing(
+    model: str, kind: Input, segments: Segmentation, strict: bool
 ) -> Callable[[Item], udpipe.Parsed]:
+    """What a process does with its segments. Raises Unavailable; then DataError if `strict`."""
+    parser = udpipe.Parser(model)
     of_text = parser.sentences if segments is Segmentation.SPLIT else parser.line
     if kind is Input.TOKENS:
         of_text = parser.tokens

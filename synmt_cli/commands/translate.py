@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import partial
 from itertools import chain
@@ -28,13 +28,11 @@ from synmt_cli.commands.manual import (
     Threads,
     Verbose,
 )
-from synmt_cli.errors import ConfigError, DataError, UsageError, printable
+from synmt_cli.errors import ConfigError, UsageError, printable
 
 if TYPE_CHECKING:
-    from synmt_cli.core.decoding.sources import Placed
     from synmt_cli.core.decoding.translator import Settings, Translated, Translator
     from synmt_cli.core.vocabulary import Vocabulary
-    from synmt_cli.formats.record import Record
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
@@ -162,18 +160,21 @@ def translate(
         window = 1
     with streams.output(output, line_buffered) as writer, console.progress("translated") as bar:
         from synmt_cli.core import device as devices
-        from synmt_cli.core.decoding import members
+        from synmt_cli.core import translating
         from synmt_cli.core.decoding.hypothesis import Longest
         from synmt_cli.core.decoding.sources import Reader
-        from synmt_cli.core.decoding.translator import Settings, Translator, windows
+        from synmt_cli.core.decoding.translator import Settings, windows
 
-        n_processes = pool.n_processes(jobs)
+        n_processes = pool.n_workers(jobs)
+        is_alone = n_processes == 1 and pool.here()
         # A process that has used several threads cannot be forked.
-        devices.set_threads(threads if n_processes == 1 else 1)
+        devices.set_threads(threads if is_alone else 1)
         chosen = devices.choose(device)
-        if n_processes > 1 and chosen.type != "cpu":
+        if not is_alone and chosen.type != "cpu":
             raise UsageError(f"-j {jobs} is for --device cpu, not {chosen}")
-        loaded = members.load(model, checkpoint, chosen)
+        models = tuple(model)
+        checkpoint = translating.named(models, checkpoint)
+        loaded = translating.opened(models, checkpoint, str(chosen))
         settings = Settings(
             beam=beam,
             lenpen=lenpen,
@@ -185,39 +186,27 @@ def translate(
             batch_pieces=batch_tokens,
         )
         source, target = loaded.vocabularies.source, loaded.vocabularies.target
-        translator = Translator(
-            loaded.models, source, target, loaded.encoding, chosen, settings, loaded.prepare
-        )
+        translator = translating.translator(models, checkpoint, str(chosen), settings)
         reader = Reader(source, target, loaded.parser(parser))
-        found = checked(reader.read(paths, kind), strict)
+        found = translating.placed(reader.read(paths, kind), strict)
         counts: Counter[str] = Counter()
         refuse_without_trees(translator, model, format, unconstrained)
         written = FORMATS[format] if format in FORMATS else Blocks(target, counts)
-        parts = windows(found, -(-window // n_processes))
-        work = partial(in_process, translator, threads if n_processes > 1 else 0)
-        for translated in pool.ordered_map(work, parts, jobs, chunk=1):
+        own = 0 if is_alone else threads or 1
+        recipe = pool.Recipe(
+            partial(translating.translating, models, checkpoint, str(chosen), settings, own),
+            tuple(translating.files(models, checkpoint)),
+            pool.Care(where=translating.where, warn=console.warn),
+        )
+        # Of many processes none gets less of a window than a batch.
+        share = min(window, max(-(-window // n_processes), batch_size))
+        for translated in pool.mapped(recipe, windows(found, share), jobs, chunk=1):
             for one in translated:
                 writer.write(written(one, nbest))
                 counts.update(remarks(one, settings, bool(loaded.encoding.needs)))
             bar.advance(len(translated))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")
-
-
-def in_process(translator: Translator, threads: int, records: Sequence[Record]) -> list[Translated]:
-    """What a process does with its segments; threads: 0 leaves them as they are."""
-    from synmt_cli.core import device
-
-    device.set_threads(threads)
-    return translator.translate(records)
-
-
-def checked(found: Placed, strict: bool) -> Iterator[Record]:
-    """The records. Raises DataError at the first that failed, if `strict`."""
-    for record, place in found:
-        if strict and record.status in ("failed", "skipped"):
-            raise DataError(*place, printable(record.reason or record.status))
-        yield record
 
 
 def remarks(one: Translated, settings: Settings, needs_trees: bool) -> Iterator[str]:

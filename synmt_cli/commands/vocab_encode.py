@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from synmt_cli import streams
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out
-from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli import console, pool, streams
+from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out
+from synmt_cli.core.vocabulary_lines import CHUNK, encoding, lines, where
 
 MANUAL = Manual(
     input="One segment a line: `The dogs sleep.`",
     output="Its pieces with single spaces between them: `▁The ▁dog s ▁sleep .`",
-    memory="One line.",
+    memory=f"The longest line, {pool.IN_FLIGHT} N + 2 times {CHUNK} lines with -j N.",
     examples=(
         "synmt vocab encode -m spm.model test.en > test.pieces.en",
         "head -2 test.en | synmt vocab encode -m spm.model --ids",
@@ -26,6 +27,7 @@ def vocab_encode(
     model: Annotated[str, typer.Option("-m", "--model", metavar="MODEL", help="The vocabulary.")],
     files: Files = None,
     ids: Annotated[bool, typer.Option("--ids", help="Write ids instead of pieces.")] = False,
+    jobs: Jobs = 1,
     output: Out = "-",
     line_buffered: LineBuffered = False,
 ) -> None:
@@ -33,10 +35,10 @@ def vocab_encode(
 
     A run of characters that the vocabulary does not know is one piece, and as an id 0.
     """
-    vocabulary = Vocabulary.load(model)
+    recipe = pool.Recipe(
+        partial(encoding, model, ids), (model,), pool.Care(where=where, warn=console.warn)
+    )
+    every = pool.mapped(recipe, lines(files or ()), jobs, CHUNK)
     with streams.output(output, line_buffered) as writer:
-        for source in streams.sources(files or ()):
-            for _, text in streams.text_lines(source):
-                pieces = vocabulary.pieces(text)
-                words = map(str, vocabulary.ids(pieces)) if ids else pieces
-                writer.write(" ".join(words).encode() + b"\n")
+        for line in every:
+            writer.write(line)

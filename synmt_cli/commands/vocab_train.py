@@ -123,8 +123,10 @@ def vocab_train(
         return vocabulary_training.train(_sentences(files or ()), settings)
 
     with streams.output(output) as writer:
-        # In a child process: sentencepiece hears no signal before it is done.
-        (model,) = pool.ordered_map(train, [settings], jobs=2, chunk=1)
+        # In a child process: sentencepiece hears no signal before it is done. Once: the text may
+        # be stdin, which the child reads.
+        once = pool.Care(tries=1)
+        (model,) = pool.ordered_map(train, [settings], jobs=2, chunk=1, care=once)
         writer.write(model)
     vocabulary = Vocabulary.from_bytes(model)
     console.info(f"{vocabulary.size:,} pieces, fingerprint {vocabulary.fingerprint}")

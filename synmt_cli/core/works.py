@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from typing import NamedTuple
 
-from synmt_cli import streams
+from synmt_cli import pool, streams
 from synmt_cli.core.join import begins_segment
 from synmt_cli.errors import DataError, SynmtError, printable, quoted
 from synmt_cli.formats import conllu
@@ -118,6 +118,13 @@ def counted(every: Iterable[Done], total: Done) -> Iterator[list[bytes]]:
         yield done.lines
         if done.error is not None:
             raise done.error
+
+
+def where(parts: Sequence[Work]) -> str:
+    """The lines of some pieces of work, for messages."""
+    first, last = parts[0].batch, parts[-1].batch
+    end = last.line + last.data.count(b"\n") - 1
+    return pool.span((first.source, first.line), (last.source, end))
 
 
 def groups(sentences: Iterator[Sentence], sizes: Sequence[int] | None) -> Iterator[list[Sentence]]:

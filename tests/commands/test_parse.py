@@ -1,5 +1,6 @@
 import gzip
 import os
+import re
 import select
 import signal
 import subprocess
@@ -158,7 +159,22 @@ def test_records_come_while_the_input_waits(tiny_udpipe, jobs):
         assert process.wait(20) == 0
 
 
-def test_a_killed_worker_is_an_error(tiny_udpipe):
+def test_the_work_of_a_killed_worker_is_done_by_another(run, tiny_udpipe):
+    text = b"The dog sleeps.\n" * 520
+    with start(tiny_udpipe, "-j", "3", "--line-buffered", stderr=subprocess.PIPE) as process:
+        process.stdin.write(text[: len(text) // 26])
+        process.stdin.flush()
+        first = process.stdout.readline()
+        for pid in children(process)[:2]:
+            os.kill(pid, signal.SIGKILL)
+        out, err = process.communicate(text[len(text) // 26 :], timeout=20)
+    assert process.returncode == 0
+    assert first + out == run("parse", "-m", tiny_udpipe, stdin=text).stdout
+    again = b"synmt parse: warning: a worker process was killed (out of memory?); its work is "
+    assert set(err.splitlines()) <= {again + b"done again"}
+
+
+def test_without_a_worker_left_it_is_an_error_that_names_the_lines(tiny_udpipe):
     with start(tiny_udpipe, "-j", "2", "--line-buffered", stderr=subprocess.PIPE) as process:
         process.stdin.write(b"The dog sleeps.\n" * 20)
         process.stdin.flush()
@@ -167,7 +183,10 @@ def test_a_killed_worker_is_an_error(tiny_udpipe):
             os.kill(pid, signal.SIGKILL)
         out, err = process.communicate(b"The dog sleeps.\n" * 500, timeout=20)
     assert process.returncode == 74
-    assert err == b"synmt parse: a worker process was killed (out of memory?)\n"
+    *_, last = err.splitlines()
+    assert re.fullmatch(
+        rb"synmt parse: <stdin>:\d+-\d+: a worker process was killed .*, and none is left", last
+    )
     assert out.endswith(b"\n\n")
 
 

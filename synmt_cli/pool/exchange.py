@@ -1,0 +1,235 @@
+"""What the threads of one spread of work share: chunks out, outcomes back, in order.
+
+A thread reads the input; each slot, a place where one worker stands, has a thread that brings
+it chunks and fetches what became of them. So results come as soon as they are ready, also while
+the input is slow, and a worker that is gone is noticed at once.
+
+A chunk whose worker is lost goes to another one: nothing of it was yielded yet. A chunk that
+has lost several is taken for the cause, and ends the run.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from synmt_cli.errors import SynmtError, WorkerLost
+
+TRIES = 3  # workers that a chunk may cost
+Outcome = tuple[list[Any], BaseException | None]  # results, then what ended the chunk early
+
+
+class Lost(Exception):
+    """A worker is gone, and with it what it worked on. The text says how."""
+
+
+class Slot(Protocol):
+    """A place where a worker stands."""
+
+    def ready(self) -> bool:
+        """Waits for a worker. False when none will ever stand here. Raises SynmtError."""
+
+    def run(self, chunk: list[Any]) -> Outcome:
+        """What the worker makes of a chunk. Raises Lost."""
+
+    def close(self) -> None:
+        """Lets the worker go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """What is done about lost workers.
+
+    tries: workers that a chunk may cost; 1 for work that must not be done twice.
+    where: says which lines a chunk holds, `FILE:LINE-LINE`. warn: takes a line about a loss.
+    """
+
+    tries: int = TRIES
+    where: Callable[[Sequence[Any]], str] | None = None
+    warn: Callable[[str], None] | None = None
+
+
+@dataclass(order=True, slots=True)
+class _Task:
+    number: int
+    chunk: list[Any] = field(compare=False)
+    losses: int = field(default=0, compare=False)
+
+
+class Exchange:
+    """Every field belongs to `_changed`. bound: chunks taken and not yet yielded, at most."""
+
+    def __init__(self, chunk: int, bound: int, care: Care) -> None:
+        self._chunk, self._bound, self._care = chunk, bound, care
+        self._changed = threading.Condition()
+        self._inbox: deque[Any] = deque()  # one chunk at most
+        self._returned: list[_Task] = []  # a heap: the oldest goes first
+        self._input_error: BaseException | None = None
+        self._input_ended = False
+        self._failure: BaseException | None = None
+        self._last_loss = "no worker is left"
+        self._taken = self._running = self._yielded = self._serving = 0
+        self._outcomes: dict[int, Outcome] = {}
+        self.stopped = False
+
+    def start(self, items: Iterable[Any], slots: Sequence[Slot]) -> list[threading.Thread]:
+        """Starts the threads that serve the slots, and the one that reads, and returns the former.
+
+        The reader may wait for input for ever, so nobody should wait for it.
+        """
+        self._serving = len(slots)
+        threading.Thread(target=self._read, args=(items,), daemon=True).start()
+        threads = [threading.Thread(target=self._serve, args=(s,), daemon=True) for s in slots]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def results(self) -> Iterator[Any]:
+        """Yields every result in order, then raises what ended the input early."""
+        while (outcome := self._next()) is not None:
+            results, error = outcome
+            yield from results
+            if error is not None:
+                raise error
+        if self._input_error is not None:
+            raise self._input_error
+
+    def stop(self) -> None:
+        """Lets every thread end."""
+        with self._changed:
+            self.stopped = True
+            self._changed.notify_all()
+
+    def _read(self, items: Iterable[Any]) -> None:
+        """Moves the input to the inbox. A thread's whole life."""
+        error: BaseException | None = None
+        try:
+            for item in items:
+                with self._changed:
+                    self._changed.wait_for(lambda: len(self._inbox) < self._chunk or self.stopped)
+                    if self.stopped:
+                        return
+                    self._inbox.append(item)
+                    self._changed.notify_all()
+        except BaseException as raised:  # not swallowed: `results` raises it in its turn
+            error = raised
+        with self._changed:
+            self._input_ended, self._input_error = True, error
+            self._changed.notify_all()
+
+    def _serve(self, slot: Slot) -> None:
+        """Brings one slot its chunks and fetches the outcomes. A thread's whole life."""
+        try:
+            while slot.ready() and (task := self._take()) is not None:
+                try:
+                    outcome = slot.run(task.chunk)
+                except Lost as loss:
+                    self._give_back(task, str(loss))
+                else:
+                    self._put(task.number, outcome)
+        except Exception as error:  # not swallowed: `results` raises it
+            self._fail(error)
+        finally:
+            self._leave()
+            slot.close()
+
+    def _take(self) -> _Task | None:
+        """Work that came back, else what has arrived, not what would fill a chunk."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    self.stopped
+                    or self._returned
+                    or self._is_done()
+                    or (self._inbox and self._taken - self._yielded < self._bound)
+                )
+            )
+            if self.stopped or self._is_done():
+                return None
+            self._running += 1
+            if self._returned:
+                return heapq.heappop(self._returned)
+            task = _Task(self._taken, list(self._inbox))
+            self._taken += 1
+            self._inbox.clear()
+            self._changed.notify_all()
+            return task
+
+    def _is_done(self) -> bool:
+        """Whether no work is left, nor any under way that may come back."""
+        return self._input_ended and not self._inbox and not self._returned and self._running == 0
+
+    def _put(self, number: int, outcome: Outcome) -> None:
+        with self._changed:
+            self._running -= 1
+            self._outcomes[number] = outcome
+            self._changed.notify_all()
+
+    def _give_back(self, task: _Task, loss: str) -> None:
+        task.losses += 1
+        self._last_loss = f"{self._place(task)}{loss}, and none is left"
+        if task.losses >= self._care.tries:
+            n = task.losses
+            if n > 1:
+                loss = f"{n} workers were lost over these lines; the last: {loss}"
+            return self._put(task.number, ([], WorkerLost(self._place(task) + loss)))
+        with self._changed:
+            self._running -= 1
+            heapq.heappush(self._returned, task)
+            self._changed.notify_all()
+            quiet = self.stopped
+        if self._care.warn is not None and not quiet:
+            self._care.warn(f"{loss}; its work is done again")
+        return None
+
+    def _place(self, task: _Task) -> str:
+        return "" if self._care.where is None else f"{self._care.where(task.chunk)}: "
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            self._failure = self._failure or error
+            self._changed.notify_all()
+
+    def _leave(self) -> None:
+        """One slot less, which is a failure if it was the last and work is left."""
+        with self._changed:
+            self._serving -= 1
+            if self._serving == 0 and not self._is_done():
+                self._failure = self._failure or WorkerLost(self._last_loss)
+            self._changed.notify_all()
+
+    def _next(self) -> Outcome | None:
+        """The outcome of the next chunk, None at the end. Raises what made going on impossible."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    self._yielded in self._outcomes
+                    or self._failure is not None
+                    or (self._is_done() and self._taken == self._yielded)
+                )
+            )
+            outcome = self._outcomes.pop(self._yielded, None)
+            if outcome is None and self._failure is not None:
+                raise self._failure
+            self._yielded += 1
+            self._changed.notify_all()
+            return outcome
+
+
+def outcome_of(function: Callable[[Any], Any], chunk: list[Any]) -> Outcome:
+    """What a worker sends back. Errors travel as values, a bug with the place of it."""
+    results: list[Any] = []
+    try:
+        for item in chunk:
+            results.append(function(item))
+    except SynmtError as error:
+        return results, error
+    except Exception as error:
+        error.add_note("".join(traceback.format_exception(error)))
+        return results, error
+    return results, None

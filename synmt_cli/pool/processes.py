@@ -1,0 +1,163 @@
+"""Workers on this machine: forked, each with its own pipe.
+
+They are forked so that they have what the parent has loaded (a model, a vocabulary) without a
+copy. A killed worker is noticed at once: its pipe ends, no lock can be left behind in it.
+Workers end when the parent is gone, however it went: their pipes end too.
+
+A lost worker is not replaced: once there are threads, a fork may copy a lock that one of them
+holds, for ever. The others do its work; where memory was the cause, fewer may be just right.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
+
+from synmt_cli import signals
+from synmt_cli.errors import WorkerLost
+from synmt_cli.pool.exchange import Care, Exchange, Lost, Outcome, outcome_of
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_KILLED = "a worker process was killed (out of memory?)"
+IN_FLIGHT = 4  # chunks per process: room for one slow chunk while the others go on
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_CARE = Care()
+
+
+def ordered_map(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    jobs: int = 1,
+    chunk: int = 16,
+    care: Care = _CARE,
+) -> Iterator[Result]:
+    """Yields function(item) for each item in order, whatever `jobs` is.
+
+    jobs: processes, 0 for every core; 1 is this process, no worker at all. chunk: at most so
+    many items travel at a time; fewer when the input is slow. Items and results must be
+    picklable, `function` need not be; it may be called again for an item whose worker was lost.
+    In flight are at most (IN_FLIGHT * jobs + 2) * chunk items, with one process one item.
+    An error of `function` or `items` is raised when all results before it were yielded.
+    Raises WorkerLost when a chunk has lost `care.tries` workers, or no worker is left.
+    Its children are gone when the generator ends.
+    """
+    n_workers = n_processes(jobs)
+    if n_workers == 1:
+        yield from map(function, items)
+        return
+    exchange = Exchange(chunk, IN_FLIGHT * n_workers, care)
+    workers: list[_Worker] = []
+    try:
+        for _ in range(n_workers):
+            workers.append(_Worker(function, workers))
+        # Threads only now: a fork copies no thread, and none may hold a lock meanwhile.
+        exchange.start(items, workers)
+        yield from exchange.results()
+    finally:
+        exchange.stop()
+        for worker in workers:
+            worker.process.kill()
+        for worker in workers:
+            worker.process.join()
+
+
+def n_processes(jobs: int) -> int:
+    """The number of processes that `-j jobs` means: 0 is every core this process may use."""
+    if jobs > 0:
+        return jobs
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def end_children() -> None:
+    """Kills every child process that is left, for the last moment of a run."""
+    for child in multiprocessing.active_children():
+        child.kill()
+
+
+def fork(target: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """A running child process. It leaves SIGINT to the parent and dies of SIGTERM."""
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=_child, args=(target, arguments), daemon=True)
+    # A signal between the fork and the child's first line would end it with a traceback.
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        process.start()
+    except OSError as error:
+        raise WorkerLost(f"cannot start a worker process: {error.strerror}") from error
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+    return process
+
+
+def _child(target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    signals.ignore_in_worker()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    target(*arguments)
+
+
+class _Worker:
+    """A Slot: a process, and the parent's end of its pipe. Raises WorkerLost."""
+
+    def __init__(self, function: Callable[[Any], Any], others: list[_Worker]) -> None:
+        self._connection, theirs = multiprocessing.Pipe()
+        not_its = [self._connection, *(other._connection for other in others)]
+        self.process = fork(_work, function, theirs, not_its)
+        theirs.close()  # so that the worker's death ends the pipe
+
+    def ready(self) -> bool:
+        """Whether it lives: nothing was asked, so nothing but the end can have come."""
+        try:
+            return not self._connection.poll()
+        except OSError:
+            return False
+
+    def run(self, chunk: list[Any]) -> Outcome:
+        """What the process makes of a chunk. Raises Lost."""
+        try:
+            self._connection.send(chunk)
+            outcome: Outcome = self._connection.recv()
+        except (EOFError, OSError):
+            raise Lost(_KILLED) from None
+        except Exception as error:  # cannot be pickled
+            return [], error
+        return outcome
+
+    def close(self) -> None:
+        """Ends the pipe, which ends the process."""
+        self._connection.close()
+
+
+def _work(
+    function: Callable[[Any], Any], connection: Connection, not_its: list[Connection]
+) -> None:
+    """A worker's whole life: ends when the parent closes the pipe or is gone."""
+    for other in not_its:
+        other.close()
+    while True:
+        try:
+            chunk = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            _send(connection, outcome_of(function, chunk))
+        except OSError:
+            return
+
+
+def _send(connection: Connection, outcome: Outcome) -> None:
+    try:
+        connection.send(outcome)
+    except OSError:
+        raise
+    except Exception as error:  # a result that cannot be pickled: a bug, and not the process's end
+        text = "".join(traceback.format_exception(error))
+        connection.send(([], TypeError(f"a result cannot travel: {text}")))
