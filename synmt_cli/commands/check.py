@@ -1,0 +1,173 @@
+"""`synmt check`: everything that is wrong with files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from synmt_cli import console, streams
+from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.core.inspection.inputs import Input, opened
+from synmt_cli.core.inspection.problems import Search
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.errors import (
+    DataError,
+    NegativeAnswer,
+    ReadError,
+    SynmtError,
+    UsageError,
+    printable,
+)
+from synmt_cli.formats.conllu import SENTENCE_LIMIT
+from synmt_cli.formats.detect import TreeKind
+
+MANUAL = Manual(
+    input="CoNLL-U, records, transitions, text, models, checkpoints, run directories.",
+    output="A problem a line: `dev.conllu:1834: 9 columns, expected 10`; nothing if all is well.",
+    memory=f"A line, a sentence (at most {SENTENCE_LIMIT // 2**20} MiB), or the weights of one"
+    " checkpoint.",
+    examples=(
+        "synmt check train.en.conllu train.jsonl runs/pascal",
+        "synmt check --parallel train.en train.de train.en.conllu train.jsonl",
+        "sed 's/nsubj$/nsubj extra/' dev.en.conllu | synmt check --max 20",
+        "sed 5s/DET// dev.en.conllu | synmt check -o problems || wc -l problems",
+    ),
+    see_also=("info", "view", "featurize", "train"),
+)
+
+
+def check(
+    files: Files = None,
+    kind: Annotated[
+        Literal["auto", "text", "conllu", "jsonl", "transitions"],
+        typer.Option("--from", help="What the input is; auto looks at its name and beginning."),
+    ] = "auto",
+    parallel: Annotated[
+        bool,
+        typer.Option("--parallel", help="The files must also have as many segments each."),
+    ] = False,
+    most: Annotated[
+        int | None, typer.Option("--max", metavar="N", min=1, help="Stop after N problems.")
+    ] = None,
+    spm: Annotated[
+        str | None,
+        typer.Option("--spm", metavar="MODEL", help="Vocabulary of transitions over pieces."),
+    ] = None,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say everything that is wrong with files, one problem a line. Exits 1 if there is any.
+
+    What is checked is what the other commands would refuse, in their words: CoNLL-U (columns,
+    ids, one tree in each sentence), records (fields, types, lengths, trees), transitions (each
+    line builds a tree), text (UTF-8), run directories and checkpoints (every digest, the
+    configuration, vocabulary, labels, whether weights fit), vocabularies and parsers (whether
+    they load). The first problem of a sentence or line is told, and the search goes on behind
+    it. Where no end of a line can be found, or compressed data is damaged, the rest of that file
+    is not checked, which is said.
+
+    auto believes a name that ends in .conllu or .jsonl, compressed or not; else it looks at the
+    beginning, and what is nothing else is text. --parallel counts segments: lines, records, and
+    in CoNLL-U sentences, those of one line (synmt_line) as one. A file that cannot be read is
+    named, and the others are checked (66).
+    """
+    if parallel and len(files or ()) < 2:
+        raise UsageError("--parallel compares files: name two or more")
+    vocabulary = None if spm is None else Vocabulary.load(spm)
+    checker = _Checker(parallel, vocabulary, None if kind == "auto" else kind)
+    n = 0
+    with streams.output(output, line_buffered) as writer:
+        for problem in checker.problems(files or ("-",)):
+            writer.write(printable(str(problem)).encode() + b"\n")
+            n += 1
+            if n == most:
+                console.info(f"stopped after {n:,} problem{'s' * (n > 1)}")
+                break
+    if checker.unreadable:
+        raise checker.unreadable
+    if n:
+        raise NegativeAnswer(f"{n:,} problem{'s' * (n > 1)}")
+
+
+class _Checker:
+    """Checks one input after the other. unreadable: the last that was not to be read."""
+
+    def __init__(
+        self, parallel: bool, vocabulary: Vocabulary | None, kind: TreeKind | None
+    ) -> None:
+        self._parallel, self._vocabulary, self._kind = parallel, vocabulary, kind
+        self._counts: list[tuple[str, int]] = []  # name, segments
+        self.unreadable: ReadError | None = None
+
+    def problems(self, paths: Sequence[str]) -> Iterator[SynmtError]:
+        """Yields the problems of every input, then where their lengths differ."""
+        for path in paths:
+            try:
+                with opened(path, self._kind, by_suffix=True) as one:
+                    yield from self._of(one)
+            except DataError as error:  # damaged from its first byte on
+                yield error
+            except ReadError as error:
+                if self.unreadable:
+                    console.error(str(self.unreadable))
+                self.unreadable = error
+        if self._parallel:
+            yield from self._differences()
+
+    def _of(self, one: Input) -> Iterator[SynmtError]:
+        match one.kind:
+            case "run" | "checkpoint" | "weights":
+                yield from self._of_training(one)
+            case "sentencepiece" | "udpipe":
+                yield from _of_model(one)
+            case kind:
+                assert one.source is not None
+                search = Search(self._parallel, self._vocabulary)
+                yield from search.problems(one.source, kind)
+                if search.is_whole:
+                    self._counts.append((one.name, search.n_segments))
+
+    def _of_training(self, one: Input) -> Iterator[SynmtError]:
+        from synmt_cli.core.inspection import model_problems
+        from synmt_cli.core.run import Run
+
+        if self._parallel:
+            raise UsageError(f"{printable(one.name)} has no segments that could be --parallel")
+        _refuse_unnamed(one)
+        if one.kind == "weights":
+            yield from model_problems.of_weights(Path(one.path))
+        elif one.kind == "checkpoint":
+            yield from model_problems.of_checkpoint(Path(one.path))
+        else:
+            yield from model_problems.of_run(Run(Path(one.path)))
+
+    def _differences(self) -> Iterator[SynmtError]:
+        for name, n in self._counts[1:]:
+            first, expected = self._counts[0]
+            if n != expected:
+                problem = f"{n:,} segment{'s' * (n != 1)}, but {printable(first)} has {expected:,}"
+                yield DataError(name, None, problem)
+
+
+def _of_model(one: Input) -> Iterator[SynmtError]:
+    """Whether a vocabulary or a parser loads."""
+    from synmt_cli.core import udpipe
+
+    _refuse_unnamed(one)
+    try:
+        if one.kind == "udpipe":
+            udpipe.load(one.path)
+        else:
+            Vocabulary.load(one.path)
+    except SynmtError as error:
+        yield error
+
+
+def _refuse_unnamed(one: Input) -> None:
+    """Raises UsageError for a model on stdin, or one that is compressed: libraries open files."""
+    if one.source is not None and (one.path == "-" or one.compression):
+        raise UsageError(f"{printable(one.name)}: a model is checked in a plain file: name that")

@@ -1,0 +1,77 @@
+"""Models by their first bytes, and the header of a safetensors file without any library.
+
+    weights        safetensors: a length of 8 bytes, then a JSON object
+    sentencepiece  a protocol buffer that begins with a piece: its text, its score
+    udpipe         a UDPipe 1 model: its name behind its length
+
+https://github.com/huggingface/safetensors#format: little-endian header length, header, data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+
+import orjson
+
+from synmt_cli.errors import DataError
+
+ModelKind = Literal["weights", "sentencepiece", "udpipe"]
+
+HEAD = 32  # bytes that `model_kind` needs
+HEADER_LIMIT = 100_000_000  # bytes, as the library has it
+_LENGTH = 8  # bytes
+_UDPIPE = b"morphodita_parsito"
+_SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1}
+
+
+def model_kind(head: bytes) -> ModelKind | None:
+    """What a file is that begins so; None for streams of text, and for anything else."""
+    if head[1 : 1 + len(_UDPIPE)] == _UDPIPE and head[0] == len(_UDPIPE):
+        return "udpipe"
+    if head[_LENGTH : _LENGTH + 1] == b"{" and head[5:_LENGTH] == b"\0\0\0":
+        return "weights"
+    is_message = len(head) > 3 and head[0] == head[2] == 0x0A and head[1] == head[3] + 9
+    return "sentencepiece" if is_message and b"\0" in head else None
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the header of a safetensors file says. about: texts. shapes: of each tensor."""
+
+    about: Mapping[str, str]
+    shapes: Mapping[str, tuple[int, ...]]
+    types: Mapping[str, str]
+
+    @property
+    def n_values(self) -> int:
+        """How many numbers all tensors have."""
+        return sum(map(math.prod, self.shapes.values()))
+
+
+def header(file: BinaryIO, name: str, size: int) -> Header:
+    """Reads the header alone. size: of the file, in bytes. Raises DataError if they disagree."""
+    n = int.from_bytes(file.read(_LENGTH), "little")
+    if n > min(HEADER_LIMIT, size - _LENGTH):
+        raise _damaged(name, f"its header would have {n:,} of {size:,} bytes")
+    try:
+        tensors = orjson.loads(file.read(n))
+        about = tensors.pop("__metadata__", {})
+        shapes = {key: tuple(value["shape"]) for key, value in tensors.items()}
+        types = {key: value["dtype"] for key, value in tensors.items()}
+        end = max((value["data_offsets"][1] for value in tensors.values()), default=0)
+        n_bytes = sum(math.prod(shapes[key]) * _SIZES[types[key]] for key in tensors)
+        right = end == n_bytes and all(isinstance(text, str) for text in about.values())
+    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, IndexError):
+        raise _damaged(name, "its header is not one") from None
+    if not right:
+        raise _damaged(name, "its header contradicts itself")
+    if size != _LENGTH + n + n_bytes:
+        raise _damaged(name, f"{size:,} bytes, but its header promises {_LENGTH + n + n_bytes:,}")
+    return Header(about, shapes, types)
+
+
+def _damaged(name: str, problem: str) -> DataError:
+    return DataError(name, None, f"not a whole safetensors file: {problem}")
