@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
     "analyze attention": ("analyze_attention", "Show attention weights as JSONL."),
     "analyze probe": ("analyze_probe", "Probe what the encoder knows about sentences."),
+    "info": ("info", "Say what files are and hold."),
     "check": ("check", "Say everything that is wrong with files."),
     "view": ("view", "Draw dependency trees."),
     "synth": ("synth", "Make English-German sentence pairs with gold trees."),

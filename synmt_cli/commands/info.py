@@ -1,0 +1,132 @@
+"""`synmt info`: what files are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from synmt_cli import streams
+from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.core.inspection import counts
+from synmt_cli.core.inspection.inputs import Input, opened
+from synmt_cli.errors import UsageError, printable
+
+MANUAL = Manual(
+    input="Text, CoNLL-U, records, transitions, models, checkpoints, run directories.",
+    output="A property a line, `words<TAB>5021`, and an empty line between files;"
+    ' with --json one object a file: `{"file": "dev.jsonl", "kind": "jsonl", "records": 40, …}`.',
+    memory="A line or sentence, a vocabulary, or a UDPipe model; of weights the header.",
+    examples=(
+        "synmt info train.en train.en.conllu train.jsonl",
+        "synmt info runs/pascal runs/pascal/checkpoints/step-3 spm.model en.udpipe",
+        "synmt parse -m en.udpipe test.en | synmt info --json",
+        "synmt info train.jsonl | awk -F '\\t' '$1 == \"nonprojective_share\" {print $2}'",
+    ),
+    see_also=("check", "view", "vocab info", "variants"),
+)
+
+
+def info(
+    files: Files = None,
+    kind: Annotated[
+        Literal["auto", "text", "conllu", "jsonl", "transitions"],
+        typer.Option("--from", help="What the input is; auto looks at its beginning."),
+    ] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a file.")] = False,
+    output: Out = "-",
+    line_buffered: LineBuffered = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what files are, and the figures that matter of each.
+
+    \b
+    text           lines, empty ones, words (between white space), characters
+    conllu         sentences, segments (lines of text), statuses, trees, tokens, multiword
+                   tokens, empty nodes, words, trees that are not projective
+    jsonl          records, statuses, trees, sentences, words, pieces, targets, fingerprints of
+                   vocabularies, and in how many records each field is
+    transitions    lines, words or pieces, arcs, labels
+    sentencepiece  pieces, type, symbols, fingerprint
+    udpipe         whether it has a tokenizer, a tagger and a parser; digest
+    weights        parameters, types, and what the header says
+    checkpoint     step, epoch, best value so far
+    run            variant, sizes, parameters, best value on dev, parser and data with their
+                   digests, versions
+
+    longest is in words, in records with pieces in pieces, in transitions in tokens, and
+    longest_line where the first of that length begins. nonprojective_share is the percentage of
+    trees. Blocks and records that stand for a line without a tree count in statuses alone.
+
+    Streams are read to their end, and bad data ends the command as it would end any other (65);
+    synmt check names all of it. Of weights only the header is read.
+    """
+    with streams.output(output, line_buffered) as writer:
+        for number, path in enumerate(files or ("-",)):
+            with opened(path, None if kind == "auto" else kind) as one:
+                facts = _facts(one)
+            if as_json:
+                text = json.dumps(facts, ensure_ascii=False, default=str)  # TOML has dates
+                writer.write(text.encode() + b"\n")
+            else:
+                lines = [f"{name}\t{value}\n" for name, value in _flat(facts)]
+                writer.write(("\n" * (number > 0) + "".join(lines)).encode())
+
+
+def _facts(one: Input) -> dict[str, Any]:
+    """Name, kind and figures of an input. Raises SynmtError."""
+    name = printable(one.name)
+    known = {"file": name, "kind": one.kind}
+    if one.compression:
+        known["compression"] = one.compression
+    return known | _figures(one)
+
+
+def _figures(one: Input) -> counts.Facts:
+    from synmt_cli.core.inspection import models
+
+    match one.kind:
+        case "run":
+            return models.of_run(Path(one.path))
+        case "checkpoint":
+            return models.of_checkpoint(Path(one.path))
+        case "weights":
+            _refuse_unnamed(one)
+            return models.of_weights(Path(one.path))
+        case "udpipe":
+            _refuse_unnamed(one)
+            return models.of_udpipe(one.path)
+        case "sentencepiece":
+            assert one.source is not None
+            return models.of_sentencepiece(b"".join(streams.chunks(one.source)), one.name)
+        case kind:
+            assert one.source is not None
+            return counts.of_stream(one.source, kind)
+
+
+def _refuse_unnamed(one: Input) -> None:
+    """Raises UsageError for a model on stdin, or one that is compressed: libraries open files."""
+    if one.path == "-" or one.compression:
+        raise UsageError(f"{printable(one.name)}: a model of this kind needs a plain file's name")
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """(name, value) of each property; those of an object as `object.name`."""
+    rows: list[tuple[str, str]] = []
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{prefix}{printable(name)}.")
+        else:
+            rows.append((prefix + printable(name), _shown(value)))
+    return rows
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_shown, value))
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value).lower()
+    return printable(str(value))

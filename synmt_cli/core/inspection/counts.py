@@ -1,0 +1,193 @@
+"""The figures of a stream, counted as it passes. Memory: one segment, and the names met."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from synmt_cli import streams
+from synmt_cli.core.join import begins_segment
+from synmt_cli.core.trees.heads import is_projective
+from synmt_cli.core.vocabulary import SPACE
+from synmt_cli.formats import conllu, record
+from synmt_cli.formats.conllu import Sentence
+from synmt_cli.formats.detect import TreeKind
+from synmt_cli.formats.record import FIELDS, Record
+from synmt_cli.formats.transitions import GLUE, arc
+
+Facts = dict[str, Any]  # name -> figure, text, list, or {name: figure}
+
+
+class Longest:
+    """The longest of some things, the first of equals, and the line where it is."""
+
+    def __init__(self) -> None:
+        self.length = self.line = 0
+
+    def add(self, length: int, line: int) -> None:
+        """Takes one in."""
+        if length > self.length:
+            self.length, self.line = length, line
+
+    def facts(self) -> Facts:
+        """Both figures; none where there was nothing."""
+        return {"longest": self.length, "longest_line": self.line} if self.line else {}
+
+
+def of_stream(source: streams.Source, kind: TreeKind) -> Facts:
+    """The figures of a source. Raises DataError, ReadError."""
+    return _COUNTERS[kind](source)
+
+
+def _of_text(source: streams.Source) -> Facts:
+    n = n_empty = n_words = n_characters = 0
+    longest = Longest()
+    for number, line in streams.text_lines(source):
+        words = len(line.split())
+        n += 1
+        n_empty += not line
+        n_words += words
+        n_characters += len(line)
+        longest.add(words, number)
+    figures = {"lines": n, "empty": n_empty, "words": n_words, "characters": n_characters}
+    return figures | longest.facts()
+
+
+class _Trees:
+    """Sums over trees."""
+
+    def __init__(self) -> None:
+        self.n = self.n_words = self.n_nonprojective = 0
+        self.deprels: set[str] = set()
+        self.upos: set[str] = set()
+
+    def add(self, heads: list[int], deprels: list[str], upos: list[str]) -> None:
+        """Takes one in. heads: 0-based, -1 is a root."""
+        self.n += 1
+        self.n_words += len(heads)
+        self.n_nonprojective += not is_projective(heads)
+        self.deprels.update(deprels)
+        self.upos.update(upos)
+
+    def facts(self) -> Facts:
+        """The figures. nonprojective_share: of trees, in percent."""
+        figures: Facts = {"words": self.n_words, "nonprojective": self.n_nonprojective}
+        if self.n:
+            share = 100 * self.n_nonprojective / self.n
+            figures["nonprojective_share"] = round(share, 2)
+        return figures | {"deprels": len(self.deprels), "upos": len(self.upos)}
+
+
+def _of_conllu(source: streams.Source) -> Facts:
+    trees, longest, statuses = _Trees(), Longest(), Counter[str]()
+    n = n_segments = n_ranged = n_ranges = n_empty = 0
+    before: str | None = None
+    for n, one in enumerate(conllu.read(source), 1):  # noqa: B007  # the last one is the sum
+        metadata = one.metadata()
+        line = metadata.get("synmt_line")
+        status = metadata.get("synmt_status", "ok")
+        if begins_segment(before, line, metadata.get("sent_id")):
+            n_segments += 1
+            statuses[status] += 1
+        before = line
+        if status == "ok":
+            trees.add([head - 1 for head in one.heads], one.deprels, one.upos)
+            longest.add(len(one.words), one.line)
+            ranges = one.ranges
+            n_ranges += len(ranges)
+            n_ranged += sum(last - first + 1 for first, last, _ in ranges)
+            n_empty += _n_empty_nodes(one, len(ranges))
+    return {
+        "sentences": n,
+        "segments": n_segments,
+        "statuses": dict(statuses),
+        "trees": trees.n,
+        "tokens": trees.n_words - n_ranged + n_ranges,
+        "multiword_tokens": n_ranges,
+        "empty_nodes": n_empty,
+        **trees.facts(),
+        **longest.facts(),
+    }
+
+
+def _n_empty_nodes(one: Sentence, n_ranges: int) -> int:
+    return len(one.rows) - len(one.words) - n_ranges
+
+
+def _of_records(source: streams.Source) -> Facts:
+    trees, longest, statuses = _Trees(), Longest(), Counter[str]()
+    fields, vocabularies = Counter[str](), Counter[str]()
+    n = n_sentences = n_pieces = n_target_pieces = n_targets = 0
+    for n, one in enumerate(record.read(source), 1):
+        statuses[one.status] += 1
+        fields.update(_fields(one))
+        n_pieces += len(one.pieces or ())
+        n_target_pieces += len(one.tgt_pieces or one.transitions or ())
+        n_targets += one.tgt is not None or one.transitions is not None
+        if one.vocab is not None:
+            vocabularies[one.vocab] += 1
+        if one.words:
+            trees.add(one.heads or [], one.deprels or [], one.upos or [])
+            n_sentences += len(one.sents)
+        longest.add(len(one.pieces or one.words or ()), n)
+    return {
+        "records": n,
+        "statuses": dict(statuses),
+        "trees": trees.n,
+        "sentences": n_sentences,
+        **trees.facts(),
+        "pieces": n_pieces,
+        "targets": n_targets,
+        "target_pieces": n_target_pieces,
+        **longest.facts(),
+        "vocab": dict(vocabularies),
+        "fields": dict(fields),
+    }
+
+
+def _fields(one: Record) -> Iterator[str]:
+    """The names of the fields of a record; sents only where it says something."""
+    for name in FIELDS:
+        value = getattr(one, name)
+        if value is not None and (name != "sents" or value != [0]):
+            yield name
+    yield from one.extra
+
+
+def _of_transitions(source: streams.Source) -> Facts:
+    longest, labels = Longest(), set[str]()
+    n = n_empty = n_leaves = n_arcs = n_pieces = 0
+    for number, line in streams.text_lines(source):
+        tokens = line.split(" ") if line else []
+        n += 1
+        n_empty += not tokens
+        longest.add(len(tokens), number)
+        for token in tokens:
+            half = _arc(token)
+            if half is None:
+                n_leaves += token != GLUE
+                n_pieces += token.startswith(SPACE)
+            else:
+                direction, label = half
+                n_arcs += direction is not None  # of an arc in two tokens, that one counts
+                if label is not None:
+                    labels.add(label)
+    leaves = "pieces" if n_pieces else "words"
+    figures: Facts = {"lines": n, "empty": n_empty, leaves: n_leaves, "arcs": n_arcs}
+    return figures | {"labels": len(labels)} | longest.facts()
+
+
+def _arc(token: str) -> tuple[str | None, str | None] | None:
+    try:
+        return arc(token)
+    except ValueError:  # a label that is none: `synmt check` says so
+        return None
+
+
+_COUNTERS: dict[TreeKind, Callable[[streams.Source], Facts]] = {
+    "text": _of_text,
+    "conllu": _of_conllu,
+    "jsonl": _of_records,
+    "transitions": _of_transitions,
+}

@@ -1,0 +1,190 @@
+"""What models, checkpoints and run directories say of themselves, without loading torch.
+
+Weights are known by their headers alone: whether they have their digest, `synmt check` says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from synmt_cli import streams
+from synmt_cli.core.inspection.counts import Facts
+from synmt_cli.core.training.config import INFORMATION, from_file
+from synmt_cli.errors import ConfigError, DataError, ReadError, Unavailable, printable
+from synmt_cli.formats.magic import Header, header
+from synmt_cli.formats.spm import making
+
+
+def of_sentencepiece(model: bytes, name: str) -> Facts:
+    """What a vocabulary holds. Raises DataError for a damaged one."""
+    from synmt_cli.core.vocabulary import Vocabulary
+
+    digest = hashlib.sha256(model).hexdigest()
+    try:
+        vocabulary = Vocabulary.from_bytes(model, name)
+    except ConfigError as problem:  # a model of another tool: synmt cannot use it
+        how = making(model)
+        size: Facts = {}
+        usable: Facts = {"usable": False, "reason": str(problem)}
+    except Unavailable:
+        raise DataError(name, None, "damaged, or no sentencepiece model") from None
+    else:
+        how = vocabulary.making
+        size, usable = {"pieces": vocabulary.size}, {"symbols": len(vocabulary.symbols)}
+    about = {
+        "type": how.type,
+        "normalization": how.normalization,
+        "byte_fallback": how.byte_fallback,
+    }
+    return {**size, **about, **usable, "fingerprint": digest[:16], "sha256": digest}
+
+
+def of_udpipe(path: str) -> Facts:
+    """What a UDPipe 1 model can do. Raises DataError for a damaged one, ReadError."""
+    import ufal.udpipe as binding
+
+    from synmt_cli.core.udpipe import load
+
+    try:
+        model = load(path)
+    except Unavailable:
+        raise DataError(path, None, "damaged, or no UDPipe 1 model") from None
+    sentence = binding.Sentence()
+    sentence.addWord("a")
+    return {
+        "tokenizer": model.newTokenizer("") is not None,
+        "tagger": bool(model.tag(sentence, "")),
+        "parser": bool(model.parse(sentence, "")),
+        **_file(Path(path)),
+    }
+
+
+def _file(path: Path) -> Facts:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return {"bytes": file.tell(), "sha256": digest}
+    except OSError as error:
+        raise ReadError(f"cannot read {printable(str(path))}: {error.strerror}") from error
+
+
+def of_weights(path: Path) -> Facts:
+    """What the header of a safetensors file says. Raises ReadError, DataError."""
+    found = _header(path)
+    about = dict(sorted(found.about.items()))
+    types = sorted(set(found.types.values()))
+    return {
+        "parameters": found.n_values,
+        "tensors": len(found.shapes),
+        "types": types,
+        "bytes": path.stat().st_size,
+        "about": about,
+    }
+
+
+def _header(path: Path) -> Header:
+    try:
+        with path.open("rb") as file:
+            return header(file, str(path), path.stat().st_size)
+    except OSError as error:
+        raise ReadError(f"cannot read {printable(str(path))}: {error.strerror}") from error
+
+
+def of_checkpoint(folder: Path) -> Facts:
+    """Where training stood, and the size of the model. Raises ReadError, DataError."""
+    state = _state(folder)
+    found = _header(folder / "weights.safetensors")
+    figures = ("step", "epoch", "best_step", "best_value", "finished")
+    return {
+        **{name: state.get(name) for name in figures},
+        "parameters": found.n_values,
+        "vocab": found.about.get("vocabulary", ""),
+    }
+
+
+def _state(folder: Path) -> Facts:
+    path = folder / "state.json"
+    sealed = _json(path)
+    state = sealed.get("state") if isinstance(sealed, dict) else None
+    if not isinstance(state, dict):
+        raise DataError(str(path), 1, "expected the state of a training run")
+    return state
+
+
+def of_run(folder: Path) -> Facts:
+    """What was trained, on what, by what, and how far. Raises ReadError, DataError, ConfigError."""
+    tables = dict(from_file(str(folder / "config.toml")).tables)
+    information = {name: tables.get(name) or {} for name in INFORMATION}
+    steps = _steps(folder / "checkpoints")
+    facts: Facts = {"variant": tables.get("variant"), "preset": tables.get("preset")}
+    model = folder / "model.safetensors"
+    if model.is_file():
+        found = _header(model)
+        facts["parameters"] = found.n_values
+        step = found.about.get("step", "")
+        facts["step"] = int(step) if step.isdecimal() else None
+        facts["averaged"] = found.about.get("averaged")
+    facts["checkpoints"] = steps
+    if steps:
+        state = _state(folder / "checkpoints" / f"step-{steps[-1]}")
+        facts["finished"] = state.get("finished") or None
+    facts |= _best(folder / "metrics.jsonl")
+    for name, value in information.items():
+        facts[name] = value
+    facts["labels"] = _n_labels(folder / "labels.json")
+    options = {
+        name: table
+        for name, table in tables.items()
+        if isinstance(table, dict) and name not in (*INFORMATION, "training")
+    }
+    facts |= options | {"training": tables.get("training")}
+    environment = folder / "env.json"
+    if environment.is_file():
+        facts["environment"] = _json(environment)
+    return {name: value for name, value in facts.items() if value not in (None, {}, [])}
+
+
+def _n_labels(path: Path) -> int:
+    labels = _json(path)
+    if not isinstance(labels, list):
+        raise DataError(str(path), 1, "expected a list of labels")
+    return len(labels)
+
+
+def _steps(folder: Path) -> list[int]:
+    names = (path.name.removeprefix("step-") for path in folder.glob("step-*"))
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _best(path: Path) -> Facts:
+    """The best validation that metrics.jsonl tells of."""
+    if not path.is_file():
+        return {}
+    best: Any = None
+    with streams.open_source(str(path)) as source:
+        for number, line in enumerate(streams.lines(source), 1):
+            one = _parsed(line, path, number)
+            if isinstance(one, dict) and one.get("best"):
+                best = one
+    if best is None:
+        return {}
+    names = ("metric", "value", "step", "perplexity")
+    return {"best": {name: best[name] for name in names if name in best}}
+
+
+def _json(path: Path) -> Any:
+    try:
+        return _parsed(path.read_bytes(), path, 1)
+    except OSError as error:
+        raise ReadError(f"cannot read {printable(str(path))}: {error.strerror}") from error
+
+
+def _parsed(text: bytes, path: Path, line: int) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise DataError(str(path), line, f"not JSON: {printable(error.msg)}") from None
