@@ -66,9 +66,9 @@ def check(
     ids, one tree in each sentence), records (fields, types, lengths, trees), transitions (each
     line builds a tree), text (UTF-8), run directories and checkpoints (every digest, the
     configuration, vocabulary, labels, whether weights fit; not the cache of training records,
-    which train makes anew), vocabularies and parsers (whether they load). The first problem of a sentence or line is told, and the search goes on behind
-    it. Where no end of a line can be found, or compressed data is damaged, the rest of that file
-    is not checked, which is said.
+    which train makes anew), vocabularies and parsers (whether they load). The first problem of
+    a sentence or line is told, and the search goes on behind it. Where no end of a line can be
+    found, or compressed data is damaged, the rest of that file is not checked, which is said.
 
     auto believes a name that ends in .conllu or .jsonl, compressed or not; else it looks at the
     beginning, and what is nothing else is text. --parallel counts segments: lines, records, and

@@ -21,7 +21,7 @@ from synmt_cli.formats.detect import detect_trees
 MANUAL = Manual(
     input="CoNLL-U, records or transitions: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
     output="For each segment a line `# ID  TEXT`, a line for each word,"
-    " ` ╭─┴── dog  NOUN  nsubj`, and an empty line.",
+    " ` ╭─┴─ dog  NOUN  nsubj`, and an empty line.",
     memory=f"One sentence and its drawing, at most {CELL_LIMIT:,} words times columns of lines.",
     examples=(
         "synmt view dev.en.conllu | head -20",
@@ -61,12 +61,12 @@ def view(
 
     \b
     # 1  The dog sees the cat .
-         ╭── The   DET    det
-       ╭─┴── dog   NOUN   nsubj
-     ──┼──── sees  VERB   root
-       │ ╭── the   DET    det
-       ├─┴── cat   NOUN   obj
-       ╰──── .     PUNCT  punct
+       ╭─ The   DET    det
+     ╭─┴─ dog   NOUN   nsubj
+    ─┼─── sees  VERB   root
+     │ ╭─ the   DET    det
+     ├─┴─ cat   NOUN   obj
+     ╰─── .     PUNCT  punct
 
     A word hangs on the vertical line of its head by ╭, ├ or ╰ and has a line of its own, which
     begins at ┬, ┼ or ┴, if it has dependents; a root's line comes from the edge. Where a tree is

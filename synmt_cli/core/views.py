@@ -1,9 +1,12 @@
 """Sentences as drawings: a headline, then a row for each word, then an empty line.
 
-# 1  The dog sees the cat.
-    ╭── The   DET    det
-  ╭─┴── dog   NOUN   nsubj
-──┼──── sees  VERB   root
+# 1  The dog sees the cat .
+   ╭─ The   DET    det
+ ╭─┴─ dog   NOUN   nsubj
+─┼─── sees  VERB   root
+ │ ╭─ the   DET    det
+ ├─┴─ cat   NOUN   obj
+ ╰─── .     PUNCT  punct
 """
 
 from __future__ import annotations

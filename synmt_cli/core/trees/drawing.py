@@ -1,12 +1,12 @@
 """Trees as lines of characters: a word in each row, in the order of the sentence.
 
-    ╭── The       Each word that has dependents has a vertical line from the first to the last
-  ╭─┴── dog       of them and itself, in a column to the right of its head's. A horizontal line
-──┼──── sees      leads from the line of its head to each word, through its own:
-  │ ╭── the
-  ├─┴── cat          ╭ ├ ╰   a word hangs on the line of its head
-  ╰──── .            ┬ ┼ ┴   a word's own line leaves it, down, both ways or up
-                     ─│─     a line that goes by, over or under; nothing is joined
+   ╭─ The       Each word that has dependents has a vertical line from the first to the last
+ ╭─┴─ dog       of them and itself, in a column to the right of its head's. A horizontal line
+─┼─── sees      leads from the line of its head to each word, through its own:
+ │ ╭─ the
+ ├─┴─ cat          ╭ ├ ╰   a word hangs on the line of its head
+ ╰─── .            ┬ ┼ ┴   a word's own line leaves it, down, both ways or up
+                   ─│─     a line that goes by, over or under; nothing is joined
 
 A root's horizontal line begins at the edge. Lines that share a row never share a column, so
 what is drawn is one tree: where it is not projective, lines go by one another.
