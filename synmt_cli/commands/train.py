@@ -30,7 +30,7 @@ MANUAL = Manual(
     ),
     output=(
         "A run directory: config.toml, spm.model, labels.json, model.safetensors (the best on "
-        "dev), checkpoints/step-N/, metrics.jsonl, env.json, cache/. Nothing goes to stdout, except "
+        "dev), checkpoints/step-N/, metrics.jsonl, env.json, cache/. Nothing goes to stdout but "
         "the figures of --dry-run."
     ),
     memory="The model four times, and a batch; not the records (with --dry-run their numbers).",
