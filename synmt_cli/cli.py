@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "average": ("average", "Make one model of several checkpoints."),
     "translate": ("translate", "Translate records, trees or text."),
     "score": ("score", "Score translations, with significance."),
+    "map": ("map", "Run a filter over many processes or machines."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
     "challenge": ("challenge", "Select sentences with long-distance phenomena."),
     "mixup make": ("mixup_make", "Write German sentences in two word orders."),

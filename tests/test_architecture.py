@@ -49,6 +49,7 @@ BANNED = {
 # Not loaded when only help is asked for.
 HEAVY = (
     *("torch", "numpy", "sacrebleu", "sentencepiece", "ufal.udpipe", "safetensors", "py3langid"),
+    "ray",
 )
 # file: what it may do although it is banned, each with its reason.
 ALLOWED = {

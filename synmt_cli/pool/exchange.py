@@ -105,6 +105,12 @@ class Exchange:
             self.stopped = True
             self._changed.notify_all()
 
+    def fail(self, error: BaseException) -> None:
+        """Ends the results with this error, once those that are there were yielded."""
+        with self._changed:
+            self._failure = self._failure or error
+            self._changed.notify_all()
+
     def _read(self, items: Iterable[Any]) -> None:
         """Moves the input to the inbox. A thread's whole life."""
         error: BaseException | None = None
@@ -133,7 +139,7 @@ class Exchange:
                 else:
                     self._put(task.number, outcome)
         except Exception as error:  # not swallowed: `results` raises it
-            self._fail(error)
+            self.fail(error)
         finally:
             self._leave()
             slot.close()
@@ -189,11 +195,6 @@ class Exchange:
 
     def _place(self, task: _Task) -> str:
         return "" if self._care.where is None else f"{self._care.where(task.chunk)}: "
-
-    def _fail(self, error: BaseException) -> None:
-        with self._changed:
-            self._failure = self._failure or error
-            self._changed.notify_all()
 
     def _leave(self) -> None:
         """One slot less, which is a failure if it was the last and work is left."""

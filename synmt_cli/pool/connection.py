@@ -1,0 +1,95 @@
+"""How this process comes into a Ray cluster, or says why not, in bounded time."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from synmt_cli import signals
+from synmt_cli.errors import ConfigError, SynmtError, Unavailable, UsageError, printable
+
+PATIENCE = 20.0  # seconds until a cluster must have answered
+_ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}")
+_ATTEMPT = "import ray, sys; ray.init(address=sys.argv[1], log_to_driver=False, logging_level=50)"
+_ERROR = re.compile(r"^[A-Za-z_.]+(?:Error|Exception): .*\Z", re.MULTILINE | re.DOTALL)
+_ADVICE = "start one by ray start --head, and join it on each machine, this one too"
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """The module ray, connected to `auto` or HOST:PORT until the end.
+
+    Raises Unavailable without Ray, or where no cluster answers; UsageError, ConfigError.
+    """
+    if address != "auto" and not _ADDRESS.fullmatch(address):
+        raise UsageError(f"--ray {printable(address)}: expected auto or HOST:PORT")
+    try:
+        import ray
+    except ImportError as error:
+        advice = "pip install 'synmt-cli[ray]' on every machine"
+        raise Unavailable(f"--ray needs Ray ({printable(str(error))}): {advice}") from None
+    _reach(address)
+    # What Ray has to say about lost workers it prints, whatever it is told, to stdout.
+    with contextlib.redirect_stdout(_Nowhere()):
+        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+        signals.install()  # Ray has taken SIGTERM
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+def visit(address: str) -> None:
+    """Raises OSError and its like where nobody listens at HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+
+
+class _Nowhere(io.TextIOBase):
+    """A text stream that keeps nothing."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def _reach(address: str) -> None:
+    """Raises Unavailable or ConfigError unless a cluster takes us.
+
+    Ray itself tries for minutes, deaf to signals, so another process tries first.
+    """
+    name = "on this machine" if address == "auto" else f"at {printable(address)}"
+    if address != "auto":
+        try:
+            visit(address)
+        except (OSError, OverflowError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise Unavailable(f"no Ray cluster {name}: {reason} ({_ADVICE})") from None
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _ATTEMPT, address],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        problem = f"no Ray cluster answers {name} within {PATIENCE:.0f} s"
+        raise Unavailable(f"{problem} ({_ADVICE})") from None
+    if done.returncode:
+        raise refusal(done.stderr.decode("utf-8", "replace"), name)
+
+
+def refusal(said: str, name: str) -> SynmtError:
+    """The error for what Ray said to stderr, its last exception, in one line."""
+    found = _ERROR.search(said)
+    reason = printable(" ".join((found[0] if found else said).split())[:300])
+    if "ersion mismatch" in reason:
+        return ConfigError(f"the Ray cluster {name} is not of this version: {reason}")
+    return Unavailable(f"no Ray cluster {name}: {reason} ({_ADVICE})")

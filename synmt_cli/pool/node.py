@@ -1,0 +1,77 @@
+"""What runs on a machine of a cluster: it shows that it is fit, makes the function, and works."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from synmt_cli import __version__
+from synmt_cli.errors import ReadError, printable
+from synmt_cli.pool.exchange import Outcome, outcome_of
+
+Facts = dict[str, tuple[int, str]]  # path: size in bytes, SHA-256
+
+
+class Worker:
+    """What an actor does. Errors are returned, so that they travel as they are."""
+
+    def __init__(self, folder: str) -> None:
+        with contextlib.suppress(OSError):  # paths may be absolute
+            os.chdir(folder)
+        self._function: Callable[[Any], Any] | None = None
+
+    def check(self, version: str, python: str, facts: Facts) -> tuple[str, str]:
+        """This node's name, and what is wrong with it, or ""."""
+        import ray as module
+
+        ray: Any = module
+        id: str = ray.get_runtime_context().get_node_id()
+        name = f"node {ray.util.get_node_ip_address()} ({id[:8]})"
+        return name, problem(version, python, facts)
+
+    def load(self, make: Callable[[], Callable[[Any], Any]]) -> BaseException | None:
+        """Makes the function."""
+        try:
+            self._function = make()
+        except Exception as error:
+            return error
+        return None
+
+    def run(self, chunk: list[Any]) -> Outcome:
+        """The results of a chunk."""
+        assert self._function is not None
+        return outcome_of(self._function, chunk)
+
+
+def problem(version: str, python: str, facts: Facts) -> str:
+    """Why this machine cannot do the work of one with these, or ""."""
+    if __version__ != version:
+        return f"has synmt {__version__}, not {version}"
+    if platform.python_version() != python:
+        return f"has Python {platform.python_version()}, not {python}"
+    for path, (size, digest) in facts.items():
+        try:
+            found = facts_of([path])[path]
+        except ReadError as error:
+            return f"{error}; every node needs it under that path"
+        if found != (size, digest):
+            return f"has another {printable(path)}: SHA-256 {found[1][:16]}…, not {digest[:16]}…"
+    return ""
+
+
+def facts_of(paths: Sequence[str]) -> Facts:
+    """Size and digest of files. Raises ReadError."""
+    facts = {}
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                facts[path] = os.fstat(file.fileno()).st_size, digest
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ReadError(f"cannot read {printable(path)}: {reason}") from error
+    return facts
