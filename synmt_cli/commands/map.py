@@ -41,7 +41,7 @@ def map(
     command: Annotated[
         list[str],
         typer.Argument(
-            metavar="-- COMMAND [ARG]...", help=f"The filter: {', '.join(FILTERS)}; all its own."
+            metavar="COMMAND", help=f"Behind --, with all its own: {', '.join(FILTERS)}."
         ),
     ],
     ray: Annotated[

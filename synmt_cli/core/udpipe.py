@@ -2,7 +2,7 @@
 
 Source: Straka and Straková 2017, "Tokenizing, POS Tagging, Lemmatizing and Parsing UD 2.0
 with UDPipe", through the binding ufal.udpipe. The binding holds the interpreter's lock, so
-many lines at once need processes (pool.py), not threads.
+many lines at once need processes (pool), not threads.
 
 Every line gets a fresh tokenizer: no line is lost, and the offsets are relative to it.
 What the library does to odd lines, and what is done here instead:
