@@ -30,6 +30,7 @@ READ = {  # the files of a run directory, each with what it takes to read it
     "model.safetensors": tensors.read,
     # Lines are added to it: only the last may be half.
     "metrics.jsonl": lambda path: [*map(json.loads, path.read_bytes().split(b"\n")[:-1])],
+    "cache": lambda path: json.loads((path / "index.json").read_bytes()),
     "checkpoints": os.listdir,
     ".lock": os.stat,
 }
@@ -60,6 +61,10 @@ class Trainings:
         """The line of shell that trains."""
         program = (sys.executable, "-m", "synmt_cli")
         return shlex.join((*program, *self.arguments(*options, **changes)))
+
+    def only(self, *options):
+        """Trains in a fork in the folder's r, on what `options` name alone."""
+        return self._forked(*map(str, ("train", *SIZE, "--run", self.folder / "r", *options)))
 
     def start(self, *options, **changes):
         """A process that trains; `end` ends it if it has not ended."""

@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 import torch
-from hostile import HOSTILE
-from run_folders import check_whole
+from hostile import HOSTILE, flipped
+from run_folders import check_whole, differences
 
 from synmt_cli.core import tensors
 
@@ -170,3 +170,30 @@ def test_damaged_files_of_a_run_are_refused_by_name(train, forked, run, name):
             train(*gps, run="gps", status=0)
         else:
             refused(train(*gps, run="gps"), str(path.parent))
+
+
+CACHED = {
+    "flipped bit": lambda good: flipped(good, len(good) // 2, 3),
+    "flipped first bit": lambda good: flipped(good, 0, 0),
+    "flipped last bit": lambda good: flipped(good, len(good) - 1, 7),
+    "cut": lambda good: good[: len(good) // 2],
+    "empty": lambda good: b"",
+    "longer": lambda good: good + b"\0" * 8,
+    "high bytes": lambda good: b"\x7f" * len(good),
+}
+
+
+@pytest.mark.parametrize("kind", CACHED)
+def test_a_damaged_cache_is_made_anew_or_refused(train, run, kind):
+    """The numbers of the records: whatever is wrong with them, no other model is learnt."""
+    shutil.copytree(run, run.parent / "whole", copy_function=shutil.copy2)
+    train("--max-steps", 9, run="whole", status=0)
+    for path in sorted(run.glob("cache/*")):
+        shutil.rmtree(run.parent / "damaged", ignore_errors=True)
+        shutil.copytree(run, run.parent / "damaged", copy_function=shutil.copy2)
+        (run.parent / "damaged/cache" / path.name).write_bytes(CACHED[kind](path.read_bytes()))
+        done = train("--max-steps", 9, run="damaged")
+        if done.returncode:
+            refused(done, path.name)
+        else:
+            assert differences(run.parent / "damaged", run.parent / "whole") == [], path.name

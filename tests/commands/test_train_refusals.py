@@ -1,0 +1,160 @@
+"""Training that is asked for what cannot be: refused with what differs, or stated limits kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from run_folders import check_whole, last_step
+
+from synmt_cli.core import tensors
+
+unbounded = pytest.mark.xfail(strict=True, reason="infinite numbers and betas of 1 are taken")
+unescaped = pytest.mark.xfail(strict=True, reason="a key's line feed is not escaped")
+other_status = pytest.mark.xfail(strict=True, reason="a missing configuration has status 78")
+
+pytestmark = pytest.mark.slow
+
+
+def refused(done, *words, status=78):
+    message = done.stderr.decode()
+    assert done.returncode == status, message
+    assert all(word in message for word in words), message
+    assert all(line.startswith("synmt train: ") for line in message.splitlines())
+
+
+# --- resuming -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "words"),
+    [
+        ((), ("--set", "model.encoder_layers=2"), ("model.encoder_layers = 1, not 2",)),
+        ((), ("--set", "model.norm=post"), ("model.norm = 'pre', not 'post'",)),
+        ((), ("--set", "training.lr=0.5"), ("training.lr = 0.003, not 0.5",)),
+        ((), ("--set", "training.accumulate=3"), ("training.accumulate = 1, not 3",)),
+        (("gps",), ("--variant", "gps+tags"), ("variant = 'gps', not 'gps+tags'",)),
+        (("gps+tags",), ("--variant", "gps"), ("variant = 'gps+tags', not 'gps'",)),
+        (
+            ("pascal",),
+            ("--variant", "pascal", "--set", "pascal.heads=1"),
+            ("pascal.heads = 2, not 1",),
+        ),
+    ],
+)
+def test_another_size_or_feature_set_is_refused(train, tmp_path, first, then, words):
+    variant = ("--variant", *first) if first else ()
+    train("--max-steps", 1, *variant, status=0)
+    before = check_whole(tmp_path / "r")
+    refused(train("--max-steps", 2, *then), *words)
+    assert check_whole(tmp_path / "r") == before
+    train("--max-steps", 2, *variant, status=0)
+
+
+def test_another_vocabulary_is_refused(train, forked, tmp_path, example_folder):
+    """Records that fit the other vocabulary: only the run tells that it is another."""
+    train("--max-steps", 1, status=0)
+    other = tmp_path / "other.model"
+    text = [example_folder / f"train.{side}" for side in ("en", "de")]
+    assert forked("vocab", "train", "--size", 200, "-o", other, *text).returncode == 0
+    made = ("--spm", other, "--tgt", text[1], "-o", tmp_path / "other.jsonl")
+    assert forked("featurize", *made, example_folder / "train.en.conllu").returncode == 0
+    records = ("--train", tmp_path / "other.jsonl", "--dev", tmp_path / "other.jsonl")
+    done = train.only(*records, "--spm", other, "--max-steps", 2)
+    refused(done, " was trained with ", ", not ")
+    assert check_whole(tmp_path / "r") == [1]
+
+
+# --- configuration --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[model]\nd_ff = 1\nd_ff = 2\n", (":3:", "not TOML")),
+        (b"\n[training]\r\nlr = nan\r\n", (":3:", "training.lr")),
+        pytest.param(b"[training]\nlr = inf\n", (":2:", "training.lr"), marks=unbounded),
+        (b"[training]\nlr = -1\n", (":2:", "training.lr")),
+        pytest.param(
+            b"[training]\nbetas = [0.9, 1.0]\n", (":2:", "training.betas"), marks=unbounded
+        ),
+        (b"[training]\nseed = -1\n", (":2:", "training.seed")),
+        (b"[training]\nbatch_tokens = 0\n", (":2:", "training.batch_tokens")),
+        (b"[training]\nlr = 1979-05-27\n", (":2:", "training.lr")),
+        (b"[model]\ndropout = [[0.1]]\n", (":2:", "model.dropout")),
+        (b"model = 3\n", (":1:", "model")),
+        (b"[[model]]\nd_ff = 3\n", (":1:", "model")),
+        pytest.param(b'[model]\n"d\\nff" = 3\n', (":2:",), marks=unescaped),
+        (b"\xff\xfe[\x00", ("UTF-8",)),
+        (b"[model]\n# \xff\n", ("UTF-8",)),
+    ],
+)
+def test_a_wrong_configuration_is_refused_with_file_line_and_key(train, tmp_path, content, words):
+    (tmp_path / "c.toml").write_bytes(content)
+    refused(train("--config", tmp_path / "c.toml"), "c.toml", *words)
+    assert not (tmp_path / "r").exists()
+
+
+@other_status
+def test_a_configuration_that_cannot_be_read_is_named(train, tmp_path):
+    refused(train("--config", tmp_path / "none.toml"), "none.toml", status=66)
+    refused(train("--config", tmp_path), str(tmp_path), status=66)
+
+
+# --- losses and lengths ---------------------------------------------------------------------
+
+
+def test_a_loss_that_is_no_number_keeps_what_was_saved(train, tmp_path):
+    """The rate rises to 1e30 in a hundred steps: the first of them are sound."""
+    steep = ("--set", "training.lr=1e30", "--set", "training.initial_lr=1e-7")
+    steep += ("--set", "training.warmup=1000000000", "--set", "training.clip_norm=0")
+    steep += ("--set", "training.save_every=1", "--set", "training.validate_every=1")
+    done = train("--max-steps", 99, *steep)
+    refused(done, "at step")
+    run = tmp_path / "r"
+    saved = check_whole(run)
+    paths = [run / f"checkpoints/step-{step}/weights.safetensors" for step in saved]
+    for path in [*paths, *run.glob("model.safetensors")]:
+        assert all(value.isfinite().all() for value in tensors.read(path)[0].values())
+    refused(train("--max-steps", 99, *steep), "at step")
+    assert check_whole(run) == saved
+
+
+def long_record(fields, n):
+    """The record with n times its sentence on both sides."""
+    words = len(fields["words"])
+    many = {name: fields[name] * n for name in ("words", "spans", "deprels", "upos", "pieces")}
+    many["heads"] = [h + words * i if h >= 0 else -1 for i in range(n) for h in fields["heads"]]
+    many["piece_word"] = [w + words * i for i in range(n) for w in fields["piece_word"]]
+    many["sents"] = [words * i for i in range(n)]
+    return {**fields, **many, "tgt_pieces": fields["tgt_pieces"] * n}
+
+
+def test_pairs_beyond_the_limit_are_left_out_and_counted(train, tmp_path, example_folder):
+    lines = (example_folder / "train.jsonl").read_bytes().splitlines()
+    fields = json.loads(lines[0])
+    added = [long_record(fields, 400), {**fields, "tgt_pieces": fields["tgt_pieces"] * 400}]
+    content = b"\n".join([*lines, *(json.dumps(one).encode() for one in added)])
+    (tmp_path / "long.jsonl").write_bytes(content)
+    done = train("--max-steps", 3, records=tmp_path / "long.jsonl", status=0)
+    assert b"300 training pairs" in done.stderr
+    assert b"2 training records left out: " in done.stderr
+    done = train(
+        *("--max-steps", 3, "--set", "training.max_length=2"),
+        records=tmp_path / "long.jsonl",
+        run="none",
+    )
+    refused(done, "long.jsonl", "302 longer than 2", status=2)
+    assert last_step(tmp_path / "none") == 0
+
+
+def test_translation_gives_a_line_for_each_line_however_long(train, forked, tmp_path):
+    """Lines of 5,000 words, of one word of 20,000 letters, of nothing, and of bare spaces."""
+    train("--max-steps", 1, status=0)
+    text = [b"dog " * 5000, b"", b"x" * 20_000, b"The dog sleeps.", b" ", b"dog"]
+    options = ("-m", tmp_path / "r", "--threads", 1, "--beam", 2, "--max-len", 4)
+    done = forked("translate", *options, stdin=b"\n".join(text) + b"\n")
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.count(b"\n") == len(text)
+    assert done.stdout.split(b"\n")[1] == b""
+    assert b"Traceback" not in done.stderr
