@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check man clean
+.PHONY: demo test check fuzz man clean
 
 demo: $(READY)  ## the whole pipe on made data: parse, featurize, train, translate, score
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
@@ -17,6 +17,9 @@ check: $(READY)  ## format, lint, types and the quick tests
 	$(RUN)/ruff check .
 	$(RUN)/mypy
 	$(RUN)/python -m pytest -q -m "not slow and not gpu"
+
+fuzz: $(READY)  ## 10,000 mutations of each kind of input, with fixed seeds
+	SYNMT_FUZZ_ROUNDS=10000 $(RUN)/python -m pytest -q tests/formats/test_fuzz.py tests/commands/test_fuzz_commands.py
 
 man: $(READY)  ## writes the man pages from the option table
 	$(RUN)/python man/generate.py

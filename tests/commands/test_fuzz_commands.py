@@ -1,0 +1,142 @@
+"""Commands that are given mutated files: right, or one clear line, and never a bug.
+
+They run in this process, so that thousands of runs take minutes.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mutations import JSON_PIECES, PIECES, ROUNDS, mutations
+from run_folders import SIZE
+
+from synmt_cli import cli, console
+from synmt_cli.core import tensors
+from synmt_cli.core.decoding.sources import Reader
+from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.errors import ConfigError, DataError
+
+CLEAR = (0, 2, 65, 66, 69, 78)
+BINARY = [b"\0", b"\xff" * 8, b"\x7f", b"\x80", b"{", b'"', b":", b"9" * 20]
+TOML_PIECES = [b"=", b"[", b"]", b'"', b"\n", b"1e400", b"nan", b"-1", b"9" * 30, b"\xff", b"true"]
+SIZES = [word for word in SIZE if word not in ("--threads", "1")]
+DRY = ("--dry-run", "--threads", "1")
+
+
+@pytest.fixture
+def quiet():
+    yield
+    console.set_level(console.NORMAL)
+
+
+@pytest.fixture
+def folder(example_folder, tmp_path, monkeypatch):
+    """A copy of the small inputs, to be mutated in."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.en.conllu", "train.jsonl"):
+        lines = (example_folder / name).read_bytes().split(b"\n")
+        end = 40 if name.endswith("jsonl") else lines.index(b"", 60) + 1
+        (tmp_path / name).write_bytes(b"\n".join(lines[:end]) + b"\n")
+    for name in ("spm.model", "symbols"):
+        (tmp_path / name).write_bytes((example_folder / name).read_bytes())
+    config = (example_folder / "runs/pascal/config.toml").read_text()
+    (tmp_path / "c.toml").write_text(config[config.index("[model]") : config.index("[vocab")])
+    assert cli._run(["linearize", "-q", "-o", "transitions", "train.en.conllu"]) == 0
+    return tmp_path
+
+
+TRAIN = ("train", "-q", "--train", "train.jsonl", "--spm", "spm.model", *SIZES, *DRY)
+QUIET = ("-q", "-o", "/dev/null")
+KINDS = {
+    "featurize": ("train.en.conllu", PIECES, ("featurize", *QUIET, "--spm", "spm.model")),
+    "linearize": ("train.en.conllu", PIECES, ("linearize", *QUIET)),
+    "delinearize": ("transitions", PIECES, ("delinearize", *QUIET)),
+    "repair": ("transitions", PIECES, ("delinearize", *QUIET, "--repair")),
+    "train": ("train.jsonl", JSON_PIECES, TRAIN),
+    "configuration": ("c.toml", TOML_PIECES, (*TRAIN, "--variant=pascal", "--config=c.toml")),
+    "vocabulary": (
+        "spm.model",
+        BINARY,
+        ("vocab", "encode", "-o", "/dev/null", "symbols", "-m", "spm.model"),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutated_files_give_a_result_or_a_clear_error(folder, quiet, kind, capfd):
+    name, pieces, arguments = KINDS[kind]
+    good = (folder / name).read_bytes()
+    operands = [] if name not in ("train.en.conllu", "transitions") else [name]
+    arguments = [*map(str, arguments), *operands]
+    assert cli._run(arguments) == 0, capfd.readouterr().err
+    n_refused = 0
+    for data in mutations(good, 7, pieces):
+        (folder / name).write_bytes(data)
+        status = cli._run(arguments)
+        messages = capfd.readouterr().err
+        assert status in CLEAR, (data, messages)
+        assert "Traceback" not in messages
+        assert (status == 0) == (messages == ""), messages
+        n_refused += status != 0
+    assert 0 < n_refused <= ROUNDS
+
+
+def test_mutated_tensors_are_refused(tmp_path):
+    path = tmp_path / "w.safetensors"
+    tensors.write(path, {"b": torch.arange(6.0).view(2, 3), "a": torch.ones(3)}, {"step": "7"})
+    good = path.read_bytes()
+    for data in mutations(good, 8, BINARY):
+        path.write_bytes(data)
+        with pytest.raises((DataError, ConfigError)) if data != good else nullcontext():
+            tensors.read(path)
+
+
+def test_mutated_records_are_sources_or_refused(folder):
+    """What translate reads: records, or what no longer looks like them."""
+    vocabulary = Vocabulary.load(str(folder / "spm.model"))
+    reader = Reader(vocabulary, vocabulary)
+    good = b"\n".join((folder / "train.jsonl").read_bytes().split(b"\n")[:3]) + b"\n"
+    for data in mutations(good, 9, JSON_PIECES):
+        (folder / "test.jsonl").write_bytes(data)
+        try:
+            found = list(reader.read(["test.jsonl"], "jsonl"))
+        except (DataError, ConfigError):
+            continue
+        assert len(found) == data.removesuffix(b"\n").count(b"\n") + 1
+
+
+LINES = st.lists(st.text(st.characters(exclude_characters="\0\n", codec="utf-8"), max_size=30))
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(LINES, st.integers(0, 30))
+def test_any_lines_go_through_the_pipe_in_order(forked, tiny_udpipe, texts, cut):
+    """parse | featurize: as many records, the same with -j 4, and the same by parts."""
+
+    def piped(texts, *options):
+        stdin = "".join(f"{text}\n" for text in texts).encode()
+        parsed = forked("parse", "-m", tiny_udpipe, *options, stdin=stdin)
+        done = forked("featurize", *options, stdin=parsed.stdout)
+        assert (parsed.returncode, done.returncode) == (0, 0), parsed.stderr + done.stderr
+        return done.stdout
+
+    def bare(output):
+        return [{**json.loads(line), "id": ""} for line in output.split(b"\n")[:-1]]
+
+    whole = piped(texts)
+    found = [json.loads(line) for line in whole.split(b"\n")[:-1]]
+    assert [one["id"] for one in found] == [str(n) for n in range(1, len(texts) + 1)]
+    assert [one["src"].removesuffix("\r") for one in found if one["status"] == "ok"] == [
+        text.removesuffix("\r")
+        for text, one in zip(texts, found, strict=True)
+        if one["status"] == "ok"
+    ]
+    assert piped(texts, "-j", "4") == whole
+    assert bare(piped(texts[:cut])) + bare(piped(texts[cut:])) == bare(whole)
