@@ -24,7 +24,7 @@ from synmt_cli.errors import ConfigError, SynmtError, WorkerLost, printable
 from synmt_cli.pool import Recipe
 from synmt_cli.pool.connection import visit
 from synmt_cli.pool.exchange import Exchange, Lost, Outcome
-from synmt_cli.pool.node import Facts, Worker, facts_of
+from synmt_cli.pool.node import Facts, Worker, facts_of, unloadable
 from synmt_cli.pool.processes import IN_FLIGHT
 
 REPLACEMENTS = 5  # actors of one slot that may die one after the other as they start
@@ -188,12 +188,11 @@ class _Slot:
         errors = self._cluster.ray.exceptions
         try:
             return self._cluster.ray.get(ref)
-        except errors.RayTaskError as error:  # of Ray's side of the call: ours are values
+        except errors.RayTaskError:  # a bug: what is wrong with work or worker is a value
             self.close()
-            if isinstance(error.cause, ImportError):
-                reason = printable(str(error.cause))
-                raise ConfigError(f"{self._node} cannot load synmt: {reason}") from None
             raise
         except errors.RayError as error:
             self.close()
+            if problem := unloadable(str(error)):
+                raise ConfigError(problem) from None
             raise Lost(f"{self._node} lost a worker ({type(error).__name__})") from None

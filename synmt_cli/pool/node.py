@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,6 +62,16 @@ def problem(version: str, python: str, facts: Facts) -> str:
         if found != (size, digest):
             return f"has another {printable(path)}: SHA-256 {found[1][:16]}…, not {digest[:16]}…"
     return ""
+
+
+def unloadable(said: str) -> str:
+    """Which node cannot even load this module, and why, from what Ray says of an actor; or ""."""
+    if "error raised in its creation task" not in said:
+        return ""
+    where = re.search(r"\bip=([^,)\s]+)", said)
+    *_, reason = said.rstrip().split("\n")
+    name = f"node {where[1]}" if where else "a node"
+    return f"{name} cannot load synmt: {printable(reason)} (install it there as it is here)"
 
 
 def facts_of(paths: Sequence[str]) -> Facts:

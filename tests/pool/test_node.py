@@ -6,7 +6,7 @@ import pytest
 from synmt_cli import __version__
 from synmt_cli.errors import ConfigError, DataError, ReadError, Unavailable, UsageError
 from synmt_cli.pool import connection
-from synmt_cli.pool.node import Worker, facts_of, problem
+from synmt_cli.pool.node import Worker, facts_of, problem, unloadable
 
 PYTHON = platform.python_version()
 
@@ -63,6 +63,18 @@ def test_a_worker_returns_errors_that_come_before_and_within_its_work(monkeypatc
     assert worker.load(lambda: picky) is None
     results, error = worker.run([0, 1, 2, 3])
     assert (results, str(error)) == ([0, -1], "x:3: no")
+
+
+def test_a_machine_that_cannot_load_the_program_is_named():
+    said = (
+        "The actor died because of an error raised in its creation task, ray::Worker.__init__() "
+        "(pid=9, ip=10.0.0.2, actor_id=f6)\n  x\nModuleNotFoundError: No module named 'synmt_cli'\n"
+    )
+    assert unloadable(said) == (
+        "node 10.0.0.2 cannot load synmt: ModuleNotFoundError: No module named 'synmt_cli' "
+        "(install it there as it is here)"
+    )
+    assert unloadable("The actor died unexpectedly before finishing this task.") == ""
 
 
 @pytest.mark.parametrize("address", ["", "local", "ray://host:10001", "host", "a b:1", "host:x"])
