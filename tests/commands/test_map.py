@@ -293,7 +293,7 @@ def test_what_kills_every_worker_ends_the_run_and_names_the_lines(cluster):
 def test_the_work_of_a_killed_node_is_done_by_another(run, cluster, folder, tmp_path):
     """It is killed while it works: Ray says in the process's title what an actor does."""
     text, path = tmp_path / "text", tmp_path / "out"
-    text.write_bytes((b"The dog sees the cat " * 12 + b"\n" + b"The dog sleeps.\n" * 3) * 500)
+    text.write_bytes((b"The dog sees the cat " * 12 + b"\n" + b"The dog sleeps.\n" * 3) * 300)
     with open(path, "wb") as file, start(cluster, folder, text, stdout=file) as process:
         wait_until(lambda: b"ray::Worker.run" in cluster.workers(cluster.node).values())
         cluster.kill(cluster.node)
