@@ -156,6 +156,8 @@ def train(
     limit = seconds(time_limit)
     if not run and not dry_run:
         raise UsageError("--run DIR is missing (or --dry-run)")
+    flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
+    resolved = resolve(variant, preset, config, settings or (), flags)  # refused once, not by each
     if nproc > 1 and not dry_run:
         from synmt_cli.core.training.launch import launch, without
 
@@ -167,8 +169,6 @@ def train(
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
-        flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
-        resolved = resolve(variant, preset, config, settings or (), flags)
         inputs = Inputs(train, dev, spm, tgt_spm, parser)
         open_it = partial(open_session, resolved, inputs, device, request)
         if dry_run:

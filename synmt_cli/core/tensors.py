@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -23,15 +22,69 @@ from synmt_cli import streams
 from synmt_cli.errors import ConfigError, DataError, ReadError, printable
 
 FORMAT = "synmt-tensors-1"
+TYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
 
 
-def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
-    """Writes a file that appears whole or not at all. about: texts for its header."""
-    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+def write(
+    path: Path,
+    tensors: Mapping[str, Tensor],
+    about: Mapping[str, str],
+    full: Callable[[Tensor], Tensor] = _itself,
+) -> None:
+    """Writes a file that appears whole or not at all. about: texts for its header.
+
+    full: gives a tensor's values where it has only a part of them; asked twice for each, in
+    the order of `asked_for`, so that one whole tensor at a time is in memory.
+    """
     header = {**about, "format": FORMAT}
-    header["sha256"] = _digest(on_cpu, header)
+    header["sha256"] = _digest(((name, full(tensors[name])) for name in sorted(tensors)), header)
     with streams.atomic(path) as writer:
-        writer.write(save(on_cpu, header))
+        writer.write(_head(tensors, header))
+        for name in _laid_out(tensors):
+            writer.write(_bytes(full(tensors[name])).numpy().tobytes())
+
+
+def asked_for(tensors: Mapping[str, Tensor]) -> list[str]:
+    """The names in the order in which `write` asks for values."""
+    return [*sorted(tensors), *_laid_out(tensors)]
+
+
+def _laid_out(tensors: Mapping[str, Tensor]) -> list[str]:
+    """The wide numbers first, as safetensors does it, so that all are aligned."""
+    return sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+
+
+def _head(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> bytes:
+    """How a safetensors file begins: the size of a JSON text, and the text."""
+    table: dict[str, Any] = {"__metadata__": header}
+    begin = 0
+    for name in _laid_out(tensors):
+        tensor = tensors[name]
+        end = begin + tensor.numel() * tensor.dtype.itemsize
+        table[name] = {
+            "dtype": TYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [begin, end],
+        }
+        begin = end
+    text = json.dumps(table, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -52,19 +105,23 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if header.get("format") != FORMAT:
         found = header.get("format", "no format")
         raise ConfigError(f"{printable(name)}: format {printable(found)}, expected {FORMAT}")
-    if header.pop("sha256", "") != _digest(tensors, header):
+    if header.pop("sha256", "") != _digest(sorted(tensors.items()), header):
         raise DataError(name, None, "damaged: its tensors do not have the digest it states")
     return tensors, header
 
 
-def _digest(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> str:
-    """SHA-256 over the header and every tensor's name, type, shape and bytes."""
+def _digest(tensors: Iterable[tuple[str, Tensor]], header: Mapping[str, str]) -> str:
+    """SHA-256 over the header and every tensor's name, type, shape and bytes; names rise."""
     sha = hashlib.sha256(json.dumps(sorted(header.items())).encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
+    for name, tensor in tensors:
         sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        sha.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+        sha.update(_bytes(tensor).numpy().data)
     return sha.hexdigest()
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    """The values as bytes, (n,), on the CPU."""
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
 
 
 def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:

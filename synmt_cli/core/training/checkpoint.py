@@ -23,6 +23,7 @@ from synmt_cli import streams
 from synmt_cli.core import sealed, tensors
 from synmt_cli.core.run import Run
 from synmt_cli.core.training.objective import Sums
+from synmt_cli.core.training.sharding import Share
 from synmt_cli.errors import ConfigError, CreateError, printable
 
 
@@ -75,13 +76,21 @@ def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
 
 def save(
     run: Run,
-    model: torch.nn.Module,
+    share: Share,
     optimizer: torch.optim.Optimizer,
     state: State,
     vocabulary: str,
     keep: int,
 ) -> None:
-    """Writes checkpoints/step-N, then removes all but the newest `keep`. Raises WriteError."""
+    """Writes checkpoints/step-N, then removes all but the newest `keep`. Raises WriteError.
+
+    Every process calls it, and the first one writes.
+    """
+    moments = _moments(share, optimizer) | state.random
+    if not share.ranks.is_first:
+        share.hand_over(dict(share.model.named_parameters()))
+        share.hand_over(moments)
+        return
     final = run.checkpoint(state.step)
     beside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
     aside = beside.with_suffix(".old")
@@ -93,13 +102,8 @@ def save(
         raise CreateError(f"cannot create {printable(str(beside))}: {error.strerror}") from error
     about = {"vocabulary": vocabulary, "step": str(state.step)}
     try:
-        save_weights(beside / "weights.safetensors", model, about)
-        moments = {
-            f"{key}.{name}": value
-            for name, parameter in model.named_parameters()
-            for key, value in optimizer.state[parameter].items()
-        }
-        tensors.write(beside / "optimizer.safetensors", moments | state.random, about)
+        save_weights(beside / "weights.safetensors", share, about)
+        tensors.write(beside / "optimizer.safetensors", moments, about, share.full)
         sealed.write(beside / "state.json", _plain(state))
         if final.exists():  # the same step, saved once more with what ended the run
             os.replace(final, aside)
@@ -113,19 +117,40 @@ def save(
             shutil.rmtree(run.checkpoint(step))
 
 
-def save_weights(path: Path, model: torch.nn.Module, about: Mapping[str, str]) -> None:
-    """The parameters alone. Raises ConfigError if one is not finite: nothing is written."""
-    parameters = dict(model.named_parameters())
-    for name, parameter in parameters.items():
-        if not torch.isfinite(parameter).all():
+def _moments(share: Share, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What the optimizer knows of each parameter, as KIND.PARAMETER."""
+    return {
+        f"{kind}.{name}": value
+        for name, parameter in share.model.named_parameters()
+        for kind, value in optimizer.state[parameter].items()
+    }
+
+
+def save_weights(path: Path, share: Share, about: Mapping[str, str]) -> None:
+    """The parameters alone. Raises ConfigError if one is not finite: nothing is written.
+
+    Every process calls it, and the first one writes.
+    """
+    parameters = dict(share.model.named_parameters())
+    if not share.ranks.is_first:
+        share.hand_over(parameters)
+        return
+    names = {id(parameter): name for name, parameter in parameters.items()}
+
+    def finite(parameter: Tensor) -> Tensor:
+        values = share.full(parameter)
+        if not torch.isfinite(values).all():
+            name = names[id(parameter)]
             raise ConfigError(f"not saved: parameter {name} is not finite; lower training.lr")
-    tensors.write(path, parameters, about)
+        return values
+
+    tensors.write(path, parameters, about, finite)
 
 
 def load(
     run: Run,
     step: int,
-    model: torch.nn.Module,
+    share: Share,
     optimizer: torch.optim.Optimizer,
     vocabulary: str,
 ) -> State:
@@ -134,7 +159,10 @@ def load(
     weights, about = tensors.read(folder / "weights.safetensors")
     if about.get("vocabulary") != vocabulary:
         raise ConfigError(f"{printable(str(folder))}: trained with another vocabulary")
-    tensors.load_into(model, weights, folder)
+    tensors.check_fit(share.model, weights, folder)
+    with torch.no_grad():
+        for name, parameter in share.model.named_parameters():
+            parameter.copy_(share.own(parameter, weights[name]))
     moments, _ = tensors.read(folder / "optimizer.safetensors")
     state = State(**sealed.read(folder / "state.json", "the state of a training run"))
     state.random = {key: moments.pop(key) for key in list(moments) if key.startswith("random.")}
@@ -142,10 +170,10 @@ def load(
     for key, value in moments.items():
         kind, name = key.split(".", 1)
         of_parameter[name][kind] = value
-    for name, parameter in model.named_parameters():
-        # A fused optimizer wants its step count, too, where the parameter is.
-        own = {kind: value.to(parameter.device) for kind, value in of_parameter[name].items()}
-        optimizer.state[parameter] = own
+    for name, parameter in share.model.named_parameters():
+        optimizer.state[parameter] = {
+            kind: share.own(parameter, value) for kind, value in of_parameter[name].items()
+        }
     return state
 
 

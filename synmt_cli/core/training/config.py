@@ -37,7 +37,9 @@ class Training:
     patience: validations without a better one before the end, 0 = never. metric: what "better"
     means: BLEU of greedy translations, the share of target tokens guessed right, or the loss,
     which is quickest. keep: how many checkpoints stay. precision: auto is bf16 on a GPU that
-    has it, else fp32.
+    has it, else fp32. shard: of several processes (--nproc, torchrun) each keeps its part of
+    the encoder's and decoder's layers, for models that do not fit one card; the losses are the
+    same, and a run may go on with or without it. Nothing changes for one process.
     """
 
     max_steps: int = bounded(100_000, 1)
@@ -62,12 +64,16 @@ class Training:
     keep: int = bounded(2, 1)
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     seed: int = bounded(1, 0, 2**63 - 1)
+    shard: bool = False
 
 
 # What may change between a run and its resumption without making it another run.
 CHANGEABLE = frozenset(
     f"training.{key}"
-    for key in ("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep")
+    for key in (
+        *("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep"),
+        "shard",  # where a parameter lies, not what it becomes
+    )
 ) | {"preset", "data.train", "data.dev", "parser.file"}
 
 
@@ -187,6 +193,11 @@ def resolve(variant: str | None, preset: str, layers: Sequence[Layer]) -> Config
     except ValueError as error:
         raise ConfigError(f"model: {error}") from None
     training = Training(**values["training"])
+    if training.shard and plan.rereads:
+        raise ConfigError(
+            f"training.shard: {chosen} reads each prefix anew, in as many passes as a batch is "
+            "long, and processes that share out layers have to make the same passes; leave it out"
+        )
     return Config(variant=chosen, preset=preset, model=size, training=training, options=options)
 
 

@@ -13,6 +13,7 @@ import torch
 
 from synmt_cli import signals
 from synmt_cli.core import device as devices
+from synmt_cli.core.batch import Batch
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.run import Run, Vocabularies
@@ -24,6 +25,7 @@ from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validate
 from synmt_cli.core.training.objective import Sums, backward, moved
 from synmt_cli.core.training.ranks import Ranks
 from synmt_cli.core.training.schedule import inverse_square_root
+from synmt_cli.core.training.sharding import Shards, Share
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.errors import ConfigError
 
@@ -49,17 +51,17 @@ class Trainer:
     state: State = field(default_factory=State)
 
     def __post_init__(self) -> None:
-        self.model.to(self.device)
-        self.updates = Updates(self.train, self.settings, self.ranks)
+        kind = Shards if self.settings.shard and self.ranks.size > 1 else Share
+        self.share = kind(self.model, self.ranks, self.device)
+        self.updates = Updates(self.train, self.settings, self.ranks, self.share.must_pass)
         self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
+            self.share.groups(),
             lr=self.settings.lr,
             betas=self.settings.betas,
             eps=self.settings.eps,
             weight_decay=self.settings.weight_decay,
             fused=self.device.type in ("cpu", "cuda"),
         )
-        self._parameters = list(self.model.parameters())
         self._losses = sorted(self.model.encoder.loss_names() | self.model.decoder.loss_names())
         self._draw_anew()
         self._seconds = 0.0  # spent in updates since the last report
@@ -71,7 +73,7 @@ class Trainer:
         if not steps:
             return False
         self.state = checkpoint.load(
-            self.run, steps[-1], self.model, self.optimizer, self.vocabularies.fingerprint
+            self.run, steps[-1], self.share, self.optimizer, self.vocabularies.fingerprint
         )
         self._saved = self.state.step, self.state.finished
         if self.state.finished in LIMITS:
@@ -130,19 +132,16 @@ class Trainer:
         start = time.perf_counter()
         settings, sums = self.settings, Sums()
         self.optimizer.zero_grad()
-        for batch in update.batches:
+        for batch, counts in zip(update.batches, update.counts, strict=True):
             if request and sums.smoothed and self.ranks.size == 1:
                 return False  # the state, generators included, is that of the last update
-            with devices.precision(settings.precision, self.device):
-                found = backward(
-                    self.model,
-                    moved(batch, self.device),
-                    settings.label_smoothing,
-                    1 / update.n_tokens,
-                    settings.prefix_share,
-                )
-            sums.add(found)
-        told = self.ranks.add_up(self._parameters, sums.to_list(self._losses))
+            if counts:
+                sums.add(self._backward(batch, 1 / update.n_tokens))
+            else:  # as if nothing had been passed
+                random = checkpoint.random_states(self.device)
+                self._backward(batch, 0.0)
+                checkpoint.restore_random(random, self.device)
+        told = self.ranks.add_up(self.share.whole, sums.to_list(self._losses))
         sums = Sums.of(told, self._losses)
         step = self.state.step + 1
         if not math.isfinite(sums.total):
@@ -157,10 +156,21 @@ class Trainer:
         self._seconds += time.perf_counter() - start
         return True
 
+    def _backward(self, batch: Batch, scale: float) -> Sums:
+        settings = self.settings
+        with devices.precision(settings.precision, self.device), self.share.passing():
+            return backward(
+                self.model,
+                moved(batch, self.device),
+                settings.label_smoothing,
+                scale,
+                settings.prefix_share,
+            )
+
     def _apply(self, step: int) -> None:
         settings = self.settings
         if settings.clip_norm:
-            torch.nn.utils.clip_grad_norm_(self._parameters, settings.clip_norm)
+            self.share.clip(settings.clip_norm)
         lr = inverse_square_root(step, settings.lr, settings.warmup, settings.initial_lr)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
@@ -206,7 +216,8 @@ class Trainer:
         """regular: counts toward early stopping (the extra one at the end does not)."""
         assert self.dev is not None, "validation needs a dev set"
         state, settings = self.state, self.settings
-        found = self._measured(request) if self.ranks.is_first else (0.0, 0.0, 0.0)
+        with self.share.gathered():
+            found = self._measured(request) if self.ranks.is_first else (0.0, 0.0, 0.0)
         nll, value, is_abandoned = self.ranks.from_first(found)
         if is_abandoned:
             raise validation.Abandoned
@@ -241,10 +252,8 @@ class Trainer:
         return nll, value, 0.0
 
     def _save_best(self) -> None:
-        if not self.ranks.is_first:
-            return
         about = {"vocabulary": self.vocabularies.fingerprint, "step": str(self.state.step)}
-        checkpoint.save_weights(self.run.model, self.model, about)
+        checkpoint.save_weights(self.run.model, self.share, about)
 
     def _save(self) -> Iterator[Saved]:
         if self._saved == (self.state.step, self.state.finished):
@@ -252,15 +261,14 @@ class Trainer:
         if self.dev is None:
             self._save_best()
         random = self.ranks.gather(self.state.random)
-        if self.ranks.is_first:
-            checkpoint.save(
-                self.run,
-                self.model,
-                self.optimizer,
-                dataclasses.replace(self.state, random=random),
-                self.vocabularies.fingerprint,
-                self.settings.keep,
-            )
+        checkpoint.save(
+            self.run,
+            self.share,
+            self.optimizer,
+            dataclasses.replace(self.state, random=random),
+            self.vocabularies.fingerprint,
+            self.settings.keep,
+        )
         self.ranks.wait()
         self._saved = self.state.step, self.state.finished
         yield Saved(self.state.step)

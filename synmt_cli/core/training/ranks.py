@@ -1,8 +1,9 @@
 """Several processes that train one model, and what they tell each other (torch.distributed).
 
-Each process has the whole model and all records. Of each batch it takes every n-th pair, so no
-pair is read twice or lost; gradients and losses of all are added up once an update, and every
-process makes the same step. The first one alone validates, saves and shows what happens.
+Each process has the whole model, or its share of each layer (sharding.py), and all records.
+Of each batch it takes every n-th pair, so no pair is read twice or lost; gradients and losses of
+all are added up once an update, and every process makes the same step. The first one alone
+validates, saves and shows what happens.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ class Ranks:
         for parameter, part, n_users in zip(parameters, parts, told.tolist(), strict=False):
             parameter.grad = part.view_as(parameter) if n_users else None
         return told.tolist()[len(parameters) :]
+
+    def total(self, tensor: Tensor) -> Tensor:
+        """The tensor becomes the sum of all processes' tensors, and is returned."""
+        if self.size > 1:
+            with _all_there():
+                dist.all_reduce(tensor)
+        return tensor
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is up in any process."""
@@ -114,10 +122,25 @@ def _all_there() -> Iterator[None]:
     except RuntimeError as error:
         if "out of memory" in str(error):
             raise
-        raise WorkerLost(
-            "another process of this training has ended or cannot be reached; the same command "
-            "resumes from the last checkpoint"
-        ) from error
+        raise _lost() from error
+
+
+@contextlib.contextmanager
+def sending_inside() -> Iterator[None]:
+    """The same around work that sends things now and then: other errors stay what they are."""
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error, dist.DistError) or "gloo" in str(error):
+            raise _lost() from error
+        raise
+
+
+def _lost() -> WorkerLost:
+    return WorkerLost(
+        "another process of this training has ended or cannot be reached; the same command "
+        "resumes from the last checkpoint"
+    )
 
 
 def asked_for() -> bool:

@@ -17,22 +17,29 @@ from synmt_cli.core.training.ranks import Ranks
 class Update(NamedTuple):
     """n_tokens: target tokens, of all processes. batches: the part of this process.
 
-    epoch, batch: where the data stands behind it, the epoch's batches counted.
+    counts: of each batch whether it does; one that does not is only passed through the model,
+    since others have pairs of it and this process has none. epoch, batch: where the data stands
+    behind it, the epoch's batches counted.
     """
 
     epoch: int
     batch: int
     n_tokens: int
     batches: list[Batch]
+    counts: list[bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """The updates that this process takes part in."""
+    """The updates that this process takes part in.
+
+    must_pass: every process has to pass something through the model for each batch.
+    """
 
     corpus: Corpus
     settings: Training
     ranks: Ranks
+    must_pass: bool = False
 
     def since(self, epoch: int, batch: int) -> Iterator[Update]:
         """Yields the updates from that batch of that epoch on, to the end of max_epochs."""
@@ -49,6 +56,11 @@ class Updates:
 
     def prepared(self, rows: Sequence[Array], epoch: int = 0, batch: int = 0) -> Update:
         """The update that these batches make."""
-        parts = (self.ranks.part(one) for one in rows)
-        own = [self.corpus.batch(part) for part in parts if len(part)]
-        return Update(epoch, batch, sum(map(self.corpus.n_tokens_of, rows)), own)
+        parts = [self.ranks.part(one) for one in rows]
+        if self.must_pass:
+            taken = [part if len(part) else one[:1] for part, one in zip(parts, rows, strict=True)]
+        else:
+            taken = parts = [part for part in parts if len(part)]
+        own = [self.corpus.batch(part) for part in taken]
+        counts = [len(part) > 0 for part in parts]
+        return Update(epoch, batch, sum(map(self.corpus.n_tokens_of, rows)), own, counts)
