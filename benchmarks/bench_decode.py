@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.decoding.hypothesis import Longest
+from synmt_cli.core.decoding.hypothesis import Longest, Rules
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.translation import Translation
@@ -174,7 +174,7 @@ def main():
     for beam in (1, 5):
 
         def ours(ids, pad, beam=beam):
-            found = search([model], Side(ids, pad), beam=beam, longest=Longest(1, 0))
+            found = search([model], Side(ids, pad), Rules(beam=beam, longest=Longest(1, 0)))
             return [nbest[0].ids for nbest in found]
 
         ratios = []

@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "variants": ("variants", "List the model variants, their papers and options."),
     "train": ("train", "Train a model from JSONL records."),
     "average": ("average", "Make one model of several checkpoints."),
+    "export": ("export", "Write a model in the format of CTranslate2."),
     "translate": ("translate", "Translate records, trees or text."),
     "score": ("score", "Score translations, with significance."),
     "map": ("map", "Run a filter over many processes or machines."),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
-from collections.abc import Iterator
 from enum import StrEnum
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,8 +30,7 @@ from synmt_cli.commands.manual import (
 from synmt_cli.errors import ConfigError, UsageError, printable
 
 if TYPE_CHECKING:
-    from synmt_cli.core.decoding.translator import Settings, Translated, Translator
-    from synmt_cli.core.vocabulary import Vocabulary
+    from synmt_cli.core.decoding.translator import Translator
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
@@ -47,6 +45,7 @@ MANUAL = Manual(
         "synmt translate -m runs/pascal < test.en | head -3",
         "synmt translate -m runs/pascal -m runs/base --beam 2 test.en.conllu -o ensemble.de",
         "synmt translate -j 2 -m runs/base --beam 2 test.jsonl > hyp.de",
+        "synmt translate --precision int8 --patience 1 -m runs/base test.jsonl > fast.de",
         "synmt translate -m runs/trees --format conllu --max-len 20 test.en > hyp.conllu",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
     ),
@@ -61,6 +60,13 @@ class Format(StrEnum):
     TSV = "tsv"
     JSONL = "jsonl"
     CONLLU = "conllu"
+
+
+class Precision(StrEnum):
+    """Of matrix products."""
+
+    FP32 = "fp32"
+    INT8 = "int8"
 
 
 def translate(
@@ -85,6 +91,12 @@ def translate(
             "--nbest", metavar="N", min=1, max=1000, help="Translations for each segment."
         ),
     ] = 1,
+    patience: Annotated[
+        float | None,
+        typer.Option(
+            "--patience", metavar="P", help="Enough are P * beam finished ones.", min=0.01
+        ),
+    ] = None,
     max_len: Annotated[
         int | None,
         typer.Option(
@@ -116,6 +128,9 @@ def translate(
         typer.Option("--window", metavar="N", min=1, help="Segments sorted by length at a time."),
     ] = 1000,
     checkpoint: Checkpoint = "best",
+    precision: Annotated[
+        Precision, typer.Option("--precision", help="int8 is faster, on a CPU.")
+    ] = Precision.FP32,
     device: Device = "auto",
     threads: Threads = 0,
     jobs: Jobs = 1,
@@ -134,7 +149,8 @@ def translate(
     more than --max-source pieces is translated in parts without its tree, which are joined.
 
     The score of a translation is log P / length^A, the end of sentence counted, as in fairseq
-    (not GNMT's). Search ends when no prefix can still enter the n-best by that score. The
+    (not GNMT's). Search ends when no prefix can still enter the n-best by that score, with
+    --patience 1 when K translations are finished, as in fairseq and CTranslate2: faster. The
     unknown piece is never written. A translation that reaches the limit of --max-len is cut
     there and counted. Several models average their probabilities; they must share a vocabulary.
 
@@ -145,6 +161,9 @@ def translate(
     may differ in the tree alone. --unconstrained allows everything, as the paper's code did:
     transitions that draw nothing are passed over, no more than four tokens are written for
     each piece of the limit, and conllu repairs what is no tree and counts it.
+
+    --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
+    may change a translation here and there. Modifiers and attention keep their precision.
 
     Segments are sorted by length inside a --window; --line-buffered, or text typed at a
     terminal, sets it to 1. With -j each process takes a part of every window, one thread each
@@ -164,6 +183,7 @@ def translate(
         from synmt_cli.core.decoding.hypothesis import Longest
         from synmt_cli.core.decoding.sources import Reader
         from synmt_cli.core.decoding.translator import Settings, windows
+        from synmt_cli.core.translation_lines import remarks, written
 
         n_processes = pool.n_workers(jobs)
         is_alone = n_processes == 1 and pool.here()
@@ -172,108 +192,42 @@ def translate(
         chosen = devices.choose(device)
         if not is_alone and chosen.type != "cpu":
             raise UsageError(f"-j {jobs} is for --device cpu, not {chosen}")
-        models = tuple(model)
-        checkpoint = translating.named(models, checkpoint)
-        loaded = translating.opened(models, checkpoint, str(chosen))
+        named = translating.named(model, checkpoint)
+        models = translating.Models(tuple(model), named, str(chosen), precision.value)
+        loaded = translating.opened(models)
         settings = Settings(
             beam=beam,
             lenpen=lenpen,
             nbest=nbest,
             longest=Longest() if max_len is None else Longest(0, max_len),
             constrained=not unconstrained,
+            patience=patience or math.inf,
             max_pieces=max_source,
             batch_size=batch_size,
             batch_pieces=batch_tokens,
         )
         source, target = loaded.vocabularies.source, loaded.vocabularies.target
-        translator = translating.translator(models, checkpoint, str(chosen), settings)
+        translator = translating.translator(models, settings)
         reader = Reader(source, target, loaded.parser(parser))
         found = translating.placed(reader.read(paths, kind), strict)
         counts: Counter[str] = Counter()
         refuse_without_trees(translator, model, format, unconstrained)
-        written = FORMATS[format] if format in FORMATS else Blocks(target, counts)
+        as_bytes = written(format.value, target, counts)
         own = 0 if is_alone else threads or 1
         recipe = pool.Recipe(
-            partial(translating.translating, models, checkpoint, str(chosen), settings, own),
-            tuple(translating.files(models, checkpoint)),
+            partial(translating.translating, models, settings, own),
+            tuple(models.files()),
             pool.Care(where=translating.where, warn=console.warn),
         )
         # Of many processes none gets less of a window than a batch.
         share = min(window, max(-(-window // n_processes), batch_size))
         for translated in pool.mapped(recipe, windows(found, share), jobs, chunk=1):
             for one in translated:
-                writer.write(written(one, nbest))
+                writer.write(as_bytes(one, nbest))
                 counts.update(remarks(one, settings, bool(loaded.encoding.needs)))
             bar.advance(len(translated))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")
-
-
-def remarks(one: Translated, settings: Settings, needs_trees: bool) -> Iterator[str]:
-    """What is counted on stderr about a segment."""
-    if one.record.status in ("failed", "skipped"):
-        yield f"{one.record.status}: translated without a tree"
-    elif needs_trees and one.lines and not one.record.heads:
-        yield "without a tree: translated as pieces that stand for themselves"
-    if one.n_parts > 1:
-        yield f"of more than {settings.max_pieces:,} pieces: translated in parts"
-    if any(line.cut for line in one.lines):
-        yield "reached the longest length: their translation is cut"
-
-
-def as_text(one: Translated, nbest: int) -> bytes:
-    """`TRANSLATION`."""
-    return (one.lines[0].text if one.lines else "").encode() + b"\n"
-
-
-def as_tsv(one: Translated, nbest: int) -> bytes:
-    """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, best first; one without any."""
-    id = printable(one.record.id)
-    rows = [f"{id}\t{line.score:.4f}\t{line.text.replace(chr(9), ' ')}\n" for line in one.lines]
-    return "".join(rows or [f"{id}\t0.0000\t\n"]).encode()
-
-
-def as_jsonl(one: Translated, nbest: int) -> bytes:
-    """The record with hyp and score, cut if it is, and nbest where more than one is asked for."""
-    from synmt_cli.formats import record
-
-    fields = [
-        {"hyp": line.text, "score": round(line.score, 4)}
-        | ({"cut": True} if line.cut else {})
-        | ({"hyp_transitions": [*chain(*line.transitions)]} if line.transitions else {})
-        for line in one.lines
-    ]
-    for name in ("hyp", "score", "cut", "hyp_transitions", "nbest"):  # of an earlier run
-        one.record.extra.pop(name, None)
-    one.record.extra |= fields[0] if fields else {"hyp": "", "score": 0.0}
-    if nbest > 1:
-        one.record.extra["nbest"] = fields
-    return record.to_bytes(one.record)
-
-
-class Blocks:
-    """The block of each segment. counts: of the remarks on segments."""
-
-    def __init__(self, vocabulary: Vocabulary, counts: Counter[str]) -> None:
-        from synmt_cli.core.delinearizer import Delinearizer
-
-        self._delinearizer, self._counts = Delinearizer(vocabulary, repair=True), counts
-
-    def __call__(self, one: Translated, nbest: int) -> bytes:
-        """`ID<TAB>FORM ...` rows of the best translation; a block for each part of a long one."""
-        from synmt_cli.core.delinear_lines import block
-        from synmt_cli.formats.conllu import encoded
-
-        parts = one.lines[0].transitions if one.lines else ([],)
-        sentences = [self._delinearizer.sentence(tokens, escaped=False) for tokens in parts]
-        if any(sentence.n_repairs for sentence in sentences):
-            self._counts["made no tree: it was repaired"] += 1
-        numbers = range(1, len(parts) + 1) if len(parts) > 1 else [0]
-        blocks = (block(s, one.record, n) for s, n in zip(sentences, numbers, strict=True))
-        return encoded("".join(blocks))
-
-
-FORMATS = {Format.TEXT: as_text, Format.TSV: as_tsv, Format.JSONL: as_jsonl}
 
 
 def refuse_without_trees(

@@ -7,8 +7,6 @@ rounded once. What is made is a run directory like any other, but for checkpoint
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -20,9 +18,10 @@ from torch import Tensor
 
 from synmt_cli import streams
 from synmt_cli.core import tensors
+from synmt_cli.core.folders import appearing
 from synmt_cli.core.run import Run, Vocabularies, build, read_json, write_json
 from synmt_cli.core.training.config import Config, flatten
-from synmt_cli.errors import ConfigError, CreateError, ReadError, UsageError, WriteError, printable
+from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
 
 COPIED = ("spm.model", "spm.tgt.model", "labels.json")
 
@@ -87,23 +86,8 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
     if there is such a folder, ConfigError for checkpoints that do not fit one another, DataError
     for damaged ones.
     """
-    name = printable(str(folder))
-    if folder.exists() or folder.is_symlink():
-        raise CreateError(f"cannot create {name}: it is there already")
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    try:
-        beside.mkdir()
-    except OSError as error:
-        raise CreateError(f"cannot create {name}: {error.strerror}") from error
-    try:
+    with appearing(folder) as beside:
         _fill(Run(beside), run, chosen)
-        try:
-            os.rename(beside, folder)
-            streams.sync_folder(folder.absolute().parent)
-        except OSError as error:
-            raise WriteError(f"cannot write {name}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def _fill(new: Run, run: Run, chosen: Sequence[Member]) -> None:

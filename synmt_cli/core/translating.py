@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -13,57 +14,71 @@ from synmt_cli.core import device as devices
 from synmt_cli.core.decoding import members
 from synmt_cli.core.decoding.sources import Place, Placed
 from synmt_cli.core.decoding.translator import Settings, Translated, Translator
+from synmt_cli.core.model.projections import hasten
 from synmt_cli.core.run import Run
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError, UsageError, printable
 from synmt_cli.formats.record import Record
 
 Window = Sequence[tuple[Record, Place]]
 _FILES = ("config.toml", "spm.model", "spm.tgt.model", "labels.json")
 
 
+class Models(NamedTuple):
+    """Which models, and how they compute. precision: `fp32` or `int8`."""
+
+    folders: tuple[str, ...]
+    checkpoint: str = "best"
+    device: str = "cpu"
+    precision: str = "fp32"
+
+    def files(self) -> Iterator[str]:
+        """What of the run directories is read."""
+        for folder in map(Path, self.folders):
+            weights = "model.safetensors"
+            if self.checkpoint != "best":
+                weights = f"checkpoints/{self.checkpoint}/weights.safetensors"
+            yield from (str(path) for n in (*_FILES, weights) if (path := folder / n).is_file())
+
+
 @cache
-def opened(models: tuple[str, ...], checkpoint: str, device: str) -> members.Members:
+def opened(models: Models) -> members.Members:
     """Run directories, opened once in a process. Raises SynmtError."""
-    return members.load(models, checkpoint, torch.device(device))
+    device = torch.device(models.device)
+    if models.precision == "int8" and device.type != "cpu":
+        raise UsageError(f"--precision int8 is for --device cpu, not {device}")
+    loaded = members.load(models.folders, models.checkpoint, device)
+    if device.type == "cpu":
+        for model in loaded.models:
+            hasten(model, models.precision)
+    return loaded
 
 
 @cache
-def translator(
-    models: tuple[str, ...], checkpoint: str, device: str, settings: Settings
-) -> Translator:
+def translator(models: Models, settings: Settings) -> Translator:
     """What translates with them. Raises SynmtError."""
-    loaded = opened(models, checkpoint, device)
+    loaded = opened(models)
     source, target = loaded.vocabularies.source, loaded.vocabularies.target
     return Translator(
         loaded.models,
         source,
         target,
         loaded.encoding,
-        torch.device(device),
+        torch.device(models.device),
         settings,
         loaded.prepare,
     )
 
 
 def translating(
-    models: tuple[str, ...], checkpoint: str, device: str, settings: Settings, threads: int
+    models: Models, settings: Settings, threads: int
 ) -> Callable[[Window], list[Translated]]:
     """What a process does with its windows. threads: of it; 0 leaves them. Raises SynmtError."""
-    return partial(_translated, translator(models, checkpoint, device, settings), threads)
+    return partial(_translated, translator(models, settings), threads)
 
 
 def _translated(ready: Translator, threads: int, window: Window) -> list[Translated]:
     devices.set_threads(threads)
     return ready.translate([record for record, _ in window])
-
-
-def files(models: Sequence[str], checkpoint: str) -> Iterator[str]:
-    """The files of run directories that translating reads."""
-    for folder in map(Path, models):
-        weights = "model.safetensors"
-        if checkpoint != "best":
-            weights = f"checkpoints/{checkpoint}/weights.safetensors"
-        yield from (str(path) for n in (*_FILES, weights) if (path := folder / n).is_file())
 
 
 def named(models: Sequence[str], checkpoint: str) -> str:

@@ -8,8 +8,8 @@ among the K best are finished; the K best others go on. Finished translations ar
 where |y| is in pieces: transitions do not count. A source is done when nbest translations are
 finished and no prefix can beat the worst of them: log-probabilities only fall and the
 denominator is at most limit^lenpen, so whatever begins with a prefix scores at most
-log P(prefix) / limit^lenpen. What may not come next has probability 0 there, and what may is
-not scaled up for it.
+log P(prefix) / limit^lenpen. With less `patience` it is done when enough are finished. What
+may not come next has probability 0 there, and what may is not scaled up for it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,7 @@ from torch import Tensor
 
 from synmt_cli.core.decoding.cached import Cached
 from synmt_cli.core.decoding.greedy import greedy, remaining
-from synmt_cli.core.decoding.hypothesis import (
-    LONGEST,
-    Hypothesis,
-    Longest,
-    hypothesis,
-    limits,
-    scored,
-)
+from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, hypothesis, limits, scored
 from synmt_cli.core.decoding.progress import SPECIAL, Derivations, Pieces, Progress
 from synmt_cli.core.decoding.rereading import Rereading
 from synmt_cli.core.decoding.scorer import Ensemble, Scorer
@@ -43,26 +36,14 @@ from synmt_cli.core.vocabulary import BOS, EOS
 
 
 def search(
-    models: Sequence[Translation],
-    sources: Side | Sequence[Side],
-    *,
-    beam: int = 1,
-    lenpen: float = 0.6,
-    nbest: int = 1,
-    longest: Longest = LONGEST,
-    constrained: bool = True,
+    models: Sequence[Translation], sources: Side | Sequence[Side], rules: Rules
 ) -> list[list[Hypothesis]]:
     """The nbest translations of each source, best first, in evaluation mode.
 
     models: more than one are an ensemble: they have one target vocabulary, and their
     probabilities are averaged. sources: ids that end in EOS; one Side for every model, or
-    one for each where features differ. beam: 1 is greedy search. lenpen: at least 0. A
-    translation is cut at the longest length, in pieces; it then comes after the complete ones
-    and is marked. constrained: transitions build a tree, which is complete within the limit;
-    one that reaches it is marked, too.
+    one for each where features differ.
     """
-    if not 1 <= nbest <= beam or lenpen < 0:
-        raise ValueError(f"nbest {nbest}, beam {beam}, lenpen {lenpen}")
     sides = [sources] * len(models) if isinstance(sources, Side) else list(sources)
     with _evaluating(models), torch.inference_mode():
         scorers = [
@@ -70,13 +51,13 @@ def search(
             for model, side in zip(models, sides, strict=True)
         ]
         scorer = scorers[0] if len(scorers) == 1 else Ensemble(scorers)
-        limit = limits(sides[0], longest)
+        limit = limits(sides[0], rules.longest)
         grammar = models[0].grammar
-        progress = Derivations(grammar, limit, constrained) if grammar else Pieces(limit)
-        if beam == 1:
-            found = [[best] for best in greedy(scorer, progress, len(limit), lenpen)]
+        progress = Derivations(grammar, limit, rules.constrained) if grammar else Pieces(limit)
+        if rules.beam == 1:
+            found = [[best] for best in greedy(scorer, progress, len(limit), rules.lenpen)]
         else:
-            found = BeamSearch(scorer, progress, limit, beam, nbest, lenpen).run()
+            found = BeamSearch(scorer, progress, limit, rules).run()
         return found if grammar is None else _marked(found, limit)
 
 
@@ -138,19 +119,12 @@ class BeamSearch:
     scorer: of the next token. progress: of the prefixes. limits: (B,), the greatest length.
     """
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        progress: Progress,
-        limits: Tensor,
-        beam: int,
-        nbest: int,
-        lenpen: float,
-    ) -> None:
+    def __init__(self, scorer: Scorer, progress: Progress, limits: Tensor, rules: Rules) -> None:
         self.scorer, self.progress = scorer, progress
-        self.beam, self.nbest, self.lenpen = beam, nbest, lenpen
+        self.beam, self.nbest, self.lenpen = rules.beam, rules.nbest, rules.lenpen
         n, device = len(limits), limits.device
         self.found: list[list[Hypothesis]] = [[] for _ in range(n)]
+        self.enough, self.n_finished = rules.patience * rules.beam, [0] * n
         self.limits: list[int] = limits.tolist()
         self.where = list(range(n))  # place in the batch -> source
         self.prefixes = torch.full((n, 1, 1), BOS, device=device)  # (B, K, T), T = steps done + 1
@@ -173,6 +147,7 @@ class BeamSearch:
         log_probs = step.end[step.ends].tolist()
         lengths = (self.progress.lengths[step.ends] + 1).tolist()
         for place, ids, log_prob, n in zip(places, tokens, log_probs, lengths, strict=True):
+            self.n_finished[self.where[place]] += 1
             found = self.found[self.where[place]]
             found.append(hypothesis([*ids, EOS], log_prob, n, self.lenpen))
             found.sort(key=lambda h: -h.score)  # stable: of equals the first found, so shorter
@@ -197,7 +172,12 @@ class BeamSearch:
         self.scores = step.scores[stay]
 
     def is_done(self, source: int, score: float) -> bool:
-        """No extension of a prefix of log-probability `score` or less enters the nbest."""
+        """No extension of a prefix of log-probability `score` or less enters the nbest.
+
+        Or there are enough translations without it.
+        """
+        if self.n_finished[source] >= self.enough:
+            return True
         found = self.found[source]
         if score == -math.inf:  # no prefix is left
             return True

@@ -15,7 +15,7 @@ import itertools
 import torch
 from torch import Tensor
 
-from synmt_cli.core.model.attention import split_heads
+from synmt_cli.core.model.attention import additive, split_heads
 from synmt_cli.core.model.modifier import Active, Side
 from synmt_cli.core.model.transformer import DecoderLayer
 from synmt_cli.core.model.translation import Translation
@@ -28,7 +28,7 @@ class Cached:
 
     def __init__(self, model: Translation, sources: Side) -> None:
         memory = model.encode(sources)
-        self._model, self._allowed = model, memory.allowed
+        self._model, self._allowed = model, additive(memory.allowed, memory.states)
         self._layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
         self._source = [layer.cross.keys_values(memory.states) for layer in self._layers]
         # Each layer's keys and values, (B, room for T, slots, 2 D). Zero at first: what is
@@ -81,12 +81,13 @@ class Cached:
         return layer.after(0, x, y.view_as(x))
 
     def _seen(self) -> Tensor | None:
-        """(B, 1, K, T * slots) bool, what each hypothesis is made of; None if that is all."""
+        """(B, 1, K, T * slots), 0 for what each hypothesis is made of, else -inf; None: all 0."""
         n_slots = self._target[0].size(2)
         if n_slots == 1:
             return None
         slots = torch.arange(n_slots, device=self._slots.device)
-        return (self._slots[..., None] == slots).flatten(2)[:, None]
+        own = (self._slots[..., None] == slots).flatten(2)[:, None]
+        return additive(own, self._target[0])
 
     def _make_room(self, n_tokens: int, n_slots: int) -> None:
         n_sources, room, slots, width = self._target[0].shape

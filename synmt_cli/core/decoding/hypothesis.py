@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,6 +55,31 @@ class Longest(NamedTuple):
 
 
 LONGEST = Longest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How to search.
+
+    beam: prefixes kept; 1 is greedy search. lenpen: at least 0. nbest: translations of each
+    source. A translation is cut at the `longest` length, in pieces; it then comes after the
+    complete ones and is marked. patience: a source is done when patience * beam translations
+    are finished, 1 is the rule of fairseq; inf searches on until no prefix can be better.
+    constrained: transitions build a tree, which is complete within the limit; one that reaches
+    it is marked, too.
+    """
+
+    beam: int = 1
+    lenpen: float = 0.6
+    nbest: int = 1
+    longest: Longest = LONGEST
+    constrained: bool = True
+    patience: float = math.inf
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        if not 1 <= self.nbest <= self.beam or self.lenpen < 0 or self.patience <= 0:
+            raise ValueError(f"no search has these: {self}")
 
 
 def limits(sources: Side, longest: Longest) -> Tensor:

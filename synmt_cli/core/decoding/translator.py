@@ -12,7 +12,7 @@ import torch
 from synmt_cli.core.batch import to_device
 from synmt_cli.core.corpus import fill
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.decoding.hypothesis import LONGEST, Hypothesis, Longest, scored
+from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, scored
 from synmt_cli.core.encoding import Encoding, Values
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.multitask import asks_for_parse, parse_text
@@ -25,19 +25,14 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Rules):
     """How to search, and how much at a time.
 
-    beam, lenpen, nbest, longest, constrained: as in `search`. max_pieces: longer sources are
-    translated in parts. batch_size: sentences in one batch at most; batch_pieces: padded
-    source pieces in it, if it has more than one sentence.
+    max_pieces: longer sources are translated in parts. batch_size: sentences in one batch at
+    most; batch_pieces: padded source pieces in it, if it has more than one sentence.
     """
 
     beam: int = 4
-    lenpen: float = 0.6
-    nbest: int = 1
-    longest: Longest = LONGEST
-    constrained: bool = True
     max_pieces: int = 1000
     batch_size: int = 64
     batch_pieces: int = 4096
@@ -134,15 +129,7 @@ class Translator:
         settings = self.settings
         for rows in self._batches(ids.lengths):
             source = to_device(self.encoding.side(ids, features, rows), self.device)
-            nbests = search(
-                self.models,
-                source,
-                beam=settings.beam,
-                lenpen=settings.lenpen,
-                nbest=settings.nbest,
-                longest=settings.longest,
-                constrained=settings.constrained,
-            )
+            nbests = search(self.models, source, settings)
             found.update(zip(rows.tolist(), nbests, strict=True))
         return [found[row] for row in range(len(parts))]
 

@@ -34,6 +34,13 @@ def block(scores: Tensor, allowed: Tensor | None) -> Tensor:
     return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
 
 
+def additive(allowed: Tensor | None, like: Tensor) -> Tensor | None:
+    """A mask as numbers to add to scores, which attention would make of it at each call."""
+    if allowed is None:
+        return None
+    return like.new_zeros(allowed.shape).masked_fill_(~allowed, -torch.inf)
+
+
 def both(allowed: Tensor | None, visible: Tensor | None) -> Tensor | None:
     """What two masks allow, where None is everything."""
     if allowed is None or visible is None:

@@ -42,6 +42,7 @@ class Translation(nn.Module):
         self.encoder = Encoder(Embedding(source, size, size.positions), size, encoder)
         self.decoder = Decoder(Embedding(target, size, size.decoder_positions), size, decoder)
         self.output = target if size.tied != "none" else table(n_target, size.d_model)
+        self.project: nn.Module | None = None  # in place of the output (projections.py)
 
     def encode(self, source: Side) -> Memory:
         """source: ids (B, S) that end in EOS."""
@@ -60,4 +61,7 @@ class Translation(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token."""
+        if self.project is not None:
+            found: Tensor = self.project(states)
+            return found
         return F.linear(states, self.output.weight)

@@ -8,36 +8,26 @@ the time of change they had, and the run reads the same of them; else it is made
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from synmt_cli import streams
 from synmt_cli.core import sealed
 from synmt_cli.core.columns import Columns, mapped
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
+from synmt_cli.core.folders import appearing
 from synmt_cli.core.labels import Labels, PathTree
 from synmt_cli.core.ragged import Ragged
 from synmt_cli.core.reading import Lines, Reader
 from synmt_cli.core.run import sha256
-from synmt_cli.errors import (
-    CreateError,
-    DataError,
-    ReadError,
-    SynmtError,
-    UsageError,
-    WriteError,
-    printable,
-)
+from synmt_cli.errors import DataError, ReadError, SynmtError, UsageError, printable
 
 FORMAT = 1
 INDEX, PATHS = "index.json", "paths"
@@ -90,7 +80,7 @@ def make(folder: Path, reader: Reader, lines: Iterable[Lines], paths: Sequence[s
     Raises SynmtError, a DataError where a file changes meanwhile.
     """
     wanted = made_of(reader, paths)
-    with _beside(folder) as beside:
+    with appearing(folder, replace=True) as beside:
         digests = [sha256(path) for path in paths]
         encoding = Encoding(reader.needs, Labels(growing=True))
         corpus, seals = reader.corpus(lines, encoding, beside)
@@ -112,25 +102,6 @@ def make(folder: Path, reader: Reader, lines: Iterable[Lines], paths: Sequence[s
         }
         sealed.write(beside / INDEX, index)
     return Cached(corpus, digests)
-
-
-@contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
-    """A new folder that takes the other's place if all goes well, and is removed if not."""
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    try:
-        beside.mkdir()
-    except OSError as error:
-        raise CreateError(f"cannot create {printable(str(beside))}: {error.strerror}") from error
-    try:
-        yield beside
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(beside, folder)
-        streams.sync_folder(folder.parent)
-    except OSError as error:
-        raise WriteError(f"cannot write {printable(str(folder))}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def _state(path: str) -> list[Any]:

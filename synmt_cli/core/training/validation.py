@@ -12,6 +12,7 @@ from synmt_cli import signals
 from synmt_cli.core.batch import to_device
 from synmt_cli.core.corpus import Corpus, fill
 from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.decoding.hypothesis import Rules
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.ragged import Array
 from synmt_cli.core.training.loss import cross_entropy
@@ -92,6 +93,6 @@ def bleu(
     order = np.argsort(-dev.source.lengths, kind="stable")
     for rows in _unless(request, np.split(order, range(ROWS, len(order), ROWS))):
         source = to_device(dev.sources(rows), device)
-        for row, best in zip(rows, search([model], source, beam=1), strict=True):
+        for row, best in zip(rows, search([model], source, Rules(beam=1)), strict=True):
             hypotheses[row] = target.decode(best[0].ids)
     return float(BLEU().corpus_score(hypotheses, [dev.references]).score)

@@ -9,7 +9,7 @@ import torch
 from tiny_models import S, V, forced, model, sources
 
 from synmt_cli.core.decoding.beam import BeamSearch, search
-from synmt_cli.core.decoding.hypothesis import Longest, hypothesis, limits
+from synmt_cli.core.decoding.hypothesis import Longest, Rules, hypothesis, limits
 from synmt_cli.core.decoding.progress import SPECIAL, Pieces
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.vocabulary import BOS, EOS
@@ -57,7 +57,9 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(lenpen):
         scores = log_probs(net, side, rows)
         every += [hypothesis(y, p, len(y), lenpen) for y, p in zip(rows, scores, strict=True)]
     ranked = sorted(every, key=lambda h: -h.score)
-    found = search([net], side, beam=4**n_max, lenpen=lenpen, nbest=9, longest=Longest(0, n_max))[0]
+    found = search(
+        [net], side, Rules(beam=4**n_max, lenpen=lenpen, nbest=9, longest=Longest(0, n_max))
+    )[0]
     assert [h.ids for h in found] == [h.ids for h in ranked[:9]]
     assert [h.score for h in found] == pytest.approx([h.score for h in ranked[:9]], abs=1e-5)
 
@@ -65,7 +67,7 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(lenpen):
 @torch.no_grad()
 def test_beam_one_is_the_greedy_loop():
     net, side = model(), sources()
-    for b, (found,) in enumerate(search([net], side, beam=1)):
+    for b, (found,) in enumerate(search([net], side, Rules(beam=1))):
         one, limit = Side(side.ids[b : b + 1, : lengths(side)[b]]), limits(side, Longest(2, 20))[b]
         prefix = [BOS]
         while prefix[-1] != EOS and len(prefix) <= limit:
@@ -80,16 +82,16 @@ def test_beam_one_is_the_greedy_loop():
 @pytest.mark.parametrize("beam", [1, 4])
 def test_other_sources_in_the_batch_change_nothing(beam):
     net, side = model(), sources()
-    together = search([net], side, beam=beam, nbest=beam)
+    together = search([net], side, Rules(beam=beam, nbest=beam))
     for b in range(len(side.ids)):
         one = Side(side.ids[b : b + 1, : lengths(side)[b]])
-        alone = search([net], one, beam=beam, nbest=beam)[0]
+        alone = search([net], one, Rules(beam=beam, nbest=beam))[0]
         assert [h.ids for h in alone] == [h.ids for h in together[b]]
         assert [h.score for h in alone] == pytest.approx([h.score for h in together[b]], abs=1e-5)
 
 
 def test_the_n_best_are_sorted_distinct_and_clean():
-    for found in search([model()], sources(), beam=6, nbest=6):
+    for found in search([model()], sources(), Rules(beam=6, nbest=6)):
         complete = [h for h in found if not h.cut]
         assert [h.score for h in complete] == sorted((h.score for h in complete), reverse=True)
         assert found == complete + [h for h in found if h.cut]
@@ -99,8 +101,8 @@ def test_the_n_best_are_sorted_distinct_and_clean():
 
 def test_an_ensemble_of_a_model_with_itself_is_the_model():
     net, side = model(), sources()
-    one = search([net], side, beam=3, nbest=3)
-    for single, twice in zip(one, search([net, net], side, beam=3, nbest=3), strict=True):
+    one = search([net], side, Rules(beam=3, nbest=3))
+    for single, twice in zip(one, search([net, net], side, Rules(beam=3, nbest=3)), strict=True):
         assert [h.ids for h in single] == [h.ids for h in twice]
         assert [h.score for h in single] == pytest.approx([h.score for h in twice], abs=1e-5)
 
@@ -113,9 +115,10 @@ def test_an_ensemble_averages_probabilities():
     torch.testing.assert_close(mean, torch.tensor([0.0, 0, 0, 0.6, 0.4]))
 
 
-def by_table(table, limit, beam, nbest, lenpen):
+def by_table(table, limit, beam, nbest, lenpen, **others):
     limits = torch.tensor([limit])
-    return BeamSearch(Table(table), Pieces(limits), limits, beam, nbest, lenpen).run()
+    rules = Rules(beam=beam, nbest=nbest, lenpen=lenpen, **others)
+    return BeamSearch(Table(table), Pieces(limits), limits, rules).run()
 
 
 def test_length_counts_eos_in_the_score():
@@ -136,9 +139,25 @@ def test_a_long_translation_may_overtake_a_finished_one():
     assert best.ids == [4, 4, 4]
 
 
+def test_patience_is_how_many_translations_are_enough():
+    # As above: "EOS" is finished first, "4 EOS" and "4 4 EOS" are not among the 2 best.
+    table = {(4,) * n: [0.0, 0, 0, 0.0, 1.0] for n in range(1, 3)}
+    table |= {(): [0.0, 0, 0, 0.5, 0.5], (4, 4, 4): [0.0, 0, 0, 1.0, 0.0]}
+    ((best,),) = by_table(table, 9, 2, 1, 1.0, patience=0.5)
+    assert best.ids == []
+    ((best,),) = by_table(table, 9, 2, 1, 1.0, patience=1)
+    assert best.ids == [4, 4, 4]
+
+
+@pytest.mark.parametrize("wrong", [{"nbest": 2}, {"lenpen": -1}, {"patience": 0}, {"beam": 0}])
+def test_rules_that_no_search_can_have(wrong):
+    with pytest.raises(ValueError, match="no search"):
+        Rules(**wrong)
+
+
 def test_a_translation_cut_at_the_limit_is_marked():
     table = {(4,) * n: [0.0, 0, 0, 0.1, 0.9] for n in range(4)}
-    found = by_table(table, 3, 2, 4, 0.0)[0]
+    found = by_table(table, 3, 4, 4, 0.0)[0]
     assert [(h.ids, h.cut) for h in found] == [
         ([], False),
         ([4], False),
@@ -158,7 +177,7 @@ def test_limits_count_tokens_not_pads():
 
 def test_search_leaves_training_mode_as_it_was():
     net = model().train()
-    search([net], sources())
+    search([net], sources(), Rules())
     assert net.training
     states, _ = net.decode(Side(torch.randint(4, V, (3, 5))), net.encode(sources()))
     states.sum().backward()  # what search cached must not forbid gradients
@@ -166,9 +185,9 @@ def test_search_leaves_training_mode_as_it_was():
 
 def test_every_device_finds_the_same(device):
     net, side = model(), sources()
-    expected = search([net], side, beam=3, nbest=2)
+    expected = search([net], side, Rules(beam=3, nbest=2))
     there = Side(side.ids.to(device), side.pad.to(device))
-    found = search([net.to(device)], there, beam=3, nbest=2)
+    found = search([net.to(device)], there, Rules(beam=3, nbest=2))
     assert [[h.ids for h in nbest] for nbest in found] == [
         [h.ids for h in nbest] for nbest in expected
     ]

@@ -7,6 +7,7 @@ import torch
 from tiny import make, side, small
 
 from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.decoding.hypothesis import Rules
 from synmt_cli.core.decoding.rereading import Rereading
 from synmt_cli.core.model.modifier import Side
 
@@ -45,7 +46,9 @@ def test_steps_give_what_training_gives(model):
 
 
 def test_a_beam_of_a_rereading_model_is_scored_as_it_was_trained(model):
-    for source, nbest in zip(SOURCES, search([model], side(SOURCES), beam=3, nbest=2), strict=True):
+    for source, nbest in zip(
+        SOURCES, search([model], side(SOURCES), Rules(beam=3, nbest=2)), strict=True
+    ):
         memory = model.encode(side([source]))
         for one in nbest:
             ids = [*one.ids] if one.cut else [*one.ids, 3]
@@ -56,5 +59,5 @@ def test_a_beam_of_a_rereading_model_is_scored_as_it_was_trained(model):
 
 def test_rereading_and_remembering_models_make_an_ensemble(model):
     plain = make(small("pre"))
-    found = search([model, plain], side(SOURCES), beam=2)
+    found = search([model, plain], side(SOURCES), Rules(beam=2))
     assert len(found) == 3

@@ -8,7 +8,7 @@ import torch
 from tiny import make, side, small
 
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.decoding.hypothesis import LONGEST, Longest, limits, scored
+from synmt_cli.core.decoding.hypothesis import LONGEST, Longest, Rules, limits, scored
 from synmt_cli.core.grammar import FEATURES, OTHER, Grammar
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.trees.arc_standard import ARCS, OPENING, PIECES, Move, attachments, replay
@@ -79,7 +79,7 @@ def n_words(moves):
 @pytest.mark.parametrize("name", NAMES)
 def test_random_weights_write_whole_trees_scored_as_trained(name, split, beam):
     net = model(name, split)
-    found = search([net], side(SOURCES), beam=beam, nbest=beam)
+    found = search([net], side(SOURCES), Rules(beam=beam, nbest=beam))
     for source, nbest, limit in zip(SOURCES, found, limits(side(SOURCES), LONGEST), strict=True):
         for one in nbest:
             assert one.cut == (one.length == limit)
@@ -104,7 +104,7 @@ def test_unconstrained_search_reads_what_it_wrote_leniently(name, beam):
     n_broken = 0
     for seed in range(4):
         net = model(name, seed=seed)
-        found = search([net], side(SOURCES), beam=beam, constrained=False)
+        found = search([net], side(SOURCES), Rules(beam=beam, constrained=False))
         for source, (one, *_) in zip(SOURCES, found, strict=True):
             moves = moves_of(one.ids, net.grammar)
             ended = one.length > sum(move in PIECES for move in moves)
@@ -121,7 +121,9 @@ def test_short_limits_still_leave_whole_trees(longest):
     for name in ("linearized", "gcn"):
         net = model(name)
         for beam in (1, 4):
-            for nbest in search([net], side(SOURCES), beam=beam, longest=Longest(0, longest)):
+            for nbest in search(
+                [net], side(SOURCES), Rules(beam=beam, longest=Longest(0, longest))
+            ):
                 (one,) = nbest
                 assert 1 < one.length <= max(longest, 2)
                 assert one.cut == (one.length >= longest)
@@ -134,7 +136,7 @@ def test_fewer_trees_than_asked_for_are_all_found():
     """One piece at most: as many translations as tokens that begin a word."""
     net = model("parent")
     begins = sorted(i for i, move in enumerate(net.grammar.moves) if move == Move.BEGIN)
-    for nbest in search([net], side(SOURCES), beam=9, nbest=9, longest=Longest(0, 2)):
+    for nbest in search([net], side(SOURCES), Rules(beam=9, nbest=9, longest=Longest(0, 2))):
         assert sorted(one.ids[0] for one in nbest) == begins
         assert all(len(one.ids) == 1 and one.cut for one in nbest)
 
@@ -143,16 +145,16 @@ def test_fewer_trees_than_asked_for_are_all_found():
 @pytest.mark.parametrize("beam", [1, 4])
 def test_other_sources_in_the_batch_change_nothing(beam):
     net = model("gcn")
-    together = search([net], side(SOURCES), beam=beam, nbest=beam)
+    together = search([net], side(SOURCES), Rules(beam=beam, nbest=beam))
     for source, nbest in zip(SOURCES, together, strict=True):
-        alone = search([net], side([source]), beam=beam, nbest=beam)[0]
+        alone = search([net], side([source]), Rules(beam=beam, nbest=beam))[0]
         assert [one.ids for one in alone] == [one.ids for one in nbest]
 
 
 @torch.inference_mode()
 def test_decoders_over_one_grammar_make_an_ensemble():
     a, b = model("parent"), model("linearized", seed=2)
-    for source, nbest in zip(SOURCES, search([a, b], side(SOURCES), beam=2), strict=True):
+    for source, nbest in zip(SOURCES, search([a, b], side(SOURCES), Rules(beam=2)), strict=True):
         tokens = [*nbest[0].ids, EOS]
         prefix = target(tokens[:-1], a.grammar)
         each = []
