@@ -114,11 +114,9 @@ def _check(one: Member, run: Run, vocabularies: Vocabularies) -> None:
             raise ConfigError(f"{where}: {different}")
         if one.run.labels() != run.labels():
             raise ConfigError(f"{where}: trained with other dependency labels")
-    weights, about = tensors.read(one.weights)
-    if about.get("vocabulary") != vocabularies.fingerprint:
-        raise ConfigError(f"{where}: trained with another vocabulary")
     with tensors.without_values():
-        tensors.check_fit(build(config, vocabularies, len(run.labels())), weights, one.weights)
+        outline = build(config, vocabularies, len(run.labels()))
+    tensors.read(one.weights, tensors.fitting(outline, vocabularies.fingerprint, one.weights))
 
 
 def _difference(other: Config, own: Config) -> str:

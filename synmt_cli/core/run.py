@@ -158,11 +158,11 @@ class Run:
         config = self.read_config()
         weights = self._weights(checkpoint)
         vocabularies, n_labels = self.vocabularies(), len(self.labels())
-        found, about = tensors.read(weights)
-        if about.get("vocabulary") != vocabularies.fingerprint:
-            raise ConfigError(f"{printable(str(weights))}: trained with another vocabulary")
         with tensors.without_values():  # sizes that do not fit take no memory
-            tensors.check_fit(build(config, vocabularies, n_labels), found, weights)
+            outline = build(config, vocabularies, n_labels)
+        found, _ = tensors.read(
+            weights, tensors.fitting(outline, vocabularies.fingerprint, weights)
+        )
         model = build(config, vocabularies, n_labels)
         tensors.load_into(model, found, weights)
         return model.eval()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import types
 import typing
 from collections.abc import Iterable
@@ -29,6 +30,8 @@ def problem(value: Any, hint: Any, low: float | None = None, high: float | None 
         return f"expected {_described(hint)}, not {value!r}"
     numbers = value if isinstance(value, (list, tuple)) else [value]
     for number in numbers:
+        if isinstance(number, float) and not math.isfinite(number):
+            return f"must be finite, not {number:g}"
         if low is not None and not number >= low:
             return f"must be at least {low:g}, not {number:g}"
         if high is not None and not number <= high:

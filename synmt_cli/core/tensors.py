@@ -36,6 +36,9 @@ TYPES = {
 }
 
 
+Check = Callable[[Mapping[str, Tensor], Mapping[str, str]], None]
+
+
 def _itself(tensor: Tensor) -> Tensor:
     return tensor
 
@@ -87,12 +90,18 @@ def _head(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and what was said about them. Raises ReadError, DataError, ConfigError."""
+def read(path: Path, check: Check | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and what was said about them. Raises ReadError, DataError, ConfigError.
+
+    check: raises where they are not what is wanted. It is given the tensors without values, and
+    what is said about them, before any memory is taken; then the tensors themselves.
+    """
     name = str(path)
     try:
         with safe_open(path, framework="pt") as file:
             header = dict(file.metadata() or {})
+            if check is not None and header.get("format") == FORMAT:
+                check({key: _outline(file.get_slice(key)) for key in sorted(file.keys())}, header)
             tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
     except FileNotFoundError as error:
         raise ReadError(f"cannot read {printable(name)}: No such file or directory") from error
@@ -107,7 +116,17 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise ConfigError(f"{printable(name)}: format {printable(found)}, expected {FORMAT}")
     if header.pop("sha256", "") != _digest(sorted(tensors.items()), header):
         raise DataError(name, None, "damaged: its tensors do not have the digest it states")
+    if check is not None:
+        check(tensors, header)
     return tensors, header
+
+
+def _outline(part: Any) -> Tensor:
+    """A tensor without values. Raises ValueError for a type that is never written."""
+    kinds = {name: kind for kind, name in TYPES.items()}
+    if part.get_dtype() not in kinds:
+        raise ValueError(f"numbers of type {part.get_dtype()}")
+    return torch.empty(part.get_shape(), dtype=kinds[part.get_dtype()], device="meta")
 
 
 def _digest(tensors: Iterable[tuple[str, Tensor]], header: Mapping[str, str]) -> str:
@@ -135,10 +154,21 @@ def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Pa
             parameter.copy_(tensors[name])
 
 
+def fitting(module: torch.nn.Module, vocabulary: str, path: Path) -> Check:
+    """A check that weights are the module's, trained with that vocabulary."""
+
+    def check(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+        if about.get("vocabulary") != vocabulary:
+            raise ConfigError(f"{printable(str(path))}: trained with another vocabulary")
+        check_fit(module, tensors, path)
+
+    return check
+
+
 def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
     """Raises ConfigError where tensors are not as the module's parameters must be.
 
-    They have the same names, shapes and kind of number, and every value is finite.
+    They have the same names, shapes and kind of number, and every value there is is finite.
     """
     parameters = dict(module.named_parameters())
     if parameters.keys() != tensors.keys():
@@ -149,8 +179,13 @@ def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Pa
         if parameter.shape != tensors[name].shape:
             was, now = tuple(tensors[name].shape), tuple(parameter.shape)
             raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")
-        if not tensors[name].is_floating_point() or not tensors[name].isfinite().all():
+        if not is_real(tensors[name]):
             raise ConfigError(f"{printable(str(source))}: {name} has values that are no numbers")
+
+
+def is_real(tensor: Tensor) -> bool:
+    """Whether its type is real, and its values, where it has them, are finite."""
+    return tensor.is_floating_point() and (tensor.is_meta or bool(tensor.isfinite().all()))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from synmt_cli import streams
 from synmt_cli.core import sealed, tensors
 from synmt_cli.core.model.translation import Translation
 from synmt_cli.core.run import Run, build, read_json
-from synmt_cli.errors import ConfigError, DataError, ReadError, SynmtError, printable
+from synmt_cli.errors import DataError, ReadError, SynmtError, printable
 
 
 def of_weights(path: Path) -> Iterator[SynmtError]:
@@ -63,15 +63,13 @@ def _of_model(path: Path, run: Run | None) -> Iterator[SynmtError]:
 
 def _fit(path: Path, run: Run | None) -> None:
     """Raises SynmtError for weights that are damaged, or not those of the run."""
-    found, about = tensors.read(path)
     if run is None:
+        tensors.read(path)
         return
     vocabularies = run.vocabularies()
-    if about.get("vocabulary") != vocabularies.fingerprint:
-        raise ConfigError(f"{printable(str(path))}: trained with another vocabulary")
     with tensors.without_values():
         model: Translation = build(run.read_config(), vocabularies, len(run.labels()))
-        tensors.check_fit(model, found, path)
+    tensors.read(path, tensors.fitting(model, vocabularies.fingerprint, path))
 
 
 def _of_metrics(path: Path) -> Iterator[SynmtError]:

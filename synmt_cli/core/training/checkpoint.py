@@ -13,6 +13,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from torch import Tensor
 from synmt_cli import streams
 from synmt_cli.core import sealed, tensors
 from synmt_cli.core.run import Run
+from synmt_cli.core.training import moments as moments_of
 from synmt_cli.core.training.objective import Sums
 from synmt_cli.core.training.sharding import Share
 from synmt_cli.errors import ConfigError, CreateError, printable
@@ -156,14 +158,13 @@ def load(
 ) -> State:
     """Fills model and optimizer from checkpoints/step-N and returns the state."""
     folder = run.checkpoint(step)
-    weights, about = tensors.read(folder / "weights.safetensors")
-    if about.get("vocabulary") != vocabulary:
-        raise ConfigError(f"{printable(str(folder))}: trained with another vocabulary")
-    tensors.check_fit(share.model, weights, folder)
+    path = folder / "weights.safetensors"
+    weights, _ = tensors.read(path, tensors.fitting(share.model, vocabulary, path))
     with torch.no_grad():
         for name, parameter in share.model.named_parameters():
             parameter.copy_(share.own(parameter, weights[name]))
-    moments, _ = tensors.read(folder / "optimizer.safetensors")
+    path = folder / "optimizer.safetensors"
+    moments, _ = tensors.read(path, partial(moments_of.check, share.model, path))
     state = State(**sealed.read(folder / "state.json", "the state of a training run"))
     state.random = {key: moments.pop(key) for key in list(moments) if key.startswith("random.")}
     of_parameter: dict[str, dict[str, Tensor]] = defaultdict(dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 import tomllib
 import typing
@@ -20,7 +21,7 @@ from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.schema import HIGH, LOW, bounded, problem, suggestion
 from synmt_cli.core.training.presets import PRESETS
-from synmt_cli.errors import ConfigError, UsageError, printable
+from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,8 @@ class Training:
     which is quickest. keep: how many checkpoints stay. precision: auto is bf16 on a GPU that
     has it, else fp32. shard: of several processes (--nproc, torchrun) each keeps its part of
     the encoder's and decoder's layers, for models that do not fit one card; the losses are the
-    same, and a run may go on with or without it. Nothing changes for one process.
+    same, and a run may go on with or without it. Nothing changes for one process. It needs
+    torch 2.8; decoders that re-read their prefix refuse it.
     """
 
     max_steps: int = bounded(100_000, 1)
@@ -50,7 +52,7 @@ class Training:
     lr: float = bounded(0.0007, 0)
     initial_lr: float = bounded(1e-7, 0)
     warmup: int = bounded(4000, 0)
-    betas: tuple[float, float] = bounded((0.9, 0.98), 0, 1)
+    betas: tuple[float, float] = bounded((0.9, 0.98), 0, 0.999999)
     eps: float = bounded(1e-9, 0)
     weight_decay: float = bounded(0.0, 0)
     clip_norm: float = bounded(1.0, 0)
@@ -109,8 +111,8 @@ class Layer:
     def refuse(self, key: str, what: str) -> typing.NoReturn:
         """Raises ConfigError (a file) or UsageError (the command line) about `key`."""
         if not self.text:
-            raise UsageError(f"{self.origin}: {key}: {what}")
-        raise ConfigError(f"{printable(self.origin)}:{self._line(key)}: {key}: {what}")
+            raise UsageError(printable(f"{self.origin}: {key}: {what}"))
+        raise ConfigError(f"{printable(self.origin)}:{self._line(key)}: {printable(key)}: {what}")
 
     def is_unused(self, section: str, sections: Mapping[str, Any]) -> bool:
         """True for a preset's options of a variant that this run does not have."""
@@ -119,21 +121,22 @@ class Layer:
     def _line(self, key: str) -> int:
         section, _, name = key.rpartition(".")
         inside, found = not section, 1
+        written = "|".join(map(re.escape, (name, json.dumps(name)[1:-1])))
         for number, line in enumerate(self.text.split("\n"), 1):
             if header := re.match(r"\s*\[\s*([^]]*?)\s*]", line):
                 inside, found = header[1] == section, number if header[1] == key else found
-            elif inside and re.match(rf"\s*[\"']?{re.escape(name)}[\"']?\s*[=.]", line):
+            elif inside and re.match(rf"\s*[\"']?(?:{written})[\"']?\s*[=.]", line):
                 return number
         return found
 
 
 def from_file(path: str) -> Layer:
-    """A TOML file. Raises ConfigError with the line of a syntax error."""
+    """A TOML file. Raises ReadError, ConfigError with the line of a syntax error."""
     try:
         text = Path(path).read_bytes().decode("utf-8")
         return Layer(tomllib.loads(text), path, text or "\n")
     except OSError as error:
-        raise ConfigError(f"cannot read {printable(path)}: {error.strerror}") from error
+        raise ReadError(f"cannot read {printable(path)}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{printable(path)}: invalid UTF-8 at byte {error.start + 1}") from None
     except tomllib.TOMLDecodeError as error:
@@ -141,6 +144,8 @@ def from_file(path: str) -> Layer:
         line = place[1] if place else str(text.count("\n") + 1)
         what = re.sub(r" \(at .*\)", "", str(error))
         raise ConfigError(f"{printable(path)}:{line}: not TOML: {what}") from None
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
+        raise ConfigError(f"{printable(path)}: not TOML: {printable(str(error))}") from None
 
 
 def from_settings(settings: Sequence[str]) -> list[Layer]:
