@@ -129,6 +129,8 @@ def train(
     torchrun from reading --run). The run directory and the records have to be on a disk that all
     of them see. The same batches give the same losses, to rounding, with any number of
     processes; with the same number a run resumes bit for bit. Where one process ends, all do.
+    --set training.shard=true: each of N keeps 1/N of the layers' weights, gradients and moments,
+    for a model too large for one card; alone it changes nothing, bitran, parent, gcn refuse it.
 
     Settings come from the preset, then --config, then --set and the other options. A setting
     is `section.key=value`, where the section is model, training, or a variant's name:
@@ -165,7 +167,6 @@ def train(
     with signals.requested() as request:
         from synmt_cli.core.device import choose, set_threads
         from synmt_cli.core.training import ranks
-        from synmt_cli.core.training.ranks import local_device
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
@@ -176,7 +177,7 @@ def train(
                 session = open_it(watch=bar.advance)
             show_estimate(session)
             return 0
-        with ranks.joined(local_device(choose(device))) as together:
+        with ranks.joined(ranks.local_device(choose(device))) as together:
             return run_training(open_it, Path(run), request, limit, together)
 
 
@@ -283,8 +284,7 @@ def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> No
                     better = ", best" if event.best else ""
                     figures = f"perplexity {event.perplexity:.2f}"
                     if event.metric != "loss":
-                        name = METRICS[event.metric]
-                        figures += f", {name} {event.value:.2f}"
+                        figures += f", {METRICS[event.metric]} {event.value:.2f}"
                     console.info(
                         f"step {event.step:,} (epoch {event.epoch}): dev {figures}{better}"
                     )

@@ -12,6 +12,8 @@ same passes in the same order.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import platform
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
 
 TINY = 1e-6  # as in clip_grad_norm_
+M_MMAP_THRESHOLD = -3  # <malloc.h>
+LARGE = 2**18  # bytes
 
 
 class Share:
@@ -91,6 +95,8 @@ class Shards(Share):
 
         if not hasattr(FSDPModule, "set_force_sum_reduction_for_comms"):
             raise Unavailable(f"training.shard needs torch 2.8 or newer, not {torch.__version__}")
+        if device.type == "cpu":
+            _give_back_freed()
         mesh = init_device_mesh(device.type, (ranks.size,))
         self._layers: list[FSDPModule] = []
         for stack in (model.encoder, model.decoder):
@@ -170,6 +176,16 @@ class Shards(Share):
             values, parameter.device_mesh, parameter.placements, src_data_rank=None
         )
         return torch.empty_like(part).copy_(part)
+
+
+def _give_back_freed() -> None:
+    """Large tensors go back to the system when they are freed, where the C library is glibc.
+
+    It would learn from layers that come and go to keep them, each in pieces of its own, and the
+    process would be as large as with the whole model. What it learned it forgets here.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def _local(tensor: Tensor) -> Tensor:
