@@ -76,7 +76,7 @@ def read(options: argparse.Namespace) -> tuple[Corpus, Vocabularies]:
     )
     needed = sorted(every)
     reader = Reader(both, needed, Targets(both.target), 256)
-    found, _ = reader.corpus(chosen, Encoding(needed, Labels(growing=True)))
+    found, _ = reader.corpus(map(reader.chunk, chosen), Encoding(needed, Labels(growing=True)))
     return found, both
 
 

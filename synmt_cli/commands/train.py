@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from synmt_cli import console, signals
-from synmt_cli.commands.manual import Device, Manual, Quiet, Threads, Verbose
+from synmt_cli.commands.manual import Device, Jobs, Manual, Quiet, Threads, Verbose
 from synmt_cli.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from synmt_cli.core.training.session import Session
 
 MANUAL = Manual(
-    input=(
-        "JSONL records with pieces and target pieces, as `synmt featurize --spm MODEL --tgt FILE` "
-        "writes them. Records that are not `ok` are left out and counted."
-    ),
+    input="JSONL records with pieces and target pieces: `synmt featurize --spm MODEL --tgt FILE`. "
+    "Records that are not `ok` are left out and counted.",
     output=(
         "A run directory: config.toml, spm.model, labels.json, model.safetensors (the best on "
         "dev), checkpoints/step-N/, metrics.jsonl, env.json, cache/. Nothing goes to stdout but "
@@ -103,6 +101,7 @@ def train(
         typer.Option("--precision", metavar="NAME", help="auto (bf16 on a GPU), fp32 or bf16."),
     ] = None,
     threads: Threads = 0,
+    jobs: Jobs = 1,
     nproc: Annotated[
         int,
         typer.Option("--nproc", metavar="N", min=1, help="Processes on this machine, by torchrun."),
@@ -121,8 +120,8 @@ def train(
     differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends at
     once. A loss that is not a number ends the run with its step; what was saved stays whole.
 
-    Records need not fit into memory: the first start turns them into numbers in cache/, which may
-    be deleted. More than a million pairs are shuffled in windows of blocks from all over.
+    Records need not fit into memory: the first start turns them into numbers in cache/, with -j
+    processes. More than a million pairs are shuffled in windows of blocks from all over.
 
     --nproc 2 trains with two processes that share each batch, and torchrun does so over
     machines: torchrun --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps
@@ -170,7 +169,7 @@ def train(
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
-        inputs = Inputs(train, dev, spm, tgt_spm, parser)
+        inputs = Inputs(train, dev, spm, tgt_spm, parser, jobs)
         open_it = partial(open_session, resolved, inputs, device, request)
         if dry_run:
             with console.progress("reading", unit="records") as bar:

@@ -52,8 +52,9 @@ def lines_of(paths: Sequence[str]) -> Generator[Lines]:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Pairs as numbers that `encoding` knows. The other fields are those of a Corpus."""
+    """Pairs as numbers that `encoding` knows. n: lines. The others are those of a Corpus."""
 
+    n: int
     columns: dict[str, Ragged]
     encoding: Encoding
     references: list[str]
@@ -114,25 +115,23 @@ class Reader:
         columns["target"] = Ragged.of([one.ids for one in target], np.int32)
         for name in self.targets.needs:
             columns[f"after.{name}"] = Ragged.of([one.features[name] for one in target], np.int32)
-        return Chunk(columns, encoding, kept, left_out)
+        return Chunk(len(lines.lines), columns, encoding, kept, left_out)
 
     def corpus(
         self,
-        lines: Iterable[Lines],
+        chunks: Iterable[Chunk],
         encoding: Encoding,
         folder: Path | None = None,
-        references: bool = False,
     ) -> tuple[Corpus, Seals]:
         """All pairs, known to `encoding`; their numbers in files of a folder, if there is one.
 
-        Memory is one chunk, and the corpus where there is no folder. Raises DataError,
-        ConfigError, CreateError, WriteError.
+        Memory is one chunk, and the corpus where there is no folder. Raises CreateError,
+        WriteError.
         """
         kept: list[str] = []
         left_out: Counter[str] = Counter()
         with Columns(self.dtypes(), folder) as columns:
-            for some in lines:
-                chunk = self.chunk(some, references)
+            for chunk in chunks:
                 for name, numbers in encoding.met(chunk.encoding).items():
                     rows = chunk.columns[f"source.{name}"]
                     chunk.columns[f"source.{name}"] = Ragged(numbers[rows.values], rows.offsets)

@@ -29,7 +29,7 @@ Target = str | Batch
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The blocks of some lines. first: the number of the first line over all inputs.
+    """The blocks of `n` lines. first: the number of the first line over all inputs.
 
     sizes: how many blocks each line has, None for one each. targets: the target of each
     line, its text or the blocks of its trees, None without targets; if there are fewer, the
@@ -38,11 +38,12 @@ class Work:
 
     batch: Batch
     first: int
+    n: int
     sizes: Sequence[int] | None
     targets: Sequence[Target] | None = None
 
     def __len__(self) -> int:
-        return len(self.batch) if self.sizes is None else len(self.sizes)
+        return self.n
 
 
 @dataclass(slots=True)
@@ -220,14 +221,14 @@ def _lines(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 def _work(batch: Batch, first: int) -> Work:
     if _MARK not in batch.data:
-        return Work(batch, first, None)
+        return Work(batch, first, len(batch), None)
     sizes: list[int] = []
     for block in _blocks(batch.data):
         if block.begins or not sizes:
             sizes.append(1)
         else:
             sizes[-1] += 1
-    return Work(batch, first, sizes)
+    return Work(batch, first, len(sizes), sizes)
 
 
 def _without_last_line(batch: Batch) -> tuple[Batch, Batch | None]:

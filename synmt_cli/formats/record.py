@@ -10,6 +10,7 @@ tree for each sentence, no key twice. Memory is one line.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,6 +61,9 @@ _ORDER = (
     "reason",
     *(name for name in FIELDS[1:] if name not in ("status", "reason")),
 )
+
+
+_values = operator.attrgetter(*_ORDER)
 
 
 def read(source: streams.Source, first: int = 1) -> Iterator[Record]:
@@ -113,8 +117,8 @@ def to_bytes(record: Record) -> bytes:
     """The line of a record, LF included."""
     fields = {
         name: value
-        for name in _ORDER
-        if (value := getattr(record, name)) is not None and not (name == "sents" and value == [0])
+        for name, value in zip(_ORDER, _values(record), strict=True)
+        if value is not None and not (name == "sents" and value == [0])
     }
     fields.update(record.extra)
     return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)

@@ -25,7 +25,7 @@ from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.folders import appearing
 from synmt_cli.core.labels import Labels, PathTree
 from synmt_cli.core.ragged import Ragged
-from synmt_cli.core.reading import Lines, Reader
+from synmt_cli.core.reading import Chunk, Reader
 from synmt_cli.core.run import sha256
 from synmt_cli.errors import DataError, ReadError, SynmtError, UsageError, printable
 
@@ -74,7 +74,7 @@ def stored(folder: Path, wanted: dict[str, Any]) -> Cached | None:
     return Cached(corpus, index["sha256"])
 
 
-def make(folder: Path, reader: Reader, lines: Iterable[Lines], paths: Sequence[str]) -> Cached:
+def make(folder: Path, reader: Reader, chunks: Iterable[Chunk], paths: Sequence[str]) -> Cached:
     """Reads the records into a cache, which takes its name when it is whole and on disk.
 
     Raises SynmtError, a DataError where a file changes meanwhile.
@@ -83,7 +83,7 @@ def make(folder: Path, reader: Reader, lines: Iterable[Lines], paths: Sequence[s
     with appearing(folder, replace=True) as beside:
         digests = [sha256(path) for path in paths]
         encoding = Encoding(reader.needs, Labels(growing=True))
-        corpus, seals = reader.corpus(lines, encoding, beside)
+        corpus, seals = reader.corpus(chunks, encoding, beside)
         encoding.labels.growing = False
         for path, state in zip(paths, wanted["files"], strict=True):
             if _state(path) != state:

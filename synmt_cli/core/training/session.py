@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from synmt_cli.core.corpus import Corpus, refuse_empty
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.multitask import refuse_untagged
-from synmt_cli.core.reading import Lines, Reader, lines_of
+from synmt_cli.core.reading import Chunk, Lines, Reader, lines_of
 from synmt_cli.core.run import (
     Run,
     Vocabularies,
@@ -36,17 +37,22 @@ from synmt_cli.core.training.ranks import Ranks, local_device
 from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, Stopped, UsageError, printable
 from synmt_cli.formats import record as records
+from synmt_cli.pool import ordered_map
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files of a training run. dev, spm, spm_target and parser may be ""."""
+    """Files of a training run. dev, spm, spm_target and parser may be "".
+
+    jobs: processes that read the records, 0 for every core.
+    """
 
     train: Sequence[str]
     dev: str
     spm: str = ""
     spm_target: str = ""
     parser: str = ""
+    jobs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,33 +130,40 @@ def open_session(
     needed, limit = needs(config, training=True), config.training.max_length
     reader = Reader(vocabularies, needed, targets, limit, check)
 
-    def lines(paths: Sequence[str]) -> Iterator[Lines]:
-        for some in lines_of(paths):
-            if request:
-                raise Stopped("stopped while reading the records; the same command starts again")
-            yield some
-            watch(len(some.lines))
+    def chunks(paths: Sequence[str], references: bool = False) -> Iterator[Chunk]:
+        function = partial(reader.chunk, references=references)
+        for chunk in ordered_map(function, _until(request, paths), inputs.jobs, chunk=1):
+            yield chunk
+            watch(chunk.n)
 
     if kept is None:
         encoding = Encoding(needed, Labels(growing=True))
-        train, _ = reader.corpus(lines(inputs.train), encoding)
+        train, _ = reader.corpus(chunks(inputs.train), encoding)
         encoding.labels.growing = False
         digests = [sha256(path) for path in inputs.train]
     else:
-        cached = _cached(kept, reader, lines, inputs.train, ranks or Ranks())
+        cached = _cached(kept, reader, chunks, inputs.train, ranks or Ranks())
         train, digests = cached.corpus, cached.sha256
     refuse_empty(train, " ".join(inputs.train))
     dev = None
     if inputs.dev:
-        dev, _ = reader.corpus(lines([inputs.dev]), train.encoding, references=True)
+        dev, _ = reader.corpus(chunks([inputs.dev], references=True), train.encoding)
         refuse_empty(dev, inputs.dev)
     return Session(config, inputs, vocabularies, train, dev, digests, chosen)
+
+
+def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[Lines]:
+    """Yields the lines of files. Raises Stopped on `request`."""
+    for some in lines_of(paths):
+        if request:
+            raise Stopped("stopped while reading the records; the same command starts again")
+        yield some
 
 
 def _cached(
     kept: Path,
     reader: Reader,
-    lines: Callable[[Sequence[str]], Iterator[Lines]],
+    chunks: Callable[[Sequence[str]], Iterator[Chunk]],
     paths: Sequence[str],
     ranks: Ranks,
 ) -> Cached:
@@ -158,7 +171,7 @@ def _cached(
     wanted = cache.made_of(reader, paths)
     found = None
     if ranks.is_first:
-        found = cache.stored(kept, wanted) or cache.make(kept, reader, lines(paths), paths)
+        found = cache.stored(kept, wanted) or cache.make(kept, reader, chunks(paths), paths)
     ranks.wait()
     found = found or cache.stored(kept, wanted)
     if found is None:

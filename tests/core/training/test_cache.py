@@ -18,10 +18,11 @@ FEATURED = "pascal+gps+tags"  # numbers, paths and labels
 
 @pytest.fixture
 def opened(example_folder):
-    def start(kept=None, variant=FEATURED, train=None):
+    def start(kept=None, variant=FEATURED, train=None, jobs=1):
         config = resolve(variant, "tiny", [])
         files = [str(train or example_folder / "train.jsonl")]
-        inputs = Inputs(files, str(example_folder / "dev.jsonl"), str(example_folder / "spm.model"))
+        dev, spm = (str(example_folder / name) for name in ("dev.jsonl", "spm.model"))
+        inputs = Inputs(files, dev, spm, jobs=jobs)
         read = []
         session = open_session(config, inputs, "cpu", signals.Request(), kept, None, read.append)
         return session, sum(read)
@@ -45,8 +46,9 @@ def test_chunks_and_files_change_nothing(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "CHUNK", 7)
     first, n_first = opened(tmp_path / "c")
     again, n_again = opened(tmp_path / "c")
+    by_two, _ = opened(tmp_path / "d", jobs=2)
     assert (n_lines == n_first, n_again < n_first) == (True, True)  # only dev is read again
-    for session in (first, again):
+    for session in (first, again, by_two):
         assert session.labels.names == in_memory.labels.names
         assert not session.labels.growing
         assert batches(session.train) == batches(in_memory.train)
@@ -92,5 +94,5 @@ def test_a_file_that_changes_while_it_is_read_is_refused(opened, tmp_path, examp
         os.utime(train, ns=(1, 1))
 
     with pytest.raises(DataError, match=r"train\.jsonl: changed while it was read"):
-        cache.make(tmp_path / "c", reader, lines(), [str(train)])
+        cache.make(tmp_path / "c", reader, map(reader.chunk, lines()), [str(train)])
     assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]
