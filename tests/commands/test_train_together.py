@@ -21,6 +21,7 @@ SIZE = (
     *("--set", "training.metric=loss", "--set", "training.validate_every=4"),
 )
 PROGRAM = (sys.executable, "-m", "synmt_cli", "train")
+ELASTIC = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
 ALONE = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 
 pytestmark = pytest.mark.slow
@@ -120,6 +121,27 @@ def test_a_killed_process_ends_the_others_and_the_run_resumes(start, tmp_path):
     status, errors = ended(start("--max-steps", done + 3, "--nproc", 2))
     assert status == 0, errors
     assert f"resuming {run} at step {done:,}" in errors
+
+
+def test_torchrun_starts_what_was_killed_again(start, tmp_path):
+    """Elastic: all processes begin anew from the last checkpoint, and end as if nothing was.
+
+    torch 2.13 lets the new processes find the addresses of the old ones in a store that they
+    share, unless told otherwise.
+    """
+    run = tmp_path / "r"
+    where = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}")
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *where)
+    program = (*torchrun, "--max-restarts", "1", "-m", "--", "synmt_cli", "train")
+    process = start("--max-steps", 200, program=("env", ELASTIC, *program))
+    wait_for(lambda: list(run.glob("checkpoints/step-*")))
+    os.kill(children(process)[-1], signal.SIGKILL)
+    status, errors = ended(process)
+    assert status == 0, errors
+    assert "resuming" in errors
+    assert ended(start("--max-steps", 200, "--nproc", 2, run="whole"))[0] == 0
+    one, other = (weights(tmp_path / name, 200) for name in ("r", "whole"))
+    assert all(one[name].equal(other[name]) for name in one)
 
 
 def test_a_signal_saves_and_a_refusal_is_said_once(start, tmp_path):

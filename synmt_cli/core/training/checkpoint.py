@@ -115,8 +115,11 @@ def save(
         shutil.rmtree(beside, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
     for step in run.steps()[:-keep]:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(run.checkpoint(step))
+        with contextlib.suppress(OSError):  # under another name first: no final name is half there
+            old = run.checkpoint(step)
+            going = old.with_name(f".{old.name}.{os.getpid()}.tmp")
+            os.replace(old, going)
+            shutil.rmtree(going)
 
 
 def _moments(share: Share, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
