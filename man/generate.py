@@ -17,7 +17,7 @@ from synmt_cli import __version__, cli
 HERE = Path(__file__).parent
 EXIT_STATUS = (
     ("0", "Done."),
-    ("1", "A question was answered no (score --fail-under)."),
+    ("1", "A question was answered no (check, score --fail-under)."),
     ("2", "Wrong usage."),
     ("65", "Bad data, named with file and line; or streams of different length."),
     ("66, 73, 74", "Cannot read; cannot create; I/O error such as a full disk."),

@@ -14,7 +14,7 @@ from synmt_cli.errors import UsageError, printable
 MANUAL = Manual(
     input="Checkpoints of a run directory: `runs/pascal/checkpoints/step-3000`.",
     output="A run directory, which translate -m takes like any other. It has no checkpoints.",
-    memory="The model three times, whatever the number of checkpoints.",
+    memory="The model twice, whatever the number of checkpoints.",
     examples=(
         "synmt average -m runs/pascal --last 1 -o runs/mean",
         "synmt average -m runs/pascal best step-3 -o runs/best-and-last",

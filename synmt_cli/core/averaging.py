@@ -81,7 +81,7 @@ def last(run: Run, n: int | None) -> list[str]:
 def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
     """Makes `folder`, a run whose weights are the mean; everything else is of `run`.
 
-    It appears whole or not at all. Memory: the model, three times while it is written; each
+    It appears whole or not at all. Memory: the model twice; each
     checkpoint once whole to check its digest, then a tensor at a time. Raises CreateError
     if there is such a folder, ConfigError for checkpoints that do not fit one another, DataError
     for damaged ones.

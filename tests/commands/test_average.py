@@ -121,3 +121,13 @@ def test_a_folder_that_is_there_is_never_touched(place, new):
     assert list(new.iterdir()) == []
     place("average", "-m", "vanilla", "-o", new / "a" / "b", status=73)
     place("average", "-m", new, "-o", new / "a", status=66)
+
+
+def test_a_mean_is_not_trained_on(place, new):
+    """It has no optimizer: a training there would begin anew and replace it."""
+    place("average", "-m", "vanilla", "-o", new)
+    before = (new / "model.safetensors").read_bytes()
+    options = ("--train", place.folder / "train.jsonl", "--spm", place.folder / "spm.model")
+    done = place("train", *options, "--run", new, "--preset", "tiny", status=78)
+    assert b"is the mean of other runs' checkpoints" in done.stderr
+    assert (new / "model.safetensors").read_bytes() == before

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli import streams
-from synmt_cli.core.run import Run, Vocabularies, sha256, write_json
+from synmt_cli.core.run import Run, Vocabularies, read_json, sha256, write_json
 from synmt_cli.core.training.config import refuse_another
 from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, CreateError, WriteError, printable
@@ -83,13 +83,19 @@ def establish(
     One in which nothing was saved yet may be begun with other options. Raises ConfigError
     naming the option that differs, with its old and new value.
     """
+    around = run.folder / "env.json"
+    if around.exists() and "averaged" in (read_json(around) or {}):
+        raise ConfigError(
+            f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
+            "trained on; name another --run"
+        )
     if run.config.exists() and (run.steps() or run.model.exists()):
         old = {key: value for key, value in run.tables().items() if key != "format"}
         refuse_another(old, tables, run.folder)
         run.vocabularies()
     run.write_vocabularies(vocabularies)
     write_json(run.folder / "labels.json", list(labels))
-    write_json(run.folder / "env.json", environment)
+    write_json(around, environment)
     run.write_config(tables)  # last: a folder that has it has everything else
 
 
