@@ -111,9 +111,19 @@ def bare(corpus: Corpus, size: Size) -> Step:
     return step
 
 
-def ours(corpus: Corpus, variant: str, preset: str) -> Step:
+def in_bf16(step: Step) -> Step:
+    """The same under autocast."""
+
+    def autocast(rows: list[np.ndarray]) -> None:
+        with torch.autocast("cpu", torch.bfloat16):
+            step(rows)
+
+    return autocast
+
+
+def ours(corpus: Corpus, variant: str, preset: str, precision: str = "fp32") -> Step:
     """One update of synmt's trainer, everything it does between two reports included."""
-    config = resolve(variant, preset, from_settings(["training.precision=fp32"]))
+    config = resolve(variant, preset, from_settings([f"training.precision={precision}"]))
     model = Translation(config.model, VOCABULARY, VOCABULARY, *modifiers(config, 1))
     trainer = Trainer(Run(Path()), config.training, model, None, corpus, None, torch.device("cpu"))
     model.train()
@@ -160,6 +170,9 @@ def main() -> None:
         "bare torch loop": bare(corpus, size),
         "synmt vanilla": ours(corpus, "vanilla", options.size),
         "synmt pascal": ours(corpus, "pascal", options.size),
+        "bare torch loop, bf16": in_bf16(bare(corpus, size)),
+        "synmt vanilla, bf16": ours(corpus, "vanilla", options.size, "bf16"),
+        "synmt pascal, bf16": ours(corpus, "pascal", options.size, "bf16"),
     }
     rates: dict[str, list[float]] = {name: [] for name in systems}
     batches = list(corpus.epoch(options.batch_tokens, 1, 0))
