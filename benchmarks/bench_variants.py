@@ -27,7 +27,7 @@ from synmt_cli import signals
 from synmt_cli.core.corpus import Corpus
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
-from synmt_cli.core.reading import Lines, Reader, lines_of
+from synmt_cli.core.reading import CorpusReader, Lines, lines_of
 from synmt_cli.core.run import Run, Vocabularies, build, needs
 from synmt_cli.core.targets import Targets
 from synmt_cli.core.training.config import Config, from_settings, resolve
@@ -75,7 +75,7 @@ def read(options: argparse.Namespace) -> tuple[Corpus, Vocabularies]:
         for some in lines_of([options.records])
     )
     needed = sorted(every)
-    reader = Reader(both, needed, Targets(both.target), 256)
+    reader = CorpusReader(both, needed, Targets(both.target), 256)
     found, _ = reader.corpus(map(reader.chunk, chosen), Encoding(needed, Labels(growing=True)))
     return found, both
 

@@ -62,7 +62,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class CorpusReader:
     """What records are read for.
 
     needs: features of the source. check: refuses a record that does not suit the variant, given

@@ -25,7 +25,7 @@ from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.folders import appearing
 from synmt_cli.core.labels import Labels, PathTree
 from synmt_cli.core.ragged import Ragged
-from synmt_cli.core.reading import Chunk, Reader
+from synmt_cli.core.reading import Chunk, CorpusReader
 from synmt_cli.core.run import sha256
 from synmt_cli.errors import DataError, ReadError, SynmtError, UsageError, printable
 
@@ -41,7 +41,7 @@ class Cached:
     sha256: list[str]
 
 
-def made_of(reader: Reader, paths: Sequence[str]) -> dict[str, Any]:
+def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
     """What decides which numbers a cache has. Raises ReadError, UsageError."""
     return {
         "format": FORMAT,
@@ -74,7 +74,9 @@ def stored(folder: Path, wanted: dict[str, Any]) -> Cached | None:
     return Cached(corpus, index["sha256"])
 
 
-def make(folder: Path, reader: Reader, chunks: Iterable[Chunk], paths: Sequence[str]) -> Cached:
+def make(
+    folder: Path, reader: CorpusReader, chunks: Iterable[Chunk], paths: Sequence[str]
+) -> Cached:
     """Reads the records into a cache, which takes its name when it is whole and on disk.
 
     Raises SynmtError, a DataError where a file changes meanwhile.

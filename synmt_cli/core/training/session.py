@@ -18,7 +18,7 @@ from synmt_cli.core.corpus import Corpus, refuse_empty
 from synmt_cli.core.encoding import Encoding
 from synmt_cli.core.labels import Labels
 from synmt_cli.core.multitask import refuse_untagged
-from synmt_cli.core.reading import Chunk, Lines, Reader, lines_of
+from synmt_cli.core.reading import Chunk, CorpusReader, Lines, lines_of
 from synmt_cli.core.run import (
     Run,
     Vocabularies,
@@ -128,7 +128,7 @@ def open_session(
     targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
     check = refuse_untagged if variants.plan(config.variant).data == "multitask" else None
     needed, limit = needs(config, training=True), config.training.max_length
-    reader = Reader(vocabularies, needed, targets, limit, check)
+    reader = CorpusReader(vocabularies, needed, targets, limit, check)
 
     def chunks(paths: Sequence[str], references: bool = False) -> Iterator[Chunk]:
         function = partial(reader.chunk, references=references)
@@ -162,7 +162,7 @@ def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[Lines]:
 
 def _cached(
     kept: Path,
-    reader: Reader,
+    reader: CorpusReader,
     chunks: Callable[[Sequence[str]], Iterator[Chunk]],
     paths: Sequence[str],
     ranks: Ranks,

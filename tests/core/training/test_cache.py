@@ -87,7 +87,9 @@ def test_a_file_that_changes_while_it_is_read_is_refused(opened, tmp_path, examp
     train = tmp_path / "train.jsonl"
     train.write_bytes((example_folder / "train.jsonl").read_bytes())
     session, _ = opened(train=train)
-    reader = reading.Reader(session.vocabularies, (), Targets(session.vocabularies.target), 256)
+    reader = reading.CorpusReader(
+        session.vocabularies, (), Targets(session.vocabularies.target), 256
+    )
 
     def lines():
         yield from reading.lines_of([str(train)])
