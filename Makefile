@@ -10,7 +10,7 @@ demo: $(READY)  ## the whole pipe on made data: parse, featurize, train, transla
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
 
 test: $(READY)  ## every test that needs no GPU
-	$(RUN)/python -m pytest -m "not gpu" -n 2 --dist loadfile
+	$(RUN)/python -m pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(READY)  ## format, lint, types and the quick tests
 	$(RUN)/ruff format --check .
