@@ -87,6 +87,13 @@ def wait_for(condition, seconds=60):
         time.sleep(0.02)
 
 
+def children(process):
+    """The processes that a process started itself."""
+    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, check=True)
+    pairs = (map(int, line.split()) for line in found.stdout.splitlines())
+    return [pid for pid, parent in pairs if parent == process.pid]
+
+
 def check_whole(run):
     """Everything under a final name loads, with its digest. Returns the steps that are saved."""
     for path in run.iterdir():

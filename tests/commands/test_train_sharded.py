@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 
 import pytest
 import torch
-from run_folders import ENDLESS, Trainings, check_whole, differences, last_step, wait_for
+from run_folders import (
+    ENDLESS,
+    Trainings,
+    check_whole,
+    children,
+    differences,
+    last_step,
+    wait_for,
+)
 
 from synmt_cli.core import tensors
 
@@ -89,12 +96,6 @@ def test_runs_go_on_bit_for_bit_and_with_any_number(train, tmp_path):
         assert status == 0, errors
         assert f"resuming {tmp_path / 'parts'} at step {steps - 1}" in errors
     assert check_whole(tmp_path / "parts")[-1] == 10
-
-
-def children(process):
-    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, check=True)
-    pairs = (map(int, line.split()) for line in found.stdout.splitlines())
-    return [pid for pid, parent in pairs if parent == process.pid]
 
 
 def test_a_killed_process_ends_the_others_and_a_signal_saves(train, tmp_path):

@@ -8,9 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
+from run_folders import children, wait_for
 
 from synmt_cli.core import tensors
 
@@ -96,23 +96,10 @@ def test_two_machines_of_torchrun_resume_bit_for_bit(start, tmp_path):
     assert all(one[name].equal(other[name]) for name in one)
 
 
-def children(process):
-    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, check=True)
-    pairs = (map(int, line.split()) for line in found.stdout.splitlines())
-    return [pid for pid, parent in pairs if parent == process.pid]
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_killed_process_ends_the_others_and_the_run_resumes(start, tmp_path):
     run = tmp_path / "r"
     process = start("--max-steps", 100_000, "--nproc", 2)
-    wait_for(lambda: list(run.glob("checkpoints/step-*")))
+    wait_for(lambda: list(run.glob("checkpoints/step-*")), 120)
     os.kill(children(process)[-1], signal.SIGKILL)
     status, errors = ended(process)
     assert status == 74
@@ -134,7 +121,7 @@ def test_torchrun_starts_what_was_killed_again(start, tmp_path):
     torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *where)
     program = (*torchrun, "--max-restarts", "1", "-m", "--", "synmt_cli", "train")
     process = start("--max-steps", 200, program=("env", ELASTIC, *program))
-    wait_for(lambda: list(run.glob("checkpoints/step-*")))
+    wait_for(lambda: list(run.glob("checkpoints/step-*")), 120)
     os.kill(children(process)[-1], signal.SIGKILL)
     status, errors = ended(process)
     assert status == 0, errors
@@ -145,7 +132,7 @@ def test_torchrun_starts_what_was_killed_again(start, tmp_path):
 def test_a_signal_saves_and_a_refusal_is_said_once(start, tmp_path):
     run = tmp_path / "r"
     process = start("--max-steps", 100_000, "--nproc", 2)
-    wait_for(lambda: list(run.glob("checkpoints/step-*")))
+    wait_for(lambda: list(run.glob("checkpoints/step-*")), 120)
     process.terminate()
     status, errors = ended(process)
     assert status == 75

@@ -55,8 +55,6 @@ def forked():
     ("variant", "task", "shape", "updates"),
     [
         ("linearized", copied, right, 150),
-        ("bitran", copied, left, 240),
-        ("parent", copied, left, 180),
         ("gcn", copied, right, 180),
         ("linearized", translated, left, 320),
         ("bitran", translated, right, 300),
