@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from synmt_cli.errors import Stopped, WorkerLost
+
+ENDED = (WorkerLost.exit_code, 128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 def launch(arguments: Sequence[str], n: int) -> int:
@@ -41,10 +44,12 @@ def launch(arguments: Sequence[str], n: int) -> int:
 def one_of(statuses: Sequence[int]) -> int:
     """One status for several: what a process said itself, not that another one was lost.
 
-    >>> one_of([74, 78]), one_of([74, -9])
-    (78, 74)
+    Nor that it was ended because of the other: torchrun sends signals, and may send two.
+
+    >>> one_of([74, 78]), one_of([74, -9]), one_of([143, -9])
+    (78, 74, 74)
     """
-    said = [status for status in statuses if status > 0 and status != WorkerLost.exit_code]
+    said = [status for status in statuses if status > 0 and status not in ENDED]
     return min(said, default=WorkerLost.exit_code)
 
 
