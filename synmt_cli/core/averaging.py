@@ -81,10 +81,9 @@ def last(run: Run, n: int | None) -> list[str]:
 def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
     """Makes `folder`, a run whose weights are the mean; everything else is of `run`.
 
-    It appears whole or not at all. Memory: the model twice; each
-    checkpoint once whole to check its digest, then a tensor at a time. Raises CreateError
-    if there is such a folder, ConfigError for checkpoints that do not fit one another, DataError
-    for damaged ones.
+    It appears whole or not at all. Memory: the model twice; each checkpoint once whole to check
+    its digest, then a tensor at a time. Raises CreateError if there is such a folder, ConfigError
+    for checkpoints that do not fit one another, DataError for damaged ones.
     """
     with appearing(folder) as beside:
         _fill(Run(beside), run, chosen)

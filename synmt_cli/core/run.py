@@ -156,7 +156,7 @@ class Run:
     def load(self, checkpoint: str = "best") -> Translation:
         """The model with its weights: `best`, `last` or `step-N`. Raises SynmtError."""
         config = self.read_config()
-        weights = self._weights(checkpoint)
+        weights = self.weights(checkpoint)
         vocabularies, n_labels = self.vocabularies(), len(self.labels())
         with tensors.without_values():  # sizes that do not fit take no memory
             outline = build(config, vocabularies, n_labels)
@@ -167,7 +167,8 @@ class Run:
         tensors.load_into(model, found, weights)
         return model.eval()
 
-    def _weights(self, checkpoint: str) -> Path:
+    def weights(self, checkpoint: str) -> Path:
+        """The file of a checkpoint: `best`, `last` or `step-N`. Raises ReadError."""
         if checkpoint == "best":
             return self.model
         steps = self.steps()

@@ -32,12 +32,10 @@ class Models(NamedTuple):
     precision: str = "fp32"
 
     def files(self) -> Iterator[str]:
-        """What of the run directories is read."""
+        """What of the run directories is read. Raises ReadError."""
         for folder in map(Path, self.folders):
-            weights = "model.safetensors"
-            if self.checkpoint != "best":
-                weights = f"checkpoints/{self.checkpoint}/weights.safetensors"
-            yield from (str(path) for n in (*_FILES, weights) if (path := folder / n).is_file())
+            yield from (str(path) for name in _FILES if (path := folder / name).is_file())
+            yield str(Run(folder).weights(self.checkpoint))
 
 
 @cache
