@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from synmt_cli import streams
+from synmt_cli.io import reading
 
 CONLLU = ("lines", "columns", "synmt", "pyconll", "conllu", "featurize")
 JSONL = ("orjson", "synmt jsonl")
@@ -51,7 +51,7 @@ def synmt(path: str) -> int:
     """Sentences by our reader."""
     from synmt_cli.formats import conllu
 
-    with streams.open_source(path) as source:
+    with reading.open_source(path) as source:
         return sum(1 for _ in conllu.read(source))
 
 
@@ -59,7 +59,7 @@ def synmt_jsonl(path: str) -> int:
     """Records by our reader."""
     from synmt_cli.formats import record
 
-    with streams.open_source(path) as source:
+    with reading.open_source(path) as source:
         return sum(1 for _ in record.read(source))
 
 
@@ -174,7 +174,7 @@ def main() -> None:
     if given.reader:
         one(given.reader, str(given.treebank))
         return
-    with streams.open_source(str(given.treebank)) as source:
+    with reading.open_source(str(given.treebank)) as source:
         data = source.file.read()
     print(about())
     with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ import orjson
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core.training.config import resolve
+from synmt_cli.core.run.config import resolve
 from synmt_cli.core.training.session import Inputs, open_session
 
 

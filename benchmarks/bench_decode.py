@@ -19,10 +19,10 @@ import torch
 import torch.nn.functional as F
 
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.decoding.hypothesis import Longest, Rules
+from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.model.transformer import Transformer
 
 SIZE = Size(d_model=256, d_ff=1024, n_heads=4, encoder_layers=3, decoder_layers=3)
 N_TOKENS, PAD, BOS, EOS = 8000, 1, 2, 3
@@ -169,12 +169,12 @@ def main():
     options = options.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    model = Translation(SIZE, N_TOKENS, N_TOKENS).eval()
+    model = Transformer(SIZE, N_TOKENS, N_TOKENS).eval()
     bare, data = Bare(model), list(batches(options.sentences))
     for beam in (1, 5):
 
         def ours(ids, pad, beam=beam):
-            found = search([model], Side(ids, pad), Rules(beam=beam, longest=Longest(1, 0)))
+            found = search([model], Side(ids, pad), Rules(beam=beam, longest=LengthLimit(1, 0)))
             return [nbest[0].ids for nbest in found]
 
         ratios = []

@@ -19,7 +19,7 @@ import sys
 import time
 from itertools import islice
 
-from synmt_cli.streams import lines, open_source
+from synmt_cli.io.reading import lines, open_source
 
 BARE = """
 import sys

@@ -45,21 +45,21 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core import variants
-from synmt_cli.core.batch import Batch
-from synmt_cli.core.corpus import Corpus
-from synmt_cli.core.encoding import Encoding
-from synmt_cli.core.grammar import FEATURES, Grammar
-from synmt_cli.core.labels import Labels
+from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.ragged import Array, Ragged
-from synmt_cli.core.run import modifiers
-from synmt_cli.core.training.config import from_settings, resolve
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.building import modifiers
+from synmt_cli.core.run.config import from_settings, resolve
+from synmt_cli.core.text.vocabulary import EOS, PAD
+from synmt_cli.core.training.gradient import backward
 from synmt_cli.core.training.loss import cross_entropy
-from synmt_cli.core.training.objective import backward
+from synmt_cli.core.transitions.grammar import FEATURES, Grammar
 from synmt_cli.core.trees.arc_standard import NEVER, Move, oracle
 from synmt_cli.core.trees.shapes import random_projective_tree
-from synmt_cli.core.vocabulary import EOS, PAD
 from synmt_cli.formats.transitions import LEFT, RIGHT
 
 VOCABULARY, N_LABELS = 8000, 45
@@ -148,21 +148,21 @@ def batches(found: Corpus, sentences: int, rounds: int) -> list[Array]:
     return [whole[int((i + 0.5) / rounds * len(whole))] for i in range(rounds)]
 
 
-def build(variant: str, size: str) -> Translation:
+def build(variant: str, size: str) -> Transformer:
     """A model of a variant, in training mode."""
     preset, settings = SIZES[size]
     config = resolve(variant, preset, from_settings([f"model.{one}" for one in settings]))
     rereads = variants.plan(variant).rereads
     both = modifiers(config, 1, N_LABELS)
-    return Translation(config.model, VOCABULARY, VOCABULARY, *both, rereads).train()
+    return Transformer(config.model, VOCABULARY, VOCABULARY, *both, rereads).train()
 
 
-def update(model: Translation, batch: Batch, share: float = 1.0) -> float:
+def update(model: Transformer, batch: Batch, share: float = 1.0) -> float:
     """One update of synmt; the loss."""
     return backward(model, batch, SMOOTHING, 1 / batch.n_tokens, share).smoothed
 
 
-def naive(model: Translation, batch: Batch) -> float:
+def naive(model: Transformer, batch: Batch) -> float:
     """The same by padded copies, copy t of a target being its first t tokens."""
     memory, decoder = model.encode(batch.source), model.decoder
     n, length = batch.target.ids.shape
@@ -210,7 +210,7 @@ def check(size: str, found: dict[bool, Corpus]) -> None:
         assert off < 1e-6, (variant, off)
 
 
-def seconds(model: Translation, work: Callable[[], object], repeats: int = 1) -> float:
+def seconds(model: Transformer, work: Callable[[], object], repeats: int = 1) -> float:
     """CPU time of this process, the median of some repeats."""
     spent = []
     for _ in range(repeats):
@@ -221,7 +221,7 @@ def seconds(model: Translation, work: Callable[[], object], repeats: int = 1) ->
     return statistics.median(spent)
 
 
-def layers_seconds(model: Translation, batch: Batch) -> float:
+def layers_seconds(model: Transformer, batch: Batch) -> float:
     """Forward and backward pass of a causal decoder's layers alone."""
     decoder = model.decoder
     with torch.no_grad():
@@ -241,7 +241,7 @@ def layers_seconds(model: Translation, batch: Batch) -> float:
     return seconds(model, work, REPEATS)
 
 
-def convolutions_seconds(model: Translation, batch: Batch) -> float:
+def convolutions_seconds(model: Transformer, batch: Batch) -> float:
     """Forward and backward pass of graph convolutions alone, over whole targets."""
     with torch.no_grad():
         inputs = model.decoder.embedding(batch.target.ids, ())
@@ -256,7 +256,7 @@ def convolutions_seconds(model: Translation, batch: Batch) -> float:
     return seconds(model, work, REPEATS)
 
 
-def extra(model: Translation, batch: Batch, layers: float, convolutions: float = 0.0) -> float:
+def extra(model: Transformer, batch: Batch, layers: float, convolutions: float = 0.0) -> float:
     """What the limit has beyond the causal decoder's update, in seconds."""
     size, lengths = model.size, (batch.target_out != PAD).sum(1)
     factor = int((lengths * (lengths + 1) // 2).sum()) / batch.target.ids.numel()
@@ -267,7 +267,7 @@ def extra(model: Translation, batch: Batch, layers: float, convolutions: float =
 
 
 def one_round(
-    models: dict[str, Translation], batch: dict[bool, Batch], part: dict[bool, Batch]
+    models: dict[str, Transformer], batch: dict[bool, Batch], part: dict[bool, Batch]
 ) -> dict[str, float]:
     """Seconds per target token of each system, and of each limit."""
     spent, layers = {}, {}

@@ -24,18 +24,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from synmt_cli import signals
-from synmt_cli.core.batch import Batch
-from synmt_cli.core.corpus import Corpus
-from synmt_cli.core.encoding import Encoding
-from synmt_cli.core.labels import Labels
+from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.model.embedding import sinusoid
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.ragged import Ragged
-from synmt_cli.core.run import Run, modifiers
-from synmt_cli.core.training.config import from_settings, resolve
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.building import modifiers
+from synmt_cli.core.run.config import from_settings, resolve
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.vocabulary import PAD
 from synmt_cli.core.training.loop import Trainer
-from synmt_cli.core.vocabulary import PAD
 
 VOCABULARY = 8000
 Step = Callable[[list[np.ndarray]], None]
@@ -124,7 +125,7 @@ def in_bf16(step: Step) -> Step:
 def ours(corpus: Corpus, variant: str, preset: str, precision: str = "fp32") -> Step:
     """One update of synmt's trainer, everything it does between two reports included."""
     config = resolve(variant, preset, from_settings([f"training.precision={precision}"]))
-    model = Translation(config.model, VOCABULARY, VOCABULARY, *modifiers(config, 1))
+    model = Transformer(config.model, VOCABULARY, VOCABULARY, *modifiers(config, 1))
     trainer = Trainer(Run(Path()), config.training, model, None, corpus, None, torch.device("cpu"))
     model.train()
     nobody = signals.Request()

@@ -23,14 +23,14 @@ import ctranslate2
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
-from synmt_cli import streams
-from synmt_cli.core.ctranslate2_export import export
-from synmt_cli.core.decoding.hypothesis import Longest
-from synmt_cli.core.decoding.translator import Settings
-from synmt_cli.core.run import Run
-from synmt_cli.core.translating import Models, translator
+from synmt_cli.core.decoding.hypothesis import LengthLimit
+from synmt_cli.core.decoding.translator import SearchSettings
+from synmt_cli.core.jobs.translate import Models, translator
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.export import export
 from synmt_cli.formats import record
 from synmt_cli.formats.record import Record
+from synmt_cli.io import reading
 
 System = Callable[[int], list[str]]
 LONGEST = 64
@@ -40,7 +40,9 @@ def ours(folder: str, precision: str, records: list[Record]) -> System:
     """synmt's translator, which `synmt translate` calls for each window."""
 
     def translate(beam: int) -> list[str]:
-        settings = Settings(beam=beam, lenpen=1.0, longest=Longest(0, LONGEST), patience=1)
+        settings = SearchSettings(
+            beam=beam, lenpen=1.0, longest=LengthLimit(0, LONGEST), patience=1
+        )
         ready = translator(Models((folder,), precision=precision), settings)
         return [one.lines[0].text for one in ready.translate(records)]
 
@@ -77,7 +79,7 @@ def main() -> None:
     torch.set_num_threads(1)
     versions = f"torch {torch.__version__}, ctranslate2 {ctranslate2.__version__}"
     print(f"{platform.machine()}, Python {platform.python_version()}, {versions}")
-    sources = streams.sources([options.records])
+    sources = reading.sources([options.records])
     records = [one for source in sources for one in record.read(source) if one.status == "ok"]
     run = Run(Path(options.run))
     with tempfile.TemporaryDirectory() as name:

@@ -24,15 +24,16 @@ import numpy as np
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core.corpus import Corpus
-from synmt_cli.core.encoding import Encoding
-from synmt_cli.core.labels import Labels
-from synmt_cli.core.reading import CorpusReader, Lines, lines_of
-from synmt_cli.core.run import Run, Vocabularies, build, needs
-from synmt_cli.core.targets import Targets
-from synmt_cli.core.training.config import Config, from_settings, resolve
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.record_reader import CorpusReader, RecordLines, lines_of
+from synmt_cli.core.data.targets import Targets
+from synmt_cli.core.run.building import build, needs
+from synmt_cli.core.run.config import Config, from_settings, resolve
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.training.loop import Trainer
-from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.formats import record
 
 SYSTEMS = (
@@ -71,7 +72,7 @@ def read(options: argparse.Namespace) -> tuple[Corpus, Vocabularies]:
         return len(record.from_bytes(line).pieces or ()) + 1 in wanted
 
     chosen = (
-        Lines(some.name, some.first, [line for line in some.lines if fits(line)])
+        RecordLines(some.name, some.first, [line for line in some.lines if fits(line)])
         for some in lines_of([options.records])
     )
     needed = sorted(every)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from synmt_cli import __version__, console, signals, streams
+from synmt_cli import __version__, console, signals
 from synmt_cli.errors import BUG, SynmtError, UsageError, WriteError, printable
+from synmt_cli.io import writing
 
 if TYPE_CHECKING:
     from synmt_cli.commands.manual import Manual
@@ -169,7 +170,7 @@ def synmt(
 
 def main() -> NoReturn:
     """Runs `synmt` and ends the process. Never a traceback for what a user can cause."""
-    streams.guard_descriptors()
+    writing.guard_descriptors()
     signals.install()
     try:
         status = _run(sys.argv[1:])

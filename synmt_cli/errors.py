@@ -122,3 +122,11 @@ def quoted(text: str) -> str:
     """
     cut = text if len(text) <= QUOTE_LIMIT else text[:QUOTE_LIMIT] + "…"
     return f"'{printable(cut)}'"
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong: the system's words for an OSError, else the exception's own."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+Place = tuple[str, int]  # file, and line from 1

@@ -7,7 +7,7 @@ import subprocess
 from itertools import product
 
 import pytest
-from program import DATA, ENVIRONMENT, synmt
+from support.program import DATA, ENVIRONMENT, synmt
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from program import ROOT
+from support.program import ROOT
 
 from synmt_cli import cli
 

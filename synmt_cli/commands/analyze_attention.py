@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import (
     Checkpoint,
     Device,
@@ -23,9 +23,10 @@ from synmt_cli.commands.manual import (
     Verbose,
 )
 from synmt_cli.errors import DataError, UsageError, quoted
+from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.decoding.sources import Placed
+    from synmt_cli.core.jobs.translation_input import Placed
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line; --stack "
@@ -89,12 +90,12 @@ def analyze_attention(
     chosen_layers, chosen_heads = numbers("--layers", layers), numbers("--heads", heads)
     paths = files or ["-"]
     window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
-    with streams.output(output, line_buffered) as writer, console.progress("shown") as bar:
-        from synmt_cli.core import device as devices
+    with writing.output(output, line_buffered) as writer, console.progress("shown") as bar:
         from synmt_cli.core.analysis.attention import Looker
-        from synmt_cli.core.analysis.opening import open_run
+        from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.decoding.translator import windows
-        from synmt_cli.core.translating import checked
+        from synmt_cli.core.jobs.translate import checked
+        from synmt_cli.core.run import device as devices
         from synmt_cli.formats import attention
 
         devices.set_threads(threads)

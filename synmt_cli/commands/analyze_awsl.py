@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import (
     Checkpoint,
     Device,
@@ -20,6 +20,7 @@ from synmt_cli.commands.manual import (
     Threads,
     Verbose,
 )
+from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
@@ -93,23 +94,23 @@ def analyze_awsl(
     one such layer each are one line, as in the paper. It needs matplotlib: pip install
     'synmt-cli[plot]'.
     """
-    from synmt_cli.formats import awsl as forms
+    from synmt_cli.formats.reports import awsl as forms
 
     if plot:
         from synmt_cli.core.analysis import plot as plots
 
         kind_of_plot = plots.kind_of(plot)
-    with streams.output(output) as writer, console.progress("measured") as bar:
-        from synmt_cli.core import device as devices
-        from synmt_cli.core.analysis import opening
+    with writing.output(output) as writer, console.progress("measured") as bar:
+        from synmt_cli.core.analysis import opened_run
         from synmt_cli.core.analysis.awsl import NEEDS, Measure
         from synmt_cli.core.decoding.translator import windows
-        from synmt_cli.core.translating import checked
+        from synmt_cli.core.jobs.translate import checked
+        from synmt_cli.core.run import device as devices
 
         devices.set_threads(threads)
         chosen = devices.choose(device)
-        runs = [opening.open_run(one, checkpoint, chosen, parser, NEEDS) for one in model]
-        opening.refuse_other_vocabulary(runs)
+        runs = [opened_run.open_run(one, checkpoint, chosen, parser, NEEDS) for one in model]
+        opened_run.refuse_other_vocabulary(runs)
         measures = [Measure(run, max_source) for run in runs]
         for records in windows(
             checked(runs[0].reader().read(files or ["-"], kind), strict), WINDOW
@@ -117,12 +118,12 @@ def analyze_awsl(
             for measure in measures:
                 measure.add(records)
             bar.advance(len(records))
-        report = forms.Report(
+        report = forms.AwslReport(
             [measure.result() for measure in measures], dict(measures[0].left_out)
         )
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
         if plot:
-            with streams.atomic(plot) as picture:
+            with writing.atomic(plot) as picture:
                 picture.write(plots.picture(report.runs, kind_of_plot))
         writer.write(forms.FORMATS[form](report))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import (
     Checkpoint,
     Device,
@@ -21,6 +21,7 @@ from synmt_cli.commands.manual import (
     Verbose,
 )
 from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.io import writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.analysis.datasets import Dataset
@@ -115,14 +116,14 @@ def analyze_probe(
     """
     if not model and not save_to:
         raise UsageError("name a run by -m RUN, or where to write the tasks by --save-to TEMPLATE")
-    with streams.output(output) as writer, console.progress("encoded", unit="sentences") as bar:
-        from synmt_cli.core import device as devices
+    with writing.output(output) as writer, console.progress("encoded", unit="sentences") as bar:
         from synmt_cli.core.analysis import datasets
-        from synmt_cli.core.analysis.classifier import Settings
-        from synmt_cli.core.analysis.opening import open_run
+        from synmt_cli.core.analysis.classifier import ClassifierSettings
+        from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.analysis.probe import Probe, info
         from synmt_cli.core.analysis.tasks import MADE
-        from synmt_cli.formats import probes
+        from synmt_cli.core.run import device as devices
+        from synmt_cli.formats.reports import probes
 
         devices.set_threads(threads)
         chosen = devices.choose(device)
@@ -132,7 +133,7 @@ def analyze_probe(
         if not gathered.datasets:
             raise UsageError("there is no task in the input")
         save(gathered.datasets, save_to)
-        settings = Settings(hidden, dropout, seed)
+        settings = ClassifierSettings(hidden, dropout, seed)
         runs = []
         for folder in model or ():
             run = open_run(folder, checkpoint, chosen, parser)
@@ -142,7 +143,7 @@ def analyze_probe(
                 console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
         if runs:
             tasks = [info(dataset) for dataset in gathered.datasets]
-            report = probes.Report(tasks, runs, hidden, dropout, seed)
+            report = probes.ProbeReport(tasks, runs, hidden, dropout, seed)
             writer.write(probes.FORMATS[form](report))
 
 
@@ -162,6 +163,6 @@ def save(found: Sequence[Dataset], template: str) -> None:
     if template and "{task}" not in template and len(found) > 1:
         raise UsageError(f"--save-to needs {{task}} in the name for {len(found)} tasks")
     for dataset in found if template else ():
-        with streams.atomic(template.replace("{task}", dataset.task)) as writer:
+        with writing.atomic(template.replace("{task}", dataset.task)) as writer:
             for example in dataset.examples:
                 writer.write(senteval.to_bytes(example))

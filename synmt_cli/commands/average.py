@@ -56,8 +56,8 @@ def average(
     if checkpoints and n_last is not None:
         raise UsageError("name checkpoints or give --last, not both")
 
-    from synmt_cli.core import averaging
-    from synmt_cli.core.run import Run
+    from synmt_cli.core.run import averaging
+    from synmt_cli.core.run.directory import Run
 
     run = Run(Path(model))
     run.tables()  # first of all: is it a run?

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synmt_cli import streams
 from synmt_cli.commands.manual import Files, Kind, LineBuffered, Manual, Out, Quiet, Verbose
 from synmt_cli.errors import UsageError
+from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.buckets import Buckets
-    from synmt_cli.core.evaluation.segments import Segment
+    from synmt_cli.core.segments.buckets import Buckets
+    from synmt_cli.core.segments.measured import Segment
 
 MANUAL = Manual(
     input="Parallel text, one segment a line; or JSONL records; or CoNLL-U.",
@@ -73,8 +73,9 @@ def bucket_by_length(
     of each FILE, or {side}, its number from 1. Every bucket gets its file, if empty. The
     files appear when all of them are complete; where the input is bad, none does.
     """
-    from synmt_cli.core.evaluation import segments, splitting
-    from synmt_cli.core.evaluation.buckets import parse_edges
+    from synmt_cli.core.segments import measured as segments
+    from synmt_cli.core.segments import splitting
+    from synmt_cli.core.segments.buckets import parse_edges
 
     buckets = parse_edges(edges)
     if count + annotate + (split_to is not None) > 1:
@@ -90,7 +91,7 @@ def bucket_by_length(
             splitting.refuse_inputs(outputs, [*paths, *([src] if src else [])])
             splitting.split(opened.segments, buckets, outputs)
             return
-        with streams.output(output, line_buffered) as writer:
+        with writing.output(output, line_buffered) as writer:
             if annotate:
                 for segment in opened.segments:
                     writer.write(segment.labelled(buckets.names[buckets.index(segment.length)]))

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Verbose
 from synmt_cli.errors import UsageError, quoted
+from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.challenge import Condition, Segment
+    from synmt_cli.core.challenge.phenomena import ChallengeSegment, Condition
 
 MANUAL = Manual(
     input="CoNLL-U, of the source or of the reference, whichever has the phenomenon. --with:"
@@ -112,7 +113,7 @@ def challenge(
 
     --format counts counts selected segments and words, with `any` and `all` below.
     """
-    from synmt_cli.core.evaluation import challenge as core
+    from synmt_cli.core.challenge import phenomena as core
     from synmt_cli.core.filtering.pairs import parallel
 
     paths, further = files or ["-"], beside or []
@@ -122,13 +123,13 @@ def challenge(
     names = [one.name for one in conditions]
     outputs = _outputs(template, names, paths, further) if template is not None else {}
     with contextlib.ExitStack() as stack:
-        sources = [stack.enter_context(streams.open_source(path)) for path in further]
+        sources = [stack.enter_context(reading.open_source(path)) for path in further]
         bar = stack.enter_context(console.progress("searched", unit="segments"))
         found = parallel(_watched(core.segments(paths, finder), bar), sources)
         if template is not None:
             core.split(found, outputs, form)
             return
-        writer = stack.enter_context(streams.output(output, line_buffered))
+        writer = stack.enter_context(writing.output(output, line_buffered))
         if form == "counts":
             counts = core.Counts(names)
             for segment, _ in found:
@@ -140,7 +141,9 @@ def challenge(
                 writer.write(segment.written(form, lines))
 
 
-def _watched(segments: Iterable[Segment], bar: console.Progress) -> Iterator[Segment]:
+def _watched(
+    segments: Iterable[ChallengeSegment], bar: console.Progress
+) -> Iterator[ChallengeSegment]:
     for segment in segments:
         bar.advance()
         yield segment
@@ -156,7 +159,7 @@ def _check(inputs: Sequence[str], form: str, beside: bool, split: bool, output: 
 
 
 def _conditions(phenomena: Sequence[str], deprel: str, upos: str, feats: str) -> list[Condition]:
-    from synmt_cli.core.evaluation import challenge as core
+    from synmt_cli.core.challenge import phenomena as core
 
     for name in phenomena:
         if name not in PHENOMENA:
@@ -182,8 +185,8 @@ def _range(min_dist: int | None, exactly: int | None) -> tuple[int, int | None]:
 def _outputs(
     template: str, names: Sequence[str], paths: Sequence[str], further: Sequence[str]
 ) -> dict[str, list[str]]:
-    from synmt_cli.core.evaluation import splitting
-    from synmt_cli.core.evaluation.challenge import ANY
+    from synmt_cli.core.challenge.phenomena import ANY
+    from synmt_cli.core.segments import splitting
 
     kinds = names if "{phenomenon}" in template else [ANY]
     sides = [paths[0] if len(paths) == 1 else "", *further]

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
-from synmt_cli.core.inspection.inputs import Input, opened
+from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.core.inspection.problems import Search
-from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import (
     DataError,
     NegativeAnswer,
@@ -23,6 +23,7 @@ from synmt_cli.errors import (
 )
 from synmt_cli.formats.conllu import SENTENCE_LIMIT
 from synmt_cli.formats.detect import TreeKind
+from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="CoNLL-U, records, transitions, text, models, checkpoints, run directories.",
@@ -80,7 +81,7 @@ def check(
     vocabulary = None if spm is None else Vocabulary.load(spm)
     checker = _Checker(parallel, vocabulary, None if kind == "auto" else kind)
     n = 0
-    with streams.output(output, line_buffered) as writer:
+    with writing.output(output, line_buffered) as writer:
         for problem in checker.problems(files or ("-",)):
             writer.write(printable(str(problem)).encode() + b"\n")
             n += 1
@@ -118,7 +119,7 @@ class _Checker:
         if self._parallel:
             yield from self._differences()
 
-    def _of(self, one: Input) -> Iterator[SynmtError]:
+    def _of(self, one: InspectedInput) -> Iterator[SynmtError]:
         match one.kind:
             case "run" | "checkpoint" | "weights":
                 yield from self._of_training(one)
@@ -131,9 +132,9 @@ class _Checker:
                 if search.is_whole:
                     self._counts.append((one.name, search.n_segments))
 
-    def _of_training(self, one: Input) -> Iterator[SynmtError]:
+    def _of_training(self, one: InspectedInput) -> Iterator[SynmtError]:
         from synmt_cli.core.inspection import model_problems
-        from synmt_cli.core.run import Run
+        from synmt_cli.core.run.directory import Run
 
         if self._parallel:
             raise UsageError(f"{printable(one.name)} has no segments that could be --parallel")
@@ -153,9 +154,9 @@ class _Checker:
                 yield DataError(name, None, problem)
 
 
-def _of_model(one: Input) -> Iterator[SynmtError]:
+def _of_model(one: InspectedInput) -> Iterator[SynmtError]:
     """Whether a vocabulary or a parser loads."""
-    from synmt_cli.core import udpipe
+    from synmt_cli.core.text import udpipe
 
     _refuse_unnamed(one)
     try:
@@ -167,7 +168,7 @@ def _of_model(one: Input) -> Iterator[SynmtError]:
         yield error
 
 
-def _refuse_unnamed(one: Input) -> None:
+def _refuse_unnamed(one: InspectedInput) -> None:
     """Raises UsageError for a model on stdin, or one that is compressed: libraries open files."""
     if one.source is not None and (one.path == "-" or one.compression):
         raise UsageError(f"{printable(one.name)}: a model is checked in a plain file: name that")

@@ -9,12 +9,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
-from synmt_cli.core.delinear_lines import Format, Line, Lines, Written
-from synmt_cli.core.delinearizer import Delinearizer
-from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.jobs.delinearize import DelinearizeJob, Format, TransitionLine, Written
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.formats.detect import detect
+from synmt_cli.io import reading, writing
 
 CHUNK = 64  # lines that travel to a worker at a time
 
@@ -82,7 +83,7 @@ def delinearize(
     every = pool.mapped(recipe, _lines(files or (), kind), jobs, CHUNK)
     n_lines = n_repairs = 0
     with (
-        streams.output(output, line_buffered) as writer,
+        writing.output(output, line_buffered) as writer,
         console.progress("delinearized", unit="lines") as bar,
     ):
         for written in every:
@@ -94,22 +95,24 @@ def delinearize(
         console.warn(f"{n_lines:,} of {bar.done:,} lines repaired, {n_repairs:,} tokens changed")
 
 
-def delinearizing(spm: str | None, repair: bool, format: Format) -> Callable[[Line], Written]:
+def delinearizing(
+    spm: str | None, repair: bool, format: Format
+) -> Callable[[TransitionLine], Written]:
     """What a process does with its lines. Raises Unavailable, ConfigError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
-    return Lines(Delinearizer(vocabulary, repair), format).run
+    return DelinearizeJob(Delinearizer(vocabulary, repair), format).run
 
 
-def _where(lines: Sequence[Line]) -> str:
+def _where(lines: Sequence[TransitionLine]) -> str:
     return pool.span((lines[0].source, lines[0].number), (lines[-1].source, lines[-1].number))
 
 
-def _lines(files: Sequence[str], kind: str) -> Iterator[Line]:
+def _lines(files: Sequence[str], kind: str) -> Iterator[TransitionLine]:
     ids = map(str, itertools.count(1))
-    for source in streams.sources(files):
+    for source in reading.sources(files):
         is_json = kind == "jsonl"
         if kind == "auto":
             found, source = detect(source)
             is_json = found == "jsonl"
-        for number, data in enumerate(streams.lines(source), 1):
-            yield Line(source.name, number, next(ids), data, is_json)
+        for number, data in enumerate(reading.lines(source), 1):
+            yield TransitionLine(source.name, number, next(ids), data, is_json)

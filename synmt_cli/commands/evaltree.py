@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import Manual, Out, Quiet
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu
+from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.buckets import Buckets
+    from synmt_cli.core.segments.buckets import Buckets
 
 MANUAL = Manual(
     input="CoNLL-U twice, of the same text: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
@@ -80,9 +81,9 @@ def evaltree(
     50+ words. --by deprel gives for each label LAS and LA, precision of SYSTEM's words with it
     and recall of GOLD's, and UAS, recall alone.
     """
-    from synmt_cli.core.evaluation.alignment import parts
     from synmt_cli.core.evaluation.attachment import Attachment
-    from synmt_cli.formats.tree_scores import FORMATS, Report
+    from synmt_cli.core.evaluation.word_alignment import parts
+    from synmt_cli.formats.reports.tree_scores import FORMATS, TreeReport
 
     if gold == system == "-":
         raise UsageError("only one input can be stdin")
@@ -91,9 +92,9 @@ def evaltree(
     groups = _by(by)
     attachment = Attachment(subtypes, groups)
     with (
-        streams.output(output) as writer,
-        streams.open_source(gold) as golds,
-        streams.open_source(system) as systems,
+        writing.output(output) as writer,
+        reading.open_source(gold) as golds,
+        reading.open_source(system) as systems,
         console.progress("compared", unit="sentences") as bar,
     ):
         names = golds.name, systems.name
@@ -107,12 +108,12 @@ def evaltree(
             writer.write(f"{scores[get].figure('f1') or 0.0:.2f}\n".encode())
             return
         kind = None if by is None else by.partition(":")[0]
-        report = Report(*names, subtypes, scores, kind, attachment.groups())
+        report = TreeReport(*names, subtypes, scores, kind, attachment.groups())
         writer.write(FORMATS[form](report))
 
 
 def _by(option: str | None) -> Buckets | Literal["deprel"] | None:
-    from synmt_cli.core.evaluation.buckets import Buckets, parse_edges
+    from synmt_cli.core.segments.buckets import Buckets, parse_edges
 
     if option is None:
         return None

@@ -27,7 +27,7 @@ MANUAL = Manual(
 )
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """Of which program."""
 
     CTRANSLATE2 = "ctranslate2"
@@ -45,8 +45,8 @@ class Quantization(StrEnum):
 def export(
     model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
     output: Annotated[str, typer.Option("-o", "--output", metavar="DIR", help="New folder.")],
-    format: Annotated[Format, typer.Option("--format", help="Of which program.")] = (
-        Format.CTRANSLATE2
+    format: Annotated[ExportFormat, typer.Option("--format", help="Of which program.")] = (
+        ExportFormat.CTRANSLATE2
     ),
     quantization: Annotated[
         Quantization | None,
@@ -68,8 +68,8 @@ def export(
     Needs the package ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`, 69 without it). The
     folder must not exist, and appears when it is complete.
     """
-    from synmt_cli.core import ctranslate2_export
-    from synmt_cli.core.run import Run
+    from synmt_cli.core.run import export as ctranslate2_export
+    from synmt_cli.core.run.directory import Run
 
     kind = quantization.value if quantization else None
     ctranslate2_export.export(Run(Path(model)), Path(output), checkpoint, kind)

@@ -9,14 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.linearize import Glue, MultiwordTokens, OnNonprojective, Split
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
-from synmt_cli.core.features import EMITTED
-from synmt_cli.core.featurizer import Featurizer
-from synmt_cli.core.transitions import Linearizer
-from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.works import (
+from synmt_cli.core.jobs.featurize import Featurizer
+from synmt_cli.core.segments.work import (
     Done,
     Work,
     batches,
@@ -26,14 +23,18 @@ from synmt_cli.core.works import (
     with_targets,
     works,
 )
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.transitions.linearizer import Linearizer
+from synmt_cli.core.trees.features import EMITTED
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats import conllu
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\tTokenRange=4:7`",
     output='One JSON object a segment: `{"id":"1","status":"ok","src":"A dog.",'
     '"words":["A","dog","."],"spans":[[0,1],[2,5],[5,6]],"heads":[1,-1,1],…}`',
-    memory=f"Some {streams.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
+    memory=f"Some {reading.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
     f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
     examples=(
         "synmt featurize --spm spm.model --tgt train.de train.en.conllu > train.de.jsonl",
@@ -124,9 +125,9 @@ def featurize(
         parts = works(batches(files or ()))
         if target is not None:
             pair = with_targets if tgt_conllu is None else with_target_trees
-            parts = pair(parts, stack.enter_context(streams.open_source(target)))
+            parts = pair(parts, stack.enter_context(reading.open_source(target)))
         every = pool.mapped(recipe, parts, jobs, chunk=1)
-        writer = stack.enter_context(streams.output(output, line_buffered))
+        writer = stack.enter_context(writing.output(output, line_buffered))
         bar = stack.enter_context(console.progress("featurized", unit="segments"))
         for found in counted(every, total):
             for line in found:

@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.manual import Files, Jobs, Kind, LineBuffered, Manual, Out, Quiet, Verbose
 from synmt_cli.core.filtering import digests
 from synmt_cli.core.filtering.sieve import CHUNK
 from synmt_cli.errors import UsageError
+from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
@@ -203,7 +204,7 @@ def filter(
     tests = [
         criteria.Status(),
         criteria.Shortest(min_len, unit) if min_len else None,
-        criteria.Longest(max_len, unit) if max_len is not None else None,
+        criteria.LongestCriterion(max_len, unit) if max_len is not None else None,
         criteria.LongestWord(max_word_len) if max_word_len is not None else None,
         criteria.Ratio(ratio, unit) if ratio is not None else None,
         criteria.TargetPieces(max_tgt_pieces) if max_tgt_pieces is not None else None,
@@ -218,9 +219,9 @@ def filter(
         keep_empty=min_len == 0,
     )
     with contextlib.ExitStack() as stack:
-        main = stack.enter_context(streams.output(output, line_buffered))
+        main = stack.enter_context(writing.output(output, line_buffered))
         others = [
-            None if path is None else stack.enter_context(streams.output(path, line_buffered))
+            None if path is None else stack.enter_context(writing.output(path, line_buffered))
             for path in (tgt_out, rejects)
         ]
         outputs = Outputs(mode, main, others[0], others[1])

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from synmt_cli import streams
 from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
 from synmt_cli.core.inspection import counts
-from synmt_cli.core.inspection.inputs import Input, opened
+from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.errors import UsageError, printable
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="Text, CoNLL-U, records, transitions, models, checkpoints, run directories.",
@@ -64,7 +64,7 @@ def info(
     Streams are read to their end, and bad data ends the command as it would end any other (65);
     synmt check names all of it. Of weights only the header is read.
     """
-    with streams.output(output, line_buffered) as writer:
+    with writing.output(output, line_buffered) as writer:
         for number, path in enumerate(files or ("-",)):
             with opened(path, None if kind == "auto" else kind) as one:
                 facts = _facts(one)
@@ -76,7 +76,7 @@ def info(
                 writer.write(("\n" * (number > 0) + "".join(lines)).encode())
 
 
-def _facts(one: Input) -> dict[str, Any]:
+def _facts(one: InspectedInput) -> dict[str, Any]:
     """Name, kind and figures of an input. Raises SynmtError."""
     name = printable(one.name)
     known = {"file": name, "kind": one.kind}
@@ -85,7 +85,7 @@ def _facts(one: Input) -> dict[str, Any]:
     return known | _figures(one)
 
 
-def _figures(one: Input) -> counts.Facts:
+def _figures(one: InspectedInput) -> counts.Facts:
     from synmt_cli.core.inspection import models
 
     match one.kind:
@@ -101,13 +101,13 @@ def _figures(one: Input) -> counts.Facts:
             return models.of_udpipe(one.path)
         case "sentencepiece":
             assert one.source is not None
-            return models.of_sentencepiece(b"".join(streams.chunks(one.source)), one.name)
+            return models.of_sentencepiece(b"".join(reading.chunks(one.source)), one.name)
         case kind:
             assert one.source is not None
             return counts.of_stream(one.source, kind)
 
 
-def _refuse_unnamed(one: Input) -> None:
+def _refuse_unnamed(one: InspectedInput) -> None:
     """Raises UsageError for a model on stdin, or one that is compressed: libraries open files."""
     if one.path == "-" or one.compression:
         raise UsageError(f"{printable(one.name)}: a model of this kind needs a plain file's name")

@@ -8,21 +8,22 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
-from synmt_cli.core.linear_lines import Lines
-from synmt_cli.core.linear_lines import symbols as symbols_of
-from synmt_cli.core.transitions import Linearizer
-from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.works import Done, Work, batches, counted, where, works
+from synmt_cli.core.jobs.linearize import LinearizeJob
+from synmt_cli.core.jobs.linearize import symbols as symbols_of
+from synmt_cli.core.segments.work import Done, Work, batches, counted, where, works
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.formats import conllu
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
     output="A line for each line: `The dog LEFT-ARC:det sleeps LEFT-ARC:nsubj . RIGHT-ARC:punct`."
     ' As JSONL: `{"id":"1","status":"ok","src":"The dog sleeps.","transitions":["The","dog",'
     '"LEFT-ARC:det",…]}`.',
-    memory=f"Some {streams.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
+    memory=f"Some {reading.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
     f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
     examples=(
         "synmt linearize train.en.conllu > train.en.trans",
@@ -120,7 +121,7 @@ def linearize(
     every = pool.mapped(recipe, works(batches(files or ())), jobs, chunk=1)
     total = Done()
     with (
-        streams.output(output, line_buffered) as writer,
+        writing.output(output, line_buffered) as writer,
         console.progress("linearized", unit="lines") as bar,
     ):
         for found in counted(every, total):
@@ -137,11 +138,11 @@ def linearizing(
 ) -> Callable[[Work], Done]:
     """What a process does with its work. options: of Linearizer. Raises SynmtError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
-    return Lines(Linearizer(vocabulary, *options), as_json, strict).run
+    return LinearizeJob(Linearizer(vocabulary, *options), as_json, strict).run
 
 
 def _write_symbols(files: Sequence[str], split: bool, glue: bool, output: str) -> None:
-    with streams.output(output) as writer:
-        sentences = (one for source in streams.sources(files) for one in conllu.read(source))
+    with writing.output(output) as writer:
+        sentences = (one for source in reading.sources(files) for one in conllu.read(source))
         for symbol in symbols_of(sentences, split, glue):
             writer.write(symbol.encode() + b"\n")

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import streams
 from synmt_cli.commands.manual import Manual, Out, Quiet, Verbose
+from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="None.",
@@ -52,9 +52,9 @@ def mixup_make(
     """
     import orjson
 
-    from synmt_cli.core.evaluation.mixup import items
+    from synmt_cli.core.challenge.mixup import items
 
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         if form == "tsv":
             writer.write("\t".join(HEADER).encode() + b"\n")
         for one in items():

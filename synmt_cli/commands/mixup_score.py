@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import streams
 from synmt_cli.commands.manual import Manual, Out, Quiet, Verbose
 from synmt_cli.errors import DataError, UsageError
+from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="The English translations of the 198 lines of `synmt mixup make`, in their order, one"
@@ -58,19 +58,19 @@ def mixup_score(
     `right` is active and passive together, the figure of the paper's Table 3, which is about
     OVS. Percentages are of all sentences: an undecided one is not right.
     """
-    from synmt_cli.core.evaluation import corpus
-    from synmt_cli.core.evaluation.mixup import items
-    from synmt_cli.core.evaluation.roles import judged
-    from synmt_cli.formats.mixup_scores import FORMATS, Scored
+    from synmt_cli.core.challenge.mixup import items
+    from synmt_cli.core.challenge.roles import judged
+    from synmt_cli.core.evaluation import parallel_lines
+    from synmt_cli.formats.reports.mixup_scores import FORMATS, Scored
 
     paths = systems or ["-"]
     if paths.count("-") > 1:
         raise UsageError("only one input can be stdin")
     sentences, scored = items(), []
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         for path in paths:
             name = "<stdin>" if path == "-" else path
-            translations = corpus.read(path)
+            translations = parallel_lines.read(path)
             if len(translations) != len(sentences):
                 problem = f"{len(translations):,} lines, but `synmt mixup make` writes"
                 raise DataError(name, None, f"{problem} {len(sentences)}")

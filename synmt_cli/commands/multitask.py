@@ -8,16 +8,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console, errors
 from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Strict
-from synmt_cli.core import multitask as tasks
-from synmt_cli.core.brackets import labels
-from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.jobs import multitask as tasks
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.transitions.brackets import labels
 from synmt_cli.errors import DataError, UsageError, printable
 from synmt_cli.formats import penn as penn_brackets
 from synmt_cli.formats import record
-from synmt_cli.formats.penn import Tree
+from synmt_cli.formats.penn import Constituent
 from synmt_cli.formats.record import Record
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="JSONL records with trees and pieces, as featurize --spm writes them; with --symbols"
@@ -117,7 +118,7 @@ def multitask(
     maker = tasks.Maker(source, target, scheme, task, penn is not None, brackets == "text")
     unparsed = _Unparsed(strict)
     with (
-        streams.output(output, line_buffered) as writer,
+        writing.output(output, line_buffered) as writer,
         console.progress("made", unit="records") as bar,
     ):
         for one, place, tree in _with_trees(files or (), penn):
@@ -138,7 +139,7 @@ class _Unparsed:
     n: int = 0
     first: str = ""
 
-    def count(self, problem: str, place: tasks.Place) -> None:
+    def count(self, problem: str, place: errors.Place) -> None:
         if problem:
             failure = DataError(*place, printable(problem))
             if self.strict:
@@ -152,9 +153,9 @@ class _Unparsed:
             console.warn(f"the first of them: {self.first}")
 
 
-def _records(files: Sequence[str]) -> Iterator[tuple[Record, tasks.Place]]:
+def _records(files: Sequence[str]) -> Iterator[tuple[Record, errors.Place]]:
     n = 1
-    for source in streams.sources(files):
+    for source in reading.sources(files):
         for number, one in enumerate(record.read(source, n), 1):
             n += 1
             yield one, (source.name, number)
@@ -162,29 +163,29 @@ def _records(files: Sequence[str]) -> Iterator[tuple[Record, tasks.Place]]:
 
 def _with_trees(
     files: Sequence[str], penn: str | None
-) -> Iterator[tuple[Record, tasks.Place, Tree | None]]:
+) -> Iterator[tuple[Record, errors.Place, Constituent | None]]:
     if penn is None:
         yield from ((one, place, None) for one, place in _records(files))
         return
-    with streams.open_source(penn) as trees:
+    with reading.open_source(penn) as trees:
         yield from tasks.with_trees(_records(files), trees)
 
 
 def _write_symbols(files: Sequence[str] | None, penn: str | None, output: str) -> None:
     if files and penn is not None:
         raise UsageError("--symbols reads records or --penn FILE, not both")
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         for symbol in tasks.symbols(_labels(files or (), penn)):
             writer.write(symbol.encode() + b"\n")
 
 
 def _labels(
     files: Sequence[str], penn: str | None
-) -> Iterator[tuple[Collection[str], tasks.Place]]:
+) -> Iterator[tuple[Collection[str], errors.Place]]:
     if penn is None:
         for one, place in _records(files):
             yield one.deprels or (), place
         return
-    with streams.open_source(penn) as trees:
+    with reading.open_source(penn) as trees:
         for number, tree in enumerate(penn_brackets.read(trees), 1):
             yield labels(tree.items) if tree else (), (trees.name, number)

@@ -12,11 +12,12 @@ from typing import Annotated
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
-from synmt_cli.core import udpipe
+from synmt_cli.core.text import udpipe
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.formats import conllu
+from synmt_cli.io import reading, writing
 
 CHUNK = 8  # segments that travel to a worker together
 
@@ -34,7 +35,7 @@ MANUAL = Manual(
 )
 
 
-class Input(StrEnum):
+class InputKind(StrEnum):
     """What a segment is."""
 
     TEXT = "text"
@@ -50,7 +51,7 @@ class Segmentation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ParseItem:
     """One segment and where it stands. `id` runs over all operands."""
 
     id: int
@@ -65,13 +66,13 @@ def parse(
     ],
     files: Files = None,
     input: Annotated[
-        Input,
+        InputKind,
         typer.Option(
             "--input",
             help="text: lines, tokenised by the model. tokens: words with spaces between them. "
             "conllu: tokenised sentences, tagged and parsed again.",
         ),
-    ] = Input.TEXT,
+    ] = InputKind.TEXT,
     segment: Annotated[
         Segmentation,
         typer.Option(
@@ -97,7 +98,7 @@ def parse(
 
     Sentences over 1,000 words are parsed greedily, as the model's beam takes quadratic time.
     """
-    if segment is Segmentation.SPLIT and input is not Input.TEXT:
+    if segment is Segmentation.SPLIT and input is not InputKind.TEXT:
         raise UsageError("--segment split is for --input text: other input has its own sentences")
     recipe = pool.Recipe(
         partial(parsing, model, input, segment, strict),
@@ -106,7 +107,7 @@ def parse(
     )
     every = pool.mapped(recipe, _items(files or (), input), jobs, CHUNK)
     failures: Counter[str] = Counter()
-    with streams.output(output, line_buffered) as writer, console.progress("parsed") as bar:
+    with writing.output(output, line_buffered) as writer, console.progress("parsed") as bar:
         for parsed in every:
             writer.write(conllu.encoded(parsed.conllu))
             if parsed.status == udpipe.FAILED:
@@ -117,33 +118,33 @@ def parse(
         console.warn(f"{failures.total():,} of {bar.done:,} segments failed: {reasons}")
 
 
-def _items(files: Sequence[str], kind: Input) -> Iterator[Item]:
+def _items(files: Sequence[str], kind: InputKind) -> Iterator[ParseItem]:
     ids = itertools.count(1)
-    for source in streams.sources(files):
-        if kind is Input.CONLLU:
+    for source in reading.sources(files):
+        if kind is InputKind.CONLLU:
             for sentence in conllu.read(source):
-                yield Item(next(ids), sentence, source.name, sentence.line)
+                yield ParseItem(next(ids), sentence, source.name, sentence.line)
         else:
-            for line, text in streams.text_lines(source):
+            for line, text in reading.text_lines(source):
                 if "\0" in text:  # CoNLL-U cannot hold it
                     raise DataError(source.name, line, "NUL character")
-                yield Item(next(ids), text, source.name, line)
+                yield ParseItem(next(ids), text, source.name, line)
 
 
-def _where(items: Sequence[Item]) -> str:
+def _where(items: Sequence[ParseItem]) -> str:
     return pool.span((items[0].source, items[0].line), (items[-1].source, items[-1].line))
 
 
 def parsing(
-    model: str, kind: Input, segments: Segmentation, strict: bool
-) -> Callable[[Item], udpipe.Parsed]:
+    model: str, kind: InputKind, segments: Segmentation, strict: bool
+) -> Callable[[ParseItem], udpipe.Parsed]:
     """What a process does with its segments. Raises Unavailable; then DataError if `strict`."""
     parser = udpipe.Parser(model)
     of_text = parser.sentences if segments is Segmentation.SPLIT else parser.line
-    if kind is Input.TOKENS:
+    if kind is InputKind.TOKENS:
         of_text = parser.tokens
 
-    def parsed(item: Item) -> udpipe.Parsed:
+    def parsed(item: ParseItem) -> udpipe.Parsed:
         if isinstance(item.content, conllu.Sentence):
             result = parser.again(item.content)
         else:

@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import Manual, Quiet, Verbose
-from synmt_cli.core import parser_training
+from synmt_cli.core.text import parser_training
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="Treebanks in CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
@@ -74,7 +75,7 @@ def parser_train(
     """
     given = {"tokenizer": tokenizer, "tagger": tagger, "parser": parser}
     options = parser_training.merged(preset, given)
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         training = _treebank(files, "training")
         if not training.blocks:
             raise DataError("training data", None, "no sentence to train on")
@@ -99,7 +100,7 @@ def _treebank(paths: Sequence[str], name: str) -> parser_training.Treebank:
 
 
 def _sentences(paths: Sequence[str]) -> Iterator[conllu.Sentence]:
-    for source in streams.sources(paths):
+    for source in reading.sources(paths):
         yield from conllu.read(source)
 
 

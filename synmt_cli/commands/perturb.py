@@ -8,16 +8,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Seed
-from synmt_cli.core.perturber import RANDOM, SHUFFLED, Labels, Perturber, works
+from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber, works
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.formats import conllu
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
     output="The same with other trees: `2\tdog\tdog\tNOUN\t_\t_\t1\tnsubj\t_\t_`",
-    memory=f"Some {streams.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
+    memory=f"Some {reading.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
     f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
     examples=(
         "synmt perturb --heads 0.2 --seed 1 train.en.conllu > noisy.conllu",
@@ -113,7 +114,7 @@ def perturb(
     perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
     counts: Counter[str] = Counter()
     with (
-        streams.output(output, line_buffered) as writer,
+        writing.output(output, line_buffered) as writer,
         console.progress("perturbed", unit="sentences") as bar,
     ):
         parts = works(_batches(files or ()))
@@ -141,23 +142,23 @@ def _check(
         raise UsageError("--projective is for --heads and --tree random")
 
 
-def _labels(path: str | None) -> Labels:
+def _labels(path: str | None) -> LabelSampler:
     if path is None:
-        return Labels()
+        return LabelSampler()
     labels = []
-    with streams.open_source(path) as source:
-        for number, line in streams.text_lines(source):
+    with reading.open_source(path) as source:
+        for number, line in reading.text_lines(source):
             if "\t" in line or "\0" in line:
                 raise DataError(source.name, number, "a label with a TAB or NUL character")
             labels.append(line)
         try:
-            return Labels(filter(None, labels))
+            return LabelSampler(filter(None, labels))
         except ValueError as error:
             raise DataError(source.name, None, str(error)) from None
 
 
-def _batches(files: Sequence[str]) -> Iterator[conllu.Batch]:
-    for source in streams.sources(files):
+def _batches(files: Sequence[str]) -> Iterator[conllu.RawBlocks]:
+    for source in reading.sources(files):
         yield from conllu.batches(source)
 
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import Manual, Out, Quiet, Seed, Verbose
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
+from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.buckets import Buckets
     from synmt_cli.core.evaluation.significance import Test
-    from synmt_cli.formats.scores import Report
+    from synmt_cli.core.segments.buckets import Buckets
+    from synmt_cli.formats.reports.scores import ScoreReport
 
 MANUAL = Manual(
     input="Plain text, one segment a line, not tokenized. REF, each SYS, each --refs and --src"
@@ -151,7 +152,7 @@ def score(
     line; RIBES leaves it out of its mean.
     """
     from synmt_cli.core.evaluation import metrics as available  # NumPy, sacreBLEU
-    from synmt_cli.core.evaluation.evaluate import evaluate
+    from synmt_cli.core.evaluation.comparison import evaluate
 
     if sign_over:
         unfit = [refs, lowercase, samples, by, src, get, fail_under]
@@ -166,7 +167,7 @@ def score(
     test = _test(paired, p, samples, seed, len(systems)) if not get else None
     buckets = _buckets(by, src, get)
     paths = [ref, *(refs or []), *systems, *([src] if src else [])]
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         texts = _read(paths)
         references = [ref, *(refs or [])]
         _warn(texts, references, systems if "bleu" in names and tokenize != "none" else [])
@@ -183,14 +184,14 @@ def score(
 
 
 def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str) -> None:
-    from synmt_cli.core.evaluation import sets
-    from synmt_cli.formats import set_scores
+    from synmt_cli.core.evaluation import set_comparison
+    from synmt_cli.formats.reports import set_scores
 
     if paths.count("-") > 1:
         raise UsageError("only one input can be stdin")
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         names = list(dict.fromkeys(metrics.split(","))) if metrics else None
-        report = sets.compare([set_scores.read(path) for path in paths], names)
+        report = set_comparison.compare([set_scores.read(path) for path in paths], names)
         writer.write(set_scores.FORMATS[form](report))
 
 
@@ -228,7 +229,7 @@ def _test(
 
 
 def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None:
-    from synmt_cli.core.evaluation.buckets import Buckets, parse_edges
+    from synmt_cli.core.segments.buckets import Buckets, parse_edges
 
     if by is None:
         if src is not None:
@@ -245,18 +246,20 @@ def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None
 
 
 def _read(paths: Sequence[str]) -> dict[str, list[str]]:
-    from synmt_cli.core.evaluation import corpus
+    from synmt_cli.core.evaluation import parallel_lines
 
     if paths.count("-") > 1:
         raise UsageError("only one input can be stdin")
-    texts = {path: corpus.read(path) for path in paths}
-    corpus.check_parallel({"<stdin>" if name == "-" else name: t for name, t in texts.items()})
+    texts = {path: parallel_lines.read(path) for path in paths}
+    parallel_lines.check_parallel(
+        {"<stdin>" if name == "-" else name: t for name, t in texts.items()}
+    )
     return texts
 
 
 def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]) -> None:
     """Says what makes scores doubtful: empty references, tokenized outputs."""
-    from synmt_cli.core.evaluation.corpus import blank_lines
+    from synmt_cli.core.evaluation.parallel_lines import blank_lines
 
     for name in references:
         blank = blank_lines(texts[name])
@@ -270,8 +273,8 @@ def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Seque
             console.warn(f"{printable(name)}: {n:,} lines end in ' .': is the text tokenized?")
 
 
-def _shown(report: Report, get: str | None, form: str) -> bytes:
-    from synmt_cli.formats.scores import FORMATS
+def _shown(report: ScoreReport, get: str | None, form: str) -> bytes:
+    from synmt_cli.formats.reports.scores import FORMATS
 
     if get is None:
         return FORMATS[form](report)
@@ -280,7 +283,7 @@ def _shown(report: Report, get: str | None, form: str) -> bytes:
     return "".join(figures).encode()
 
 
-def _judge(report: Report, limits: dict[str, float]) -> None:
+def _judge(report: ScoreReport, limits: dict[str, float]) -> None:
     """Raises NegativeAnswer if a system is worse than a limit."""
     for metric in report.metrics:
         limit = limits.get(metric.name)

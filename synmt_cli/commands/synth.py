@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from synmt_cli import console, streams
+from synmt_cli import console
 from synmt_cli.commands.manual import LineBuffered, Manual, Out, Quiet, Seed, Verbose
 from synmt_cli.errors import UsageError
+from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.synth.pairs import Pair
+    from synmt_cli.synth.pairs import MadePair
 
 MANUAL = Manual(
     input="None; --exclude reads text.",
@@ -150,15 +151,15 @@ def synth(
     --exclude keeps a test set apart from a training set. Where too few sentences can be made
     the command ends with status 2.
     """
-    from synmt_cli.core.synth import files, settings
-    from synmt_cli.core.synth.pairs import pairs
+    from synmt_cli.synth import files, settings
+    from synmt_cli.synth.pairs import pairs
 
     if prefix is not None and (side or kind or output != "-" or line_buffered):
         raise UsageError("--prefix names its files: no --side, --format, --output, --line-buffered")
     kind = kind or "tsv"
     if prefix is None and (kind == "tsv") != (side is None):
         raise UsageError("--format text and conllu need --side en or de; tsv has both sides")
-    chosen = settings.Settings(
+    chosen = settings.SynthSettings(
         weights=settings.phenomena(phenomena),
         mix=mix,
         min_depth=min_depth,
@@ -174,12 +175,12 @@ def synth(
         with console.progress("synth", n, "pairs") as progress:
             files.write(_counted(made, progress), prefix)
         return
-    with streams.output(output, line_buffered) as writer:
+    with writing.output(output, line_buffered) as writer:
         for pair in made:
             writer.write(files.record(pair, side or "en", kind))
 
 
-def _counted(made: Iterable[Pair], progress: console.Progress) -> Iterator[Pair]:
+def _counted(made: Iterable[MadePair], progress: console.Progress) -> Iterator[MadePair]:
     for pair in made:
         yield pair
         progress.advance()

@@ -18,9 +18,9 @@ from synmt_cli.commands.manual import Device, Jobs, Manual, Quiet, Threads, Verb
 from synmt_cli.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
-    from synmt_cli.core.training.config import Config
+    from synmt_cli.core.distributed.ranks import Ranks
+    from synmt_cli.core.run.config import Config
     from synmt_cli.core.training.events import Event
-    from synmt_cli.core.training.ranks import Ranks
     from synmt_cli.core.training.session import Session
 
 MANUAL = Manual(
@@ -160,12 +160,12 @@ def train(
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
     resolved = resolve(variant, preset, config, settings or (), flags)  # refused once, not by each
     if nproc > 1 and not dry_run:
-        from synmt_cli.core.training.launch import launch, without
+        from synmt_cli.core.distributed.launch import launch, without
 
         return launch(without("--nproc", sys.argv[1:]), nproc)
     with signals.requested() as request:
-        from synmt_cli.core.device import choose, set_threads
-        from synmt_cli.core.training import ranks
+        from synmt_cli.core.distributed import ranks
+        from synmt_cli.core.run.device import choose, set_threads
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
@@ -188,11 +188,11 @@ def run_training(
     ranks: Ranks,
 ) -> int:
     """Trains; the first of several processes writes and shows what happens. The exit status."""
-    from synmt_cli.core.run import Run
-    from synmt_cli.core.training import folder
+    from synmt_cli.core.run.directory import Run
+    from synmt_cli.core.training import run_folder
 
     place = Run(path)
-    with folder.locked(path) if ranks.is_first else contextlib.nullcontext():
+    with run_folder.locked(path) if ranks.is_first else contextlib.nullcontext():
         with console.progress("reading", unit="records") as bar:
             session = open_it(place.cache, ranks, bar.advance)
         if ranks.is_first:
@@ -213,7 +213,7 @@ def resolve(
     variant: str, preset: str, config: str, settings: Iterable[str], flags: dict[str, Any]
 ) -> Config:
     """Joins the layers; flags stand for training.NAME where they are given."""
-    from synmt_cli.core.training import config as configs
+    from synmt_cli.core.run import config as configs
 
     layers = [configs.from_file(config)] if config else []
     named = [layer.tables["preset"] for layer in layers if "preset" in layer.tables]
@@ -221,7 +221,7 @@ def resolve(
     for name, value in flags.items():
         if value is not None:
             tables = {"training": {name: value}}
-            layers.append(configs.Layer(tables, f"--{name.replace('_', '-')}"))
+            layers.append(configs.SettingsLayer(tables, f"--{name.replace('_', '-')}"))
     return configs.resolve(variant or None, preset or (named[-1] if named else "base"), layers)
 
 
@@ -251,8 +251,8 @@ def report_left_out(session: Session) -> None:
 
 def show_estimate(session: Session) -> None:
     """Prints what --dry-run promises."""
-    from synmt_cli.core.run import build
-    from synmt_cli.core.training.estimate import estimate
+    from synmt_cli.core.run.building import build
+    from synmt_cli.core.training.memory_estimate import estimate
 
     report_left_out(session)
     model = build(session.config, session.vocabularies, len(session.labels))
@@ -266,7 +266,7 @@ def show_estimate(session: Session) -> None:
 def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> None:
     """Shows and records every event. Raises Stopped where the run can be resumed."""
     from synmt_cli.core.training.events import Ended, Report, Saved, Validated
-    from synmt_cli.core.training.folder import Metrics
+    from synmt_cli.core.training.run_folder import Metrics
 
     metrics = Metrics(place, step)
     with console.progress("training", config.training.max_steps, "steps") as bar:

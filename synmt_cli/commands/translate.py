@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.manual import (
     Checkpoint,
     Device,
@@ -28,6 +28,7 @@ from synmt_cli.commands.manual import (
     Verbose,
 )
 from synmt_cli.errors import ConfigError, UsageError, printable
+from synmt_cli.io import writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.decoding.translator import Translator
@@ -177,13 +178,13 @@ def translate(
     paths = files or ["-"]
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
-    with streams.output(output, line_buffered) as writer, console.progress("translated") as bar:
-        from synmt_cli.core import device as devices
-        from synmt_cli.core import translating
-        from synmt_cli.core.decoding.hypothesis import Longest
-        from synmt_cli.core.decoding.sources import Reader
-        from synmt_cli.core.decoding.translator import Settings, windows
-        from synmt_cli.core.translation_lines import remarks, written
+    with writing.output(output, line_buffered) as writer, console.progress("translated") as bar:
+        from synmt_cli.core.decoding.hypothesis import LengthLimit
+        from synmt_cli.core.decoding.translator import SearchSettings, windows
+        from synmt_cli.core.jobs import translate as translating
+        from synmt_cli.core.jobs.translation_input import Reader
+        from synmt_cli.core.jobs.translation_output import remarks, written
+        from synmt_cli.core.run import device as devices
 
         n_processes = pool.n_workers(jobs)
         is_alone = n_processes == 1 and pool.here()
@@ -195,11 +196,11 @@ def translate(
         named = translating.named(model, checkpoint)
         models = translating.Models(tuple(model), named, str(chosen), precision.value)
         loaded = translating.opened(models)
-        settings = Settings(
+        settings = SearchSettings(
             beam=beam,
             lenpen=lenpen,
             nbest=nbest,
-            longest=Longest() if max_len is None else Longest(0, max_len),
+            longest=LengthLimit() if max_len is None else LengthLimit(0, max_len),
             constrained=not unconstrained,
             patience=patience or math.inf,
             max_pieces=max_source,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synmt_cli import streams
 from synmt_cli.commands.manual import Manual, Out
+from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.variants.description import Description
+    from synmt_cli.core.variants.description import VariantDescription
 
 MANUAL = Manual(
     input="None.",
@@ -52,7 +52,7 @@ def variants(
     from synmt_cli.core.variants.description import describe
 
     found = describe(names or ())
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         if as_json:
             objects = [_as_object(one) for one in found]
             writer.write(json.dumps(objects, indent=1, ensure_ascii=False).encode() + b"\n")
@@ -60,7 +60,7 @@ def variants(
             writer.write("\n".join(map(_as_text, found)).encode())
 
 
-def _as_object(one: Description) -> dict[str, Any]:
+def _as_object(one: VariantDescription) -> dict[str, Any]:
     options = {
         name: {"default": default, "meaning": meaning}
         for name, (default, meaning) in one.options.items()
@@ -68,7 +68,7 @@ def _as_object(one: Description) -> dict[str, Any]:
     return {**asdict(one), "options": options}
 
 
-def _as_text(one: Description) -> str:
+def _as_text(one: VariantDescription) -> str:
     lines = [f"{one.name:<16}{one.what} ({one.paper})"]
     reads = ", ".join(one.features)
     if one.training_features:

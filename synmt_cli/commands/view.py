@@ -8,15 +8,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import streams
 from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
-from synmt_cli.core import views
-from synmt_cli.core.delinear_lines import Lines
-from synmt_cli.core.delinearizer import Delinearizer
+from synmt_cli.core.jobs import view as views
+from synmt_cli.core.jobs.delinearize import DelinearizeJob
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.core.trees.drawing import CELL_LIMIT
-from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.errors import DataError
 from synmt_cli.formats.detect import detect_trees
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="CoNLL-U, records or transitions: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
@@ -85,15 +85,15 @@ def view(
     colour = on_terminal and not os.environ.get("NO_COLOR")
     drawing = views.Drawing(ascii, width, colour)
     vocabulary = None if spm is None else Vocabulary.load(spm)
-    lines = Lines(Delinearizer(vocabulary), "conllu")
-    with streams.output(output, line_buffered) as writer:
+    lines = DelinearizeJob(Delinearizer(vocabulary), "conllu")
+    with writing.output(output, line_buffered) as writer:
         for one in _views(files or (), kind, lines):
             writer.write(drawing.block(one).encode())
 
 
-def _views(files: Sequence[str], kind: str, lines: Lines) -> Iterator[views.View]:
+def _views(files: Sequence[str], kind: str, lines: DelinearizeJob) -> Iterator[views.View]:
     n = 0
-    for source in streams.sources(files):
+    for source in reading.sources(files):
         found, source = detect_trees(source) if kind == "auto" else (kind, source)
         if found == "jsonl":
             each = views.of_records(source, n + 1)
@@ -108,8 +108,8 @@ def _views(files: Sequence[str], kind: str, lines: Lines) -> Iterator[views.View
             yield one
 
 
-def _refuse_text(source: streams.Source) -> Iterator[views.View]:
+def _refuse_text(source: reading.Source) -> Iterator[views.View]:
     """Nothing, if there is no line in the source either."""
-    for _ in streams.lines(source):
+    for _ in reading.lines(source):
         raise DataError(source.name, 1, "text has no trees: synmt parse makes them")
     return iter(())

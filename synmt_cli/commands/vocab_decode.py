@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out
-from synmt_cli.core.vocabulary_lines import CHUNK, decoding, lines, where
+from synmt_cli.core.jobs.vocab import CHUNK, decoding, lines, where
+from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="Pieces with single spaces between them: `▁The ▁dog s ▁sleep .`",
@@ -40,6 +41,6 @@ def vocab_decode(
         partial(decoding, model, ids), (model,), pool.Care(where=where, warn=console.warn)
     )
     every = pool.mapped(recipe, lines(files or ()), jobs, CHUNK)
-    with streams.output(output, line_buffered) as writer:
+    with writing.output(output, line_buffered) as writer:
         for line in every:
             writer.write(line)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from synmt_cli import streams
 from synmt_cli.commands.manual import Manual, Out
-from synmt_cli.core.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="A sentencepiece model.",
@@ -48,7 +48,7 @@ def vocab_info(
     }
     lines = [f"{name}\t{_shown(value)}" for name, value in properties.items()]
     text = json.dumps(properties) if as_json else "\n".join(lines)
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         writer.write(text.encode() + b"\n")
 
 

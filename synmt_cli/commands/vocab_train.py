@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from synmt_cli import console, pool, streams
+from synmt_cli import console, pool
 from synmt_cli.commands.manual import Files, Manual, Out, Quiet
-from synmt_cli.core import vocabulary_training
-from synmt_cli.core.vocabulary import Vocabulary, symbol_problem
+from synmt_cli.core.text import vocabulary_training
+from synmt_cli.core.text.vocabulary import Vocabulary, symbol_problem
 from synmt_cli.errors import DataError, UsageError, quoted
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="One sentence a line: `The dog sleeps .`",
@@ -109,7 +110,7 @@ def vocab_train(
     """
     if symbols == "-" and "-" in (files or ["-"]):
         raise UsageError("stdin cannot be both the text and --symbols")
-    settings = vocabulary_training.Settings(
+    settings = vocabulary_training.VocabularySettings(
         size=size,
         type=type.value,
         character_coverage=character_coverage,
@@ -119,10 +120,10 @@ def vocab_train(
         normalization=normalization.value,
     )
 
-    def train(settings: vocabulary_training.Settings) -> bytes:
+    def train(settings: vocabulary_training.VocabularySettings) -> bytes:
         return vocabulary_training.train(_sentences(files or ()), settings)
 
-    with streams.output(output) as writer:
+    with writing.output(output) as writer:
         # In a child process: sentencepiece hears no signal before it is done. Once: the text may
         # be stdin, which the child reads.
         once = pool.Care(tries=1)
@@ -133,14 +134,14 @@ def vocab_train(
 
 
 def _sentences(files: Sequence[str]) -> Iterator[str]:
-    for source in streams.sources(files):
-        for _, text in streams.text_lines(source):
+    for source in reading.sources(files):
+        for _, text in reading.text_lines(source):
             yield text
 
 
 def _symbols(path: str) -> Iterator[str]:
-    with streams.open_source(path) as source:
-        for number, symbol in streams.text_lines(source):
+    with reading.open_source(path) as source:
+        for number, symbol in reading.text_lines(source):
             if problem := symbol_problem(symbol):
                 raise DataError(source.name, number, f"{quoted(symbol)} is no symbol: {problem}")
             yield symbol

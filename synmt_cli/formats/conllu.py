@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from synmt_cli import streams
 from synmt_cli.errors import DataError
 from synmt_cli.formats.arcs import all_reach_root
 from synmt_cli.formats.conllu_rows import COLUMNS, ID, RANGE_ID, Rows
+from synmt_cli.io import reading
 
 SENTENCE_LIMIT = 32 * 2**20  # bytes
 N_CACHED = 2**16  # longer sentences are read row by row
@@ -88,7 +88,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RawBlocks:
     """Whole blocks as bytes, each ending with a blank line; `line` is the first one's."""
 
     source: str
@@ -102,20 +102,20 @@ class Batch:
         return self.data.count(b"\n\n")
 
 
-def read(source: streams.Source) -> Iterator[Sentence]:
+def read(source: reading.Source) -> Iterator[Sentence]:
     """Yields the sentences of a source as they end. Raises DataError, ReadError."""
     for batch in batches(source):
         yield from sentences(batch)
 
 
-def batches(source: streams.Source) -> Iterator[Batch]:
+def batches(source: reading.Source) -> Iterator[RawBlocks]:
     """Yields a source as runs of whole blocks, without BOM and without CR before LF.
 
     To be read elsewhere, in another process say, by `sentences`. Raises DataError, ReadError.
     """
     pending, searched = bytearray(), 0  # no blank line ends before `searched`
     first, held = 1, b""  # the line where `pending` begins; a CR that may stand before an LF
-    for chunk in streams.chunks(source):
+    for chunk in reading.chunks(source):
         chunk = held + chunk
         held = b"\r" if chunk.endswith(b"\r") else b""
         chunk = chunk.removesuffix(held)
@@ -123,7 +123,9 @@ def batches(source: streams.Source) -> Iterator[Batch]:
         end = pending.rfind(b"\n\n", searched) + 2
         if end > 1:
             data = bytes(pending[:end])
-            yield Batch(source.name, first, data.removeprefix(streams.BOM) if first == 1 else data)
+            yield RawBlocks(
+                source.name, first, data.removeprefix(reading.BOM) if first == 1 else data
+            )
             first += pending.count(b"\n", 0, end)
             del pending[:end]
         elif len(pending) > SENTENCE_LIMIT:
@@ -132,11 +134,11 @@ def batches(source: streams.Source) -> Iterator[Batch]:
             raise DataError(source.name, line, f"sentence longer than {limit} MiB")
         searched = max(len(pending) - 1, 0)
     rest = bytes(pending)
-    if rest := rest.removeprefix(streams.BOM) if first == 1 else rest:
-        yield Batch(source.name, first, rest + b"\n\n")
+    if rest := rest.removeprefix(reading.BOM) if first == 1 else rest:
+        yield RawBlocks(source.name, first, rest + b"\n\n")
 
 
-def sentences(batch: Batch) -> Iterator[Sentence]:
+def sentences(batch: RawBlocks) -> Iterator[Sentence]:
     """Yields the sentences of a batch. Raises DataError at the first bad line."""
     line = batch.line
     text, error = _decoded(batch)
@@ -174,7 +176,7 @@ def encoded(block: str) -> bytes:
     return block.replace("\r\n", "\r\r\n").encode()
 
 
-def _decoded(batch: Batch) -> tuple[str, DataError | None]:
+def _decoded(batch: RawBlocks) -> tuple[str, DataError | None]:
     """The text of whole blocks; or the blocks before the first bad byte, and the error."""
     data = batch.data
     try:

@@ -16,7 +16,7 @@ import re
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from synmt_cli.formats.transitions import is_symbol
-from synmt_cli.streams import BOM, BUFFER, Source
+from synmt_cli.io.reading import BOM, BUFFER, Source
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

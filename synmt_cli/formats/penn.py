@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from synmt_cli import streams
 from synmt_cli.errors import DataError, quoted
+from synmt_cli.io import reading
 
 Item = str | int | None  # a label opens a bracket, a number is a word, None closes
 NO_TREE = ("", "()", "(())")
@@ -34,7 +34,7 @@ _SPELLED = {
 
 
 @dataclass(slots=True)
-class Tree:
+class Constituent:
     """The trees of a line. items: constituents and words, no parts of speech, in their order.
 
     words: as in the text, `(` for `-LRB-`; an item's number is the place of its word here.
@@ -44,13 +44,13 @@ class Tree:
     words: list[str] = field(default_factory=list)
 
 
-def read(source: streams.Source) -> Iterator[Tree | None]:
+def read(source: reading.Source) -> Iterator[Constituent | None]:
     """Yields the trees of each line, None for a line without. Raises DataError, ReadError."""
-    for number, text in streams.text_lines(source):
+    for number, text in reading.text_lines(source):
         yield from_text(text, source.name, number)
 
 
-def from_text(text: str, source: str = "<stdin>", number: int = 1) -> Tree | None:
+def from_text(text: str, source: str = "<stdin>", number: int = 1) -> Constituent | None:
     """The trees of a line, None if it has none. Raises DataError.
 
     >>> from_text("(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)))")
@@ -74,7 +74,7 @@ class _Reader:
     """
 
     def __init__(self) -> None:
-        self.tree = Tree()
+        self.tree = Constituent()
         self.open: list[int] = []
         self.before = "close"
 

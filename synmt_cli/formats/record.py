@@ -17,9 +17,9 @@ from typing import Any
 
 import orjson
 
-from synmt_cli import streams
 from synmt_cli.errors import DataError, printable, quoted
 from synmt_cli.formats.record_checks import KINDS, extra_problem, tree_problem
+from synmt_cli.io import reading
 
 STATUSES = ("ok", "empty", "failed", "skipped")
 
@@ -66,12 +66,12 @@ _ORDER = (
 _values = operator.attrgetter(*_ORDER)
 
 
-def read(source: streams.Source, first: int = 1) -> Iterator[Record]:
+def read(source: reading.Source, first: int = 1) -> Iterator[Record]:
     """Yields the records of a source. Raises DataError, ReadError.
 
     first: the id of the first record if it has none; the next ones count on.
     """
-    for number, line in enumerate(streams.lines(source), 1):
+    for number, line in enumerate(reading.lines(source), 1):
         yield from_bytes(line, source.name, number, str(first + number - 1))
 
 
@@ -136,7 +136,7 @@ def _fields(line: bytes, source: str, number: int) -> dict[str, Any]:
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        text = streams.decode(line, source, number)  # names the byte, if that is the trouble
+        text = reading.decode(line, source, number)  # names the byte, if that is the trouble
         raise DataError(source, number, _json_problem(text, error)) from None
     if type(fields) is not dict:
         raise DataError(source, number, f"not a JSON object: {quoted(line.decode())}")

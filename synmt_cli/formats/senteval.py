@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from synmt_cli import streams
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.conllu import Sentence
+from synmt_cli.io import reading
 
 TRAIN, DEV, TEST = SPLITS = ("tr", "va", "te")
 
@@ -26,9 +26,9 @@ class Example:
     tree: Sentence | None = None
 
 
-def read(source: streams.Source) -> Iterator[Example]:
+def read(source: reading.Source) -> Iterator[Example]:
     """Yields the examples of a source. Raises DataError, ReadError."""
-    for number, line in streams.text_lines(source):
+    for number, line in reading.text_lines(source):
         columns = line.split("\t")
         problem = None
         if len(columns) < 3:

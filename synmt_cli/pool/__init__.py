@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from synmt_cli.errors import printable
-from synmt_cli.pool.exchange import Care
+from synmt_cli.pool.dispatch import Care
 from synmt_cli.pool.processes import IN_FLIGHT, end_children, fork, n_processes, ordered_map
 
 __all__ = [

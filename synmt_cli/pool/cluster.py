@@ -23,7 +23,7 @@ from synmt_cli import __version__
 from synmt_cli.errors import ConfigError, SynmtError, WorkerLost, printable
 from synmt_cli.pool import Recipe
 from synmt_cli.pool.connection import visit
-from synmt_cli.pool.exchange import Exchange, Lost, Outcome
+from synmt_cli.pool.dispatch import Exchange, Lost, Outcome
 from synmt_cli.pool.node import Facts, Worker, facts_of, unloadable
 from synmt_cli.pool.processes import IN_FLIGHT
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from synmt_cli import __version__
 from synmt_cli.errors import ReadError, printable
-from synmt_cli.pool.exchange import Outcome, outcome_of
+from synmt_cli.pool.dispatch import Outcome, outcome_of
 
 Facts = dict[str, tuple[int, str]]  # path: size in bytes, SHA-256
 

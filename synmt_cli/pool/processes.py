@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from synmt_cli import signals
 from synmt_cli.errors import WorkerLost
-from synmt_cli.pool.exchange import Care, Exchange, Lost, Outcome, outcome_of
+from synmt_cli.pool.dispatch import Care, Exchange, Lost, Outcome, outcome_of
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _KILLED = "a worker process was killed (out of memory?)"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from forked import Forked
-from run_folders import Trainings
-from tree_workshop import EMPTY, TREES, Workshop
+from support.forked import Forked
+from support.run_folders import Trainings
+from support.tree_workshop import EMPTY, TREES, Workshop
 
 
 @pytest.fixture(scope="session")

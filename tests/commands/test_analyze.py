@@ -8,7 +8,7 @@ import json
 import pytest
 
 from synmt_cli.core.analysis.plot import lines, picture
-from synmt_cli.formats.awsl import LayerWeights, RunWeights, Weight
+from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights, Weight
 
 NO_MATPLOTLIB = importlib.util.find_spec("matplotlib") is None
 

@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from forked import Forked
 from safetensors.numpy import load_file
-from tree_workshop import Workshop
+from support.forked import Forked
+from support.tree_workshop import Workshop
 
 KEEP = ("training.save_every=1", "training.keep=3")
 STEPS = ("--max-steps", "4")

@@ -8,8 +8,8 @@ import json
 import re
 
 import pytest
-from forked import Forked
-from tree_workshop import Workshop
+from support.forked import Forked
+from support.tree_workshop import Workshop
 
 ROW = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"
 FIRST, LINE = ROW.format(1, "a", 0), ROW.format(2, "b", 1)

@@ -12,7 +12,7 @@ def ours(run, record):
     import torch
 
     from synmt_cli.core.model.modifier import Side
-    from synmt_cli.core.vocabulary import BOS, EOS
+    from synmt_cli.core.text.vocabulary import BOS, EOS
 
     model, vocabulary = run.load(), run.vocabularies().source
     source, target = (vocabulary.ids(record[name]) for name in ("pieces", "tgt_pieces"))
@@ -27,7 +27,7 @@ def ours(run, record):
 def test_it_gives_every_piece_the_same_probability(forked, example_folder, tmp_path, norm):
     import ctranslate2
 
-    from synmt_cli.core.run import Run
+    from synmt_cli.core.run.directory import Run
 
     train = ["--train", example_folder / "train.jsonl", "--run", tmp_path / "r", "--preset", "tiny"]
     settings = ["--set", f"model.norm={norm}", "--set", "training.lr=0.05", "-q"]

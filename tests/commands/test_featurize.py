@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synmt_cli.core import featurizer
-from synmt_cli.core.featurizer import Featurizer
-from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.vocabulary_training import Settings, train
-from synmt_cli.core.works import with_targets, works
+from synmt_cli.core.jobs import featurize
+from synmt_cli.core.jobs.featurize import Featurizer
+from synmt_cli.core.segments.work import with_targets, works
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.formats import conllu, record
-from synmt_cli.streams import Source
+from synmt_cli.io.reading import Source
 
 DOG = (
     "# text = A dog.\n"
@@ -44,8 +44,8 @@ TEXT = ["a dog.", "the dog sees a cat.", "cats see dogs.", "Das ist ein Hund."] 
 def models(tmp_path_factory):
     """Two vocabularies: spm.model and tgt.model."""
     folder = tmp_path_factory.mktemp("models")
-    (folder / "spm.model").write_bytes(train(TEXT, Settings(35)))
-    (folder / "tgt.model").write_bytes(train(TEXT, Settings(40)))
+    (folder / "spm.model").write_bytes(train(TEXT, VocabularySettings(35)))
+    (folder / "tgt.model").write_bytes(train(TEXT, VocabularySettings(40)))
     return folder
 
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_done_is_said_in_one_line(run, tmp_path, arguments, statu
 
 
 def test_too_great_features_make_a_segment_skipped(monkeypatch):
-    monkeypatch.setattr(featurizer, "LARGEST", 8)
+    monkeypatch.setattr(featurize, "LARGEST", 8)
     (work,) = works(conllu.batches(Source("f", io.BytesIO((DOG + EMPTY).encode()))))
     done = Featurizer(emit=("depth", "struct_rel")).run(work)
     assert done.statuses == {"skipped": 1, "empty": 1}
@@ -184,11 +184,11 @@ def rebatched(data, size):
     for block in data.split(b"\n\n")[:-1]:
         pending += block + b"\n\n"
         if len(pending) >= size:
-            yield conllu.Batch("f", line, pending)
+            yield conllu.RawBlocks("f", line, pending)
             line += pending.count(b"\n")
             pending = b""
     if pending:
-        yield conllu.Batch("f", line, pending)
+        yield conllu.RawBlocks("f", line, pending)
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), min_size=1)))

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.core.trees.shapes import random_tree
-from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.vocabulary_training import Settings, train
 
 SYMBOLS = ("<+>", "LEFT-ARC:det", "RIGHT-ARC:det", "LEFT-ARC:punct", "RIGHT-ARC:punct")
 HUND = (
@@ -30,8 +30,8 @@ def dog(i):
 def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("transitions")
     text = ["Der Hund . Hund.", "dog", "a b c"] * 9
-    (found / "with").write_bytes(train(text, Settings(30, symbols=SYMBOLS)))
-    (found / "without").write_bytes(train(text, Settings(22)))
+    (found / "with").write_bytes(train(text, VocabularySettings(30, symbols=SYMBOLS)))
+    (found / "without").write_bytes(train(text, VocabularySettings(22)))
     return found
 
 

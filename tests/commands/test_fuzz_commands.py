@@ -12,13 +12,13 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mutations import JSON_PIECES, PIECES, ROUNDS, mutations
-from run_folders import SIZE
+from support.mutations import JSON_PIECES, PIECES, ROUNDS, mutations
+from support.run_folders import SIZE
 
 from synmt_cli import cli, console
-from synmt_cli.core import tensors
-from synmt_cli.core.decoding.sources import Reader
-from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.jobs.translation_input import Reader
+from synmt_cli.core.run import tensors
+from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, DataError
 
 CLEAR = (0, 2, 65, 66, 69, 78)

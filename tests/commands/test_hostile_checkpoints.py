@@ -8,10 +8,10 @@ import shutil
 
 import pytest
 import torch
-from hostile import HOSTILE, flipped
-from run_folders import check_whole, differences
+from support.hostile import HOSTILE, flipped
+from support.run_folders import check_whole, differences
 
-from synmt_cli.core import tensors
+from synmt_cli.core.run import tensors
 
 FILES = ("weights.safetensors", "optimizer.safetensors")
 

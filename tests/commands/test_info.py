@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
-from forked import Forked
-from program import ROOT
-from tree_workshop import Workshop
+from support.forked import Forked
+from support.program import ROOT
+from support.tree_workshop import Workshop
 
 
 def row(id, form, head, upos="NOUN", deprel="dep"):

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synmt_cli.core.delinearizer import Broken, Delinearizer
-from synmt_cli.core.transitions import Linearizer
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
+from synmt_cli.core.transitions.delinearizer import Broken, Delinearizer
+from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.core.trees.heads import ROOT, is_projective
 from synmt_cli.core.trees.shapes import random_projective_tree, random_tree
-from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.vocabulary_training import Settings, train
 from synmt_cli.formats import conllu
-from synmt_cli.streams import Source, open_source
+from synmt_cli.io.reading import Source, open_source
 
 EXAMPLE_1 = (
     "John put LEFT-ARC:nsubj the coals LEFT-ARC:det RIGHT-ARC:obj out RIGHT-ARC:compound:prt"
@@ -58,7 +58,7 @@ def sentence(text):
 @pytest.fixture(scope="module")
 def vocabulary():
     text = ["John put the coals out .", "the LEFT-ARC:det coals", "don't put out coals ."] * 9
-    return Vocabulary.from_bytes(train(text, Settings(60, symbols=SYMBOLS)))
+    return Vocabulary.from_bytes(train(text, VocabularySettings(60, symbols=SYMBOLS)))
 
 
 def test_example_1_of_the_paper(run):
@@ -272,7 +272,7 @@ def test_repairs_are_counted_and_strict_ends_at_the_first(run):
 
 def test_pieces_need_their_vocabulary(run, vocabulary, tmp_path):
     (tmp_path / "v").write_bytes(vocabulary.to_bytes())
-    (tmp_path / "w").write_bytes(train(["a b c d e f"] * 9, Settings(14)))
+    (tmp_path / "w").write_bytes(train(["a b c d e f"] * 9, VocabularySettings(14)))
     made = run(
         "linearize", "--spm", tmp_path / "v", "--format", "jsonl", stdin=COALS.encode()
     ).stdout

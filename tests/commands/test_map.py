@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from program import ENVIRONMENT
+from support.program import ENVIRONMENT
 
 from synmt_cli.errors import Unavailable
 from synmt_cli.pool import connection

@@ -10,7 +10,7 @@ N = 60
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """train.{en,de,en.conllu}, spm.model with symbols, plain.model, train.jsonl."""
-    from program import synmt
+    from support.program import synmt
 
     folder = tmp_path_factory.mktemp("multitask")
     for arguments in (

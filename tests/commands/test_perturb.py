@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from synmt_cli.core.perturber import TREES, Labels, Perturber, works
+from synmt_cli.core.jobs.perturb import TREES, LabelSampler, Perturber, works
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.core.trees.relations import RELATIONS, universal
 from synmt_cli.core.trees.shapes import random_projective_tree
 from synmt_cli.formats import conllu
-from synmt_cli.streams import Source
+from synmt_cli.io.reading import Source
 
 ZUM = b"""# sent_id = 1
 # text = Das ist zum Lachen.
@@ -117,7 +117,7 @@ def test_labels_are_never_of_the_same_relation():
 
 
 def test_a_label_set_is_a_distribution():
-    labels = Labels(["obj", "obj", "obj", "nsubj", "root", "_", "det"])
+    labels = LabelSampler(["obj", "obj", "obj", "nsubj", "root", "_", "det"])
     draw = random.Random(1).random
     found = [labels.other("det:poss", draw) for _ in range(4000)]
     assert set(found) == {"obj", "nsubj"}

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from synmt_cli.commands import synth
-from synmt_cli.core.synth.settings import PHENOMENA
+from synmt_cli.synth.settings import PHENOMENA
 
 FILES = ["train.de", "train.de.conllu", "train.en", "train.en.conllu"]
 

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from program import ENVIRONMENT
 from safetensors.numpy import load_file
+from support.program import ENVIRONMENT
 
 from synmt_cli import cli, console
 

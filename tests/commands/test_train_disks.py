@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from run_folders import check_whole, differences, last_step
+from support.run_folders import check_whole, differences, last_step
 
 EACH = ("--set", "training.save_every=1", "--set", "training.validate_every=1")
 

@@ -8,7 +8,7 @@ import signal
 import time
 
 import pytest
-from run_folders import (
+from support.run_folders import (
     ENDLESS,
     OFTEN,
     check_whole,

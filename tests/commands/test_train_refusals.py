@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from run_folders import check_whole, last_step
+from support.run_folders import check_whole, last_step
 
-from synmt_cli.core import tensors
+from synmt_cli.core.run import tensors
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 import torch
-from run_folders import (
+from support.run_folders import (
     ENDLESS,
     Trainings,
     check_whole,
@@ -18,7 +18,7 @@ from run_folders import (
     wait_for,
 )
 
-from synmt_cli.core import tensors
+from synmt_cli.core.run import tensors
 
 TWO = ("--nproc", 2, "--set", "training.validate_every=4", "--set", "training.save_every=4")
 SHARED = (*TWO, "--set", "training.shard=true")

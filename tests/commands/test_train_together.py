@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from run_folders import children, wait_for
+from support.run_folders import children, wait_for
 
-from synmt_cli.core import tensors
+from synmt_cli.core.run import tensors
 
 SIZE = (
     *("--preset", "tiny", "--threads", "1", "--set", "model.d_model=16", "--set", "model.d_ff=16"),

@@ -13,7 +13,7 @@ import struct
 import pytest
 import torch
 
-from synmt_cli.core.decoding import members
+from synmt_cli.core.decoding import ensemble
 from synmt_cli.errors import ConfigError, ReadError, SynmtError, Unavailable
 
 SHORT = ("--max-len", "5", "--threads", "1")
@@ -185,7 +185,7 @@ def test_damaged_weights_are_refused_by_name(copy, damage, tmp_path, monkeypatch
     path = copy / "model.safetensors"
     path.write_bytes(WEIGHTS[damage](path.read_bytes()))
     with pytest.raises(SynmtError, match=r"model\.safetensors"):
-        members.load([str(copy)], "best", CPU)
+        ensemble.load([str(copy)], "best", CPU)
     assert not (tmp_path / "pwned").exists()
 
 
@@ -212,14 +212,14 @@ def test_a_configuration_that_does_not_fit_is_refused(copy, old, new, message):
     parser = text.index("[parser]") if old == "sha256 = " else 0
     path.write_text(text[:parser] + text[parser:].replace(old, new, 1))
     with pytest.raises(ConfigError, match=message):
-        members.load([str(copy)], "best", CPU)
+        ensemble.load([str(copy)], "best", CPU)
 
 
 @pytest.mark.parametrize("name", ["config.toml", "labels.json", "spm.model", "model.safetensors"])
 def test_a_missing_file_is_named(copy, name):
     (copy / name).unlink()
     with pytest.raises((ReadError, Unavailable), match=name):
-        members.load([str(copy)], "best", CPU)
+        ensemble.load([str(copy)], "best", CPU)
 
 
 def test_an_ensemble_needs_one_vocabulary(copy, run, example_folder):
@@ -229,12 +229,12 @@ def test_an_ensemble_needs_one_vocabulary(copy, run, example_folder):
     before = text.split('fingerprint = "')[1][:16]
     (copy / "config.toml").write_text(text.replace(before, digest))
     with pytest.raises(ConfigError, match=f"{before}.*{digest}"):
-        members.load([str(example_folder / "runs" / "base"), str(copy)], "best", CPU)
+        ensemble.load([str(example_folder / "runs" / "base"), str(copy)], "best", CPU)
 
 
 def test_the_parser_is_found_by_its_digest(copy, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # not where the run was trained: the parser is beside the run
-    loaded = members.load([str(copy)], "best", CPU)
+    loaded = ensemble.load([str(copy)], "best", CPU)
     assert loaded.parser()() is not None
     (copy.parent / "en.udpipe").write_bytes(b"another")
     with pytest.raises(Unavailable, match=r"en.udpipe is another file; .* --parser FILE"):
@@ -245,4 +245,4 @@ def test_the_parser_is_found_by_its_digest(copy, tmp_path, monkeypatch):
 
 
 def test_models_without_syntax_need_no_parser(example_folder):
-    assert members.load([str(example_folder / "runs" / "base")], "last", CPU).parser() is None
+    assert ensemble.load([str(example_folder / "runs" / "base")], "last", CPU).parser() is None

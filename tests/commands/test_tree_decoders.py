@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tree_workshop import (
+from support.tree_workshop import (
     EMPTY,
     SOURCE_FIELDS,
     TREES,

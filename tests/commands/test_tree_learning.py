@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from forked import Forked
+from support.forked import Forked
 
 WORDS = ("ball", "cat", "dog", "egg", "fish", "goat", "hat", "ink")
 GERMAN = ("Ball", "Katze", "Hund", "Ei", "Fisch", "Ziege", "Hut", "Tinte")

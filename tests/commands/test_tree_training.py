@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from safetensors.torch import load_file
-from tree_workshop import check_trees, is_arc
+from support.tree_workshop import check_trees, is_arc
 
 # --- models --------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from run_folders import ENDLESS, check_whole, last_step, wait_for
+from support.run_folders import ENDLESS, check_whole, last_step, wait_for
 
-from synmt_cli.core import tensors
+from synmt_cli.core.run import tensors
 
 FIRST = "10.77.0.1"  # in namespaces of their own: no other network can have these
 SECOND = "10.77.0.2"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from program import synmt
+from support.program import synmt
 
-from synmt_cli.core.features import FEATURES
+from synmt_cli.core.trees.features import FEATURES
 from synmt_cli.core.variants import VARIANTS, defaults
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from program import ENVIRONMENT
+from support.program import ENVIRONMENT
 
 from synmt_cli.commands.view import view
 

@@ -8,7 +8,7 @@ LINES = b"the dog sees the cat .\n\n  a cat sees  <s> dogs . \nna\xc3\xafve \xf0
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    from program import synmt
+    from support.program import synmt
 
     path = tmp_path_factory.mktemp("vocab") / "m.model"
     done = synmt("vocab", "train", "--size", 30, "-o", path, stdin=LINES)

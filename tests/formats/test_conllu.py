@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.streams import Source
+from synmt_cli.io.reading import Source
 
 ROW = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"
 

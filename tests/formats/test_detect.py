@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli import streams
 from synmt_cli.formats.detect import detect
+from synmt_cli.io import reading
 
 ROW = b"1\tA\ta\tDET\t_\t_\t0\troot\t_\t_\n"
 
 
 def kind_and_bytes(data):
-    kind, source = detect(streams.Source("x", io.BufferedReader(io.BytesIO(data))))
+    kind, source = detect(reading.Source("x", io.BufferedReader(io.BytesIO(data))))
     return kind, source.file.read()
 
 
@@ -57,8 +57,8 @@ def test_it_does_not_read_ahead_without_bound():
 def test_lines_and_chunks_of_compressed_data(tmp_path):
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b'{"src":""}\nb\n'))
-    with streams.open_source(str(path)) as source:
+    with reading.open_source(str(path)) as source:
         kind, again = detect(source)
-        assert (kind, list(streams.lines(again))) == ("jsonl", [b'{"src":""}', b"b"])
-    with streams.open_source(str(path)) as source:
-        assert b"".join(streams.chunks(detect(source)[1])) == b'{"src":""}\nb\n'
+        assert (kind, list(reading.lines(again))) == ("jsonl", [b'{"src":""}', b"b"])
+    with reading.open_source(str(path)) as source:
+        assert b"".join(reading.chunks(detect(source)[1])) == b'{"src":""}\nb\n'

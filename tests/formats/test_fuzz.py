@@ -3,15 +3,15 @@
 import io
 
 import pytest
-from mutations import JSON_PIECES, PIECES, ROUNDS, mutations, share_refused
+from support.mutations import JSON_PIECES, PIECES, ROUNDS, mutations, share_refused
 
-from synmt_cli.core.featurizer import Featurizer
-from synmt_cli.core.vocabulary import Vocabulary
-from synmt_cli.core.vocabulary_training import Settings, train
-from synmt_cli.core.works import works
+from synmt_cli.core.jobs.featurize import Featurizer
+from synmt_cli.core.segments.work import works
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
-from synmt_cli.streams import Source
+from synmt_cli.io.reading import Source
 
 CONLLU = """# sent_id = 1.1
 # text = Das ist zum Lachen.\u00a0
@@ -41,7 +41,7 @@ MANY = max(ROUNDS, 2000)  # of what is read in a fraction of a millisecond
 
 @pytest.fixture(scope="module")
 def featurizer():
-    model = train(["das ist zum lachen", "ja , das ist es"] * 9, Settings(24))
+    model = train(["das ist zum lachen", "ja , das ist es"] * 9, VocabularySettings(24))
     return Featurizer(Vocabulary.from_bytes(model), emit=("depth", "parent_middle", "path"))
 
 

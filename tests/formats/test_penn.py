@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.brackets import text, without_words
+from synmt_cli.core.transitions.brackets import text, without_words
 from synmt_cli.errors import DataError
-from synmt_cli.formats.penn import Tree, from_text
+from synmt_cli.formats.penn import Constituent, from_text
 
 LINE = "(ROOT (S (NP (DT The) (NN dog)) (VP (VBZ sees) (NP (PRP it))) (. .)))"
 LABELS = st.text("ABNPSV-12,:$'`", min_size=1)
@@ -47,7 +47,9 @@ def test_an_outermost_bracket_without_a_label_is_root():
 
 
 def test_a_line_may_hold_several_trees():
-    assert from_text("(S (NN a)) (S (NN b))") == Tree(["S", 0, None, "S", 1, None], ["a", "b"])
+    assert from_text("(S (NN a)) (S (NN b))") == Constituent(
+        ["S", 0, None, "S", 1, None], ["a", "b"]
+    )
 
 
 @pytest.mark.parametrize("line", ["", " \t", "()", "(())", "( ( ) )"])

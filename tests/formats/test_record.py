@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from synmt_cli.errors import DataError
 from synmt_cli.formats import record
 from synmt_cli.formats.record import Record
-from synmt_cli.streams import Source
+from synmt_cli.io.reading import Source
 
 GOOD = {
     "id": "x",

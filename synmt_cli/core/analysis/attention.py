@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from synmt_cli.core.analysis.opening import Opened
-from synmt_cli.core.analysis.watching import Witness, watched, watched_across
+from synmt_cli.core.analysis.opened_run import Opened
+from synmt_cli.core.analysis.witness import Witness, watched, watched_across
+from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.ragged import Array, Ragged
-from synmt_cli.core.vocabulary import BOS, PAD
+from synmt_cli.core.text.vocabulary import BOS, PAD
 from synmt_cli.errors import UsageError, printable
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.record import Record

@@ -21,12 +21,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from synmt_cli.core.analysis.opening import Opened
-from synmt_cli.core.analysis.watching import Witness, watched
+from synmt_cli.core.analysis.opened_run import Opened
+from synmt_cli.core.analysis.witness import Witness, watched
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.formats.awsl import LayerWeights, RunWeights, Weight
+from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.formats.record import Record
+from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights, Weight
 
 NEEDS = ("sentence",)
 
@@ -55,7 +55,7 @@ def valid_pairs(side: Side) -> Tensor:
 class Meter:
     """Sums the weights of one encoder's layers over batches."""
 
-    def __init__(self, model: Translation) -> None:
+    def __init__(self, model: Transformer) -> None:
         self._encoder, size = model.encoder, model.size
         self._sums = torch.zeros(size.encoder_layers, size.n_heads, dtype=torch.float64)
         self._n = torch.zeros_like(self._sums)  # sentences with a pair that counts

@@ -24,7 +24,7 @@ BATCH, EPOCHS, PATIENCE, MOST_EPOCHS = 64, 4, 5, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ClassifierSettings:
     """hidden: units; 0 leaves a linear classifier. dropout: behind the first matrix."""
 
     hidden: int = 200
@@ -41,7 +41,9 @@ class Fit:
     epochs: int
 
 
-def fit(splits: Mapping[str, tuple[Tensor, Tensor]], n_classes: int, settings: Settings) -> Fit:
+def fit(
+    splits: Mapping[str, tuple[Tensor, Tensor]], n_classes: int, settings: ClassifierSettings
+) -> Fit:
     """Trains and tests. The same seed gives the same, and torch's random numbers stay as they were.
 
     splits: tr, va and te -> vectors (n, D), classes (n,).
@@ -74,7 +76,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(n_threads)
 
 
-def _model(width: int, n_classes: int, settings: Settings) -> nn.Sequential:
+def _model(width: int, n_classes: int, settings: ClassifierSettings) -> nn.Sequential:
     if not settings.hidden:
         return nn.Sequential(nn.Linear(width, n_classes))
     return nn.Sequential(

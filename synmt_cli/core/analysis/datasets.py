@@ -9,7 +9,6 @@ from pathlib import PurePath
 from random import Random
 from typing import Literal
 
-from synmt_cli import streams
 from synmt_cli.core.analysis.tasks import MADE, TASKS, Case, surface, written
 from synmt_cli.errors import DataError, UsageError, printable, quoted
 from synmt_cli.formats import conllu, senteval
@@ -17,6 +16,7 @@ from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.conllu_rows import FORM
 from synmt_cli.formats.detect import detect
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
+from synmt_cli.io import reading
 
 FEWEST = 10  # examples of a class, of which one is for dev and one for test
 OTHER = "other"  # the group of a task that is none of the ten
@@ -83,7 +83,7 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
     """
     gathered = Gathered()
     sentences: dict[tuple[str, ...], Sentence] = {}
-    for source in streams.sources(paths):
+    for source in reading.sources(paths):
         found, source = (kind, source) if kind != "auto" else detect(source)
         if found == "conllu":
             for sentence in conllu.read(source):

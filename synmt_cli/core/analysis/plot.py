@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 
 from synmt_cli.errors import Unavailable, UsageError, printable
-from synmt_cli.formats.awsl import RunWeights
+from synmt_cli.formats.reports.awsl import RunWeights
 
 KINDS = ("png", "svg", "pdf")
 MARKS = "osD^vP*X"

@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.analysis import classifier
-from synmt_cli.core.analysis.classifier import Settings
+from synmt_cli.core.analysis.classifier import ClassifierSettings
 from synmt_cli.core.analysis.datasets import Dataset
-from synmt_cli.core.analysis.opening import Opened
-from synmt_cli.core.decoding.sources import Reader
+from synmt_cli.core.analysis.opened_run import Opened
 from synmt_cli.core.decoding.translator import windows
+from synmt_cli.core.jobs.translation_input import Reader
 from synmt_cli.errors import UsageError
-from synmt_cli.formats.probes import Result, TaskInfo
 from synmt_cli.formats.record import Record
+from synmt_cli.formats.reports.probes import Result, TaskInfo
 from synmt_cli.formats.senteval import SPLITS, Example
 
 WINDOW = 1000  # sentences that are sorted by length at a time
@@ -34,7 +34,11 @@ class Probe:
     """
 
     def __init__(
-        self, run: Opened, max_pieces: int, settings: Settings, on_sentences: Callable[[int], None]
+        self,
+        run: Opened,
+        max_pieces: int,
+        settings: ClassifierSettings,
+        on_sentences: Callable[[int], None],
     ) -> None:
         self._run, self._max_pieces, self._settings = run, max_pieces, settings
         self._reader, self._on_sentences = run.reader(), on_sentences

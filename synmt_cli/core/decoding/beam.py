@@ -23,20 +23,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from synmt_cli.core.decoding.cached import Cached
+from synmt_cli.core.decoding.cached import CachedScorer
 from synmt_cli.core.decoding.greedy import greedy, remaining
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, hypothesis, limits, scored
-from synmt_cli.core.decoding.progress import SPECIAL, Derivations, Pieces, Progress
-from synmt_cli.core.decoding.rereading import Rereading
+from synmt_cli.core.decoding.progress import SPECIAL, Derivations, Pieces, PrefixProgress
+from synmt_cli.core.decoding.rereading import RereadingScorer
 from synmt_cli.core.decoding.scorer import Ensemble, Scorer
-from synmt_cli.core.decoding.top import top
+from synmt_cli.core.decoding.top_k import top
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.vocabulary import BOS, EOS
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.text.vocabulary import BOS, EOS
 
 
 def search(
-    models: Sequence[Translation], sources: Side | Sequence[Side], rules: Rules
+    models: Sequence[Transformer], sources: Side | Sequence[Side], rules: Rules
 ) -> list[list[Hypothesis]]:
     """The nbest translations of each source, best first, in evaluation mode.
 
@@ -47,7 +47,7 @@ def search(
     sides = [sources] * len(models) if isinstance(sources, Side) else list(sources)
     with _evaluating(models), torch.inference_mode():
         scorers = [
-            Rereading(model, side) if model.rereads else Cached(model, side)
+            RereadingScorer(model, side) if model.rereads else CachedScorer(model, side)
             for model, side in zip(models, sides, strict=True)
         ]
         scorer = scorers[0] if len(scorers) == 1 else Ensemble(scorers)
@@ -70,7 +70,7 @@ def _marked(found: list[list[Hypothesis]], limit: Tensor) -> list[list[Hypothesi
 
 
 @contextmanager
-def _evaluating(models: Sequence[Translation]) -> Iterator[None]:
+def _evaluating(models: Sequence[Transformer]) -> Iterator[None]:
     before = [model.training for model in models]
     try:
         for model in models:
@@ -119,7 +119,9 @@ class BeamSearch:
     scorer: of the next token. progress: of the prefixes. limits: (B,), the greatest length.
     """
 
-    def __init__(self, scorer: Scorer, progress: Progress, limits: Tensor, rules: Rules) -> None:
+    def __init__(
+        self, scorer: Scorer, progress: PrefixProgress, limits: Tensor, rules: Rules
+    ) -> None:
         self.scorer, self.progress = scorer, progress
         self.beam, self.nbest, self.lenpen = rules.beam, rules.nbest, rules.lenpen
         n, device = len(limits), limits.device

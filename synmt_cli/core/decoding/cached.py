@@ -16,17 +16,17 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.attention import additive, split_heads
+from synmt_cli.core.model.layers import DecoderLayer
 from synmt_cli.core.model.modifier import Active, Side
-from synmt_cli.core.model.transformer import DecoderLayer
-from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.model.transformer import Transformer
 
 ROOM = 32  # target positions to begin with; doubled when they are full
 
 
-class Cached:
+class CachedScorer:
     """A Scorer of one model. Decoder modifiers are given the whole prefix, with Tq = 1."""
 
-    def __init__(self, model: Translation, sources: Side) -> None:
+    def __init__(self, model: Transformer, sources: Side) -> None:
         memory = model.encode(sources)
         self._model, self._allowed = model, additive(memory.allowed, memory.states)
         self._layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]

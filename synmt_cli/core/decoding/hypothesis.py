@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.vocabulary import EOS
+from synmt_cli.core.text.vocabulary import EOS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ def hypothesis(tokens: list[int], log_prob: float, length: int, lenpen: float) -
     return Hypothesis(ids, log_prob, length, scored(log_prob, length, lenpen), cut)
 
 
-class Longest(NamedTuple):
+class LengthLimit(NamedTuple):
     """How long a translation may be: ratio * source tokens + extra, EOS counted on both sides."""
 
     ratio: float = 2.0
     extra: int = 20
 
 
-LONGEST = Longest()
+LONGEST = LengthLimit()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Rules:
     beam: int = 1
     lenpen: float = 0.6
     nbest: int = 1
-    longest: Longest = LONGEST
+    longest: LengthLimit = LONGEST
     constrained: bool = True
     patience: float = math.inf
 
@@ -82,7 +82,7 @@ class Rules:
             raise ValueError(f"no search has these: {self}")
 
 
-def limits(sources: Side, longest: Longest) -> Tensor:
+def limits(sources: Side, longest: LengthLimit) -> Tensor:
     """(B,): of each source, at least 1; pads never count."""
     n_tokens = (
         torch.full((len(sources.ids),), sources.ids.size(1), device=sources.ids.device)

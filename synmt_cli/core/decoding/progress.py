@@ -15,15 +15,15 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from synmt_cli.core.grammar import FEATURES, NO_LABEL, OTHER, Grammar
+from synmt_cli.core.text.vocabulary import BOS, PAD, UNK
+from synmt_cli.core.transitions.grammar import FEATURES, NO_LABEL, OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import NEVER, OPENING, PIECES, Move
-from synmt_cli.core.vocabulary import BOS, PAD, UNK
 
 SPECIAL = (UNK, PAD, BOS)  # not generated, but they keep their share of the probability
 NOTHING = Move.FINISH  # as the last move: no word is open to more pieces
 
 
-class Progress(Protocol):
+class PrefixProgress(Protocol):
     """Of B sources with K prefixes each."""
 
     @property

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.model.transformer import Transformer
 
 
-class Rereading:
+class RereadingScorer:
     """A Scorer of one model."""
 
-    def __init__(self, model: Translation, sources: Side) -> None:
+    def __init__(self, model: Transformer, sources: Side) -> None:
         memory = model.encode(sources)
         self._model, self._allowed = model, memory.allowed
         self._source = model.decoder.sources(memory)

@@ -9,15 +9,15 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from synmt_cli.core.batch import to_device
-from synmt_cli.core.corpus import fill
+from synmt_cli.core.data.batch import to_device
+from synmt_cli.core.data.corpus import fill
+from synmt_cli.core.data.encoding import Encoding, Values
+from synmt_cli.core.data.ragged import Array, Ragged
+from synmt_cli.core.data.task_tags import asks_for_parse, parse_text
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, scored
-from synmt_cli.core.encoding import Encoding, Values
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.multitask import asks_for_parse, parse_text
-from synmt_cli.core.ragged import Array, Ragged
-from synmt_cli.core.vocabulary import EOS, SPACE, Vocabulary
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
 from synmt_cli.errors import SynmtError
 from synmt_cli.formats.record import Record
 
@@ -25,7 +25,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(Rules):
+class SearchSettings(Rules):
     """How to search, and how much at a time.
 
     max_pieces: longer sources are translated in parts. batch_size: sentences in one batch at
@@ -39,7 +39,7 @@ class Settings(Rules):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TranslatedLine:
     """A translation as text. score: `hypothesis.scored`. cut: it ended at the length limit.
 
     transitions: of the tree of each part, where models write trees.
@@ -59,12 +59,12 @@ class Translated:
     """
 
     record: Record
-    lines: list[Line]
+    lines: list[TranslatedLine]
     n_parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourcePart:
     """A source as the encoder reads it. owner: the number of its record in the window."""
 
     owner: int
@@ -84,12 +84,12 @@ class Translator:
     prepare: what is done to each source, or part of a long one, before it is read.
     """
 
-    models: Sequence[Translation]
+    models: Sequence[Transformer]
     source: Vocabulary
     target: Vocabulary
     encoding: Encoding
     device: torch.device
-    settings: Settings
+    settings: SearchSettings
     prepare: Callable[[Record], Record] = as_it_is
 
     @property
@@ -109,7 +109,7 @@ class Translator:
             for one, nbests in zip(records, of_record, strict=True)
         ]
 
-    def _parts(self, owner: int, one: Record) -> Iterator[Part]:
+    def _parts(self, owner: int, one: Record) -> Iterator[SourcePart]:
         """One part; none for an empty record, several without their tree for a long one."""
         pieces = one.pieces or []
         if one.status == "empty" or not pieces:
@@ -119,9 +119,9 @@ class Translator:
         for part in parts:
             shown = self.prepare(one if has_tree else Record(one.id, one.src, pieces=part))
             ids = [*self.source.ids(shown.pieces or ()), EOS]
-            yield Part(owner, ids, self.encoding.values(shown))
+            yield SourcePart(owner, ids, self.encoding.values(shown))
 
-    def _search(self, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+    def _search(self, parts: Sequence[SourcePart]) -> list[list[Hypothesis]]:
         """The n-best list of each part."""
         ids = Ragged.of([part.ids for part in parts], np.int64)
         features = self.encoding.ragged([part.features for part in parts])
@@ -140,7 +140,7 @@ class Translator:
                 rows, range(self.settings.batch_size, len(rows), self.settings.batch_size)
             )
 
-    def _lines(self, one: Record, nbests: Sequence[list[Hypothesis]]) -> list[Line]:
+    def _lines(self, one: Record, nbests: Sequence[list[Hypothesis]]) -> list[TranslatedLine]:
         """The translations of a record, of which each part has an n-best list."""
         if not nbests:
             return []
@@ -150,9 +150,9 @@ class Translator:
         log_prob, length = sum(h.log_prob for h in best), sum(h.length for h in best)
         return [self._line(one, best, scored(log_prob, length, self.settings.lenpen))]
 
-    def _line(self, one: Record, parts: Sequence[Hypothesis], score: float) -> Line:
+    def _line(self, one: Record, parts: Sequence[Hypothesis], score: float) -> TranslatedLine:
         text = parse_text if asks_for_parse(one) else Vocabulary.decode
-        return Line(
+        return TranslatedLine(
             " ".join(text(self.target, h.ids) for h in parts),
             score,
             any(h.cut for h in parts),

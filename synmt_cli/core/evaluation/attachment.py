@@ -14,12 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
-from synmt_cli.core.evaluation.alignment import NONE, Part, Words, align, words
-from synmt_cli.core.evaluation.buckets import Buckets
+from synmt_cli.core.evaluation.word_alignment import NONE, AlignedSpan, Words, align, words
+from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import CONTENT, universal
 from synmt_cli.errors import DataError
-from synmt_cli.formats.tree_scores import Count, Group
+from synmt_cli.formats.reports.tree_scores import Count, TreeGroup
 
 GOLD, SYSTEM, ALIGNED, CORRECT = "gold", "system", "aligned", "correct"
 OF_ALL = ("upos", "uas", "las", "la")  # metrics whose whole are all words
@@ -39,7 +39,7 @@ class Attachment:
         self._totals: Counter[tuple[str, str]] = Counter()  # of tokens and sentences
         self._groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: AlignedSpan) -> None:
         """Counts a part. Raises DataError where its words cannot be aligned."""
         gold, system = words(part.gold), words(part.system)
         try:
@@ -113,21 +113,23 @@ class Attachment:
         }
         return spans | _scores(sum(self._groups.values(), Counter()))
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[TreeGroup]:
         """The same by group: lengths from short to long, labels from frequent to rare.
 
         Of a label: LAS and LA with the system's words of that label, UAS as recall alone.
         """
         if isinstance(self._by, Buckets):
             return [
-                Group(name, self._groups[name]["sentences"], _scores(self._groups[name]))
+                TreeGroup(name, self._groups[name]["sentences"], _scores(self._groups[name]))
                 for name in self._by.names
             ]
         found = []
         for label, counts in self._groups.items() if self._by == "deprel" else ():
             uas = Count(counts["uas"], counts[GOLD], None, counts[ALIGNED])
             scores = _scores(counts)
-            found.append(Group(label, None, {"uas": uas, "las": scores["las"], "la": scores["la"]}))
+            found.append(
+                TreeGroup(label, None, {"uas": uas, "las": scores["las"], "la": scores["la"]})
+            )
         return sorted(found, key=lambda group: (-group.scores["las"].gold, group.name))
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from synmt_cli.core.evaluation.formulas import Array
 from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.formats.scores import Paired
+from synmt_cli.formats.reports.scores import Paired
 
 CELLS = 2**22  # of a (samples, sentences) matrix that are held at a time: 32 MiB
 SAMPLES = {"bs": 1000, "ar": 10000, "sign": 1000}  # defaults; of the interval for sign

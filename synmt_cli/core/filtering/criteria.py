@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from synmt_cli.core.evaluation.buckets import n_words
 from synmt_cli.core.filtering.digests import Digests, digest
 from synmt_cli.core.filtering.pairs import SIDES, Pair
+from synmt_cli.core.segments.buckets import n_words
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.errors import printable
 
@@ -69,7 +69,7 @@ class Shortest:
 
 
 @dataclass(frozen=True, slots=True)
-class Longest:
+class LongestCriterion:
     """Each side has at most n units."""
 
     n: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from synmt_cli.core.filtering.pairs import Pair
-from synmt_cli.streams import Writer
+from synmt_cli.io.writing import Writer
 
 KEPT = "kept"
 

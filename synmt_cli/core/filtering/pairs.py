@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from synmt_cli import streams
 from synmt_cli.core.filtering.digests import Digests, digest
-from synmt_cli.core.filtering.segments import READERS, Segment, line
+from synmt_cli.core.segments.segment import READERS, Segment, line
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.detect import detect
-from synmt_cli.streams import Source
+from synmt_cli.io import reading
+from synmt_cli.io.reading import Source
 
 T = TypeVar("T")
 SIDES = ("source", "target")
@@ -70,13 +70,13 @@ def opened(
     iterator DataError, also where the files do not have as many lines.
     """
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(streams.open_source(paths[0]))
+        first = stack.enter_context(reading.open_source(paths[0]))
         if kind == "auto":
             kind, first = detect(first)
         if kind == "jsonl" and target is not None:
             raise UsageError("--tgt is for text and CoNLL-U: records have their own field tgt")
         others = [
-            None if path is None else stack.enter_context(streams.open_source(path))
+            None if path is None else stack.enter_context(reading.open_source(path))
             for path in (target, scores)
         ]
         yield pairs(_segments(kind, first, paths[1:]), others[0], others[1])
@@ -85,7 +85,7 @@ def opened(
 def _segments(kind: str, first: Source, further: Sequence[str]) -> Iterator[Segment]:
     yield from READERS[kind](first)
     for path in further:
-        with streams.open_source(path) as source:
+        with reading.open_source(path) as source:
             yield from READERS[kind](source)
 
 
@@ -122,7 +122,7 @@ def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple
     Raises DataError where a source has another number of lines, at the end of the shortest.
     """
     segments = iter(segments)
-    readers = [streams.text_lines(source) for source in sources]
+    readers = [reading.text_lines(source) for source in sources]
     n = 0
     while True:
         segment = next(segments, None)

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from synmt_cli import streams
-from synmt_cli.core.join import begins_segment
+from synmt_cli.core.segments.alignment import begins_segment
+from synmt_cli.core.text.vocabulary import SPACE
 from synmt_cli.core.trees.heads import is_projective
-from synmt_cli.core.vocabulary import SPACE
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.detect import TreeKind
 from synmt_cli.formats.record import FIELDS, Record
 from synmt_cli.formats.transitions import GLUE, arc
+from synmt_cli.io import reading
 
 Facts = dict[str, Any]  # name -> figure, text, list, or {name: figure}
 
 
-class Longest:
+class LongestSegment:
     """The longest of some things, the first of equals, and the line where it is."""
 
     def __init__(self) -> None:
@@ -35,15 +35,15 @@ class Longest:
         return {"longest": self.length, "longest_line": self.line} if self.line else {}
 
 
-def of_stream(source: streams.Source, kind: TreeKind) -> Facts:
+def of_stream(source: reading.Source, kind: TreeKind) -> Facts:
     """The figures of a source. Raises DataError, ReadError."""
     return _COUNTERS[kind](source)
 
 
-def _of_text(source: streams.Source) -> Facts:
+def _of_text(source: reading.Source) -> Facts:
     n = n_empty = n_words = n_characters = 0
-    longest = Longest()
-    for number, line in streams.text_lines(source):
+    longest = LongestSegment()
+    for number, line in reading.text_lines(source):
         words = len(line.split())
         n += 1
         n_empty += not line
@@ -79,8 +79,8 @@ class _Trees:
         return figures | {"deprels": len(self.deprels), "upos": len(self.upos)}
 
 
-def _of_conllu(source: streams.Source) -> Facts:
-    trees, longest, statuses = _Trees(), Longest(), Counter[str]()
+def _of_conllu(source: reading.Source) -> Facts:
+    trees, longest, statuses = _Trees(), LongestSegment(), Counter[str]()
     n = n_segments = n_ranged = n_ranges = n_empty = 0
     before: str | None = None
     for n, one in enumerate(conllu.read(source), 1):  # noqa: B007  # the last one is the sum
@@ -115,8 +115,8 @@ def _n_empty_nodes(one: Sentence, n_ranges: int) -> int:
     return len(one.rows) - len(one.words) - n_ranges
 
 
-def _of_records(source: streams.Source) -> Facts:
-    trees, longest, statuses = _Trees(), Longest(), Counter[str]()
+def _of_records(source: reading.Source) -> Facts:
+    trees, longest, statuses = _Trees(), LongestSegment(), Counter[str]()
     fields, vocabularies = Counter[str](), Counter[str]()
     n = n_sentences = n_pieces = n_target_pieces = n_targets = 0
     for n, one in enumerate(record.read(source), 1):
@@ -155,10 +155,10 @@ def _fields(one: Record) -> Iterator[str]:
     yield from one.extra
 
 
-def _of_transitions(source: streams.Source) -> Facts:
-    longest, labels = Longest(), set[str]()
+def _of_transitions(source: reading.Source) -> Facts:
+    longest, labels = LongestSegment(), set[str]()
     n = n_empty = n_leaves = n_arcs = n_pieces = 0
-    for number, line in streams.text_lines(source):
+    for number, line in reading.text_lines(source):
         tokens = line.split(" ") if line else []
         n += 1
         n_empty += not tokens
@@ -185,7 +185,7 @@ def _arc(token: str) -> tuple[str | None, str | None] | None:
         return None
 
 
-_COUNTERS: dict[TreeKind, Callable[[streams.Source], Facts]] = {
+_COUNTERS: dict[TreeKind, Callable[[reading.Source], Facts]] = {
     "text": _of_text,
     "conllu": _of_conllu,
     "jsonl": _of_records,

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from synmt_cli import compression, streams
 from synmt_cli.errors import ReadError, printable
 from synmt_cli.formats.detect import TreeKind, detect_trees, replayed
 from synmt_cli.formats.magic import HEAD, ModelKind, model_kind
+from synmt_cli.io import compression, reading
 
 Kind = TreeKind | ModelKind | Literal["run", "checkpoint"]
 
@@ -21,7 +21,7 @@ SUFFIXES: dict[str, TreeKind] = {".conllu": "conllu", ".conll": "conllu", ".json
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class InspectedInput:
     """An input and its kind. source: open, None for a folder.
 
     path: as the user named it. compression: gz, bz2, xz or zst; "" also where it cannot be seen
@@ -30,7 +30,7 @@ class Input:
 
     path: str
     kind: Kind
-    source: streams.Source | None = None
+    source: reading.Source | None = None
     compression: str = ""
 
     @property
@@ -40,16 +40,18 @@ class Input:
 
 
 @contextmanager
-def opened(path: str, kind: TreeKind | None = None, by_suffix: bool = False) -> Iterator[Input]:
+def opened(
+    path: str, kind: TreeKind | None = None, by_suffix: bool = False
+) -> Iterator[InspectedInput]:
     """One input. kind: of a stream, None to find it out. Raises ReadError.
 
     by_suffix: whether a name that promises a kind (.conllu, .jsonl) is believed.
     """
     if path != "-" and os.path.isdir(path):
-        yield Input(path, _folder_kind(Path(path)))
+        yield InspectedInput(path, _folder_kind(Path(path)))
         return
     packed = _compression(path)
-    with streams.open_source(path) as source:
+    with reading.open_source(path) as source:
         model, source = (None, source) if kind else _model(source)
         if kind is None and model is None and by_suffix:
             kind = _promised(path)
@@ -57,7 +59,7 @@ def opened(path: str, kind: TreeKind | None = None, by_suffix: bool = False) -> 
             kind, source = detect_trees(source)
         found = model or kind
         assert found is not None
-        yield Input(path, found, source, packed)
+        yield InspectedInput(path, found, source, packed)
 
 
 def _folder_kind(folder: Path) -> Literal["run", "checkpoint"]:
@@ -71,11 +73,11 @@ def _folder_kind(folder: Path) -> Literal["run", "checkpoint"]:
     )
 
 
-def _model(source: streams.Source) -> tuple[ModelKind | None, streams.Source]:
+def _model(source: reading.Source) -> tuple[ModelKind | None, reading.Source]:
     try:
         head = source.file.read(HEAD)
     except Exception as error:
-        failure = streams.read_failure(source, 1, error)
+        failure = reading.read_failure(source, 1, error)
         if failure is error:
             raise
         raise failure from error

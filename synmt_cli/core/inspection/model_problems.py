@@ -12,11 +12,14 @@ from typing import Any
 
 import orjson
 
-from synmt_cli import streams
-from synmt_cli.core import sealed, tensors
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.run import Run, build, read_json
+from synmt_cli.core.model import initialisation
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run import tensors
+from synmt_cli.core.run.building import build
+from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import DataError, ReadError, SynmtError, printable
+from synmt_cli.io import json_files, reading
+from synmt_cli.io.json_files import read_json
 
 
 def of_weights(path: Path) -> Iterator[SynmtError]:
@@ -29,7 +32,7 @@ def of_checkpoint(folder: Path, run: Run | None = None) -> Iterator[SynmtError]:
     yield from _of_model(folder / "weights.safetensors", run)
     yield from of_weights(folder / "optimizer.safetensors")
     state = folder / "state.json"
-    yield from _problem(lambda: sealed.read(state, "the state of a training run"))
+    yield from _problem(lambda: json_files.read(state, "the state of a training run"))
 
 
 def of_run(run: Run) -> Iterator[SynmtError]:
@@ -67,14 +70,14 @@ def _fit(path: Path, run: Run | None) -> None:
         tensors.read(path)
         return
     vocabularies = run.vocabularies()
-    with tensors.without_values():
-        model: Translation = build(run.read_config(), vocabularies, len(run.labels()))
+    with initialisation.without_values():
+        model: Transformer = build(run.read_config(), vocabularies, len(run.labels()))
     tensors.read(path, tensors.fitting(model, vocabularies.fingerprint, path))
 
 
 def _of_metrics(path: Path) -> Iterator[SynmtError]:
-    with streams.open_source(str(path)) as source:
-        for number, line in enumerate(streams.lines(source), 1):
+    with reading.open_source(str(path)) as source:
+        for number, line in enumerate(reading.lines(source), 1):
             yield from _problem(partial(_metric, line, path, number))
 
 

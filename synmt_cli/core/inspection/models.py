@@ -11,17 +11,17 @@ from typing import Any
 
 import orjson
 
-from synmt_cli import streams
 from synmt_cli.core.inspection.counts import Facts
-from synmt_cli.core.training.config import INFORMATION, from_file
+from synmt_cli.core.run.config import INFORMATION, from_file
 from synmt_cli.errors import ConfigError, DataError, ReadError, Unavailable, printable
 from synmt_cli.formats.magic import Header, header
 from synmt_cli.formats.spm import making
+from synmt_cli.io import reading
 
 
 def of_sentencepiece(model: bytes, name: str) -> Facts:
     """What a vocabulary holds. Raises DataError for a damaged one."""
-    from synmt_cli.core.vocabulary import Vocabulary
+    from synmt_cli.core.text.vocabulary import Vocabulary
 
     digest = hashlib.sha256(model).hexdigest()
     try:
@@ -47,7 +47,7 @@ def of_udpipe(path: str) -> Facts:
     """What a UDPipe 1 model can do. Raises DataError for a damaged one, ReadError."""
     import ufal.udpipe as binding
 
-    from synmt_cli.core.udpipe import load
+    from synmt_cli.core.text.udpipe import load
 
     try:
         model = load(path)
@@ -165,8 +165,8 @@ def _best(path: Path) -> Facts:
     if not path.is_file():
         return {}
     best: Any = None
-    with streams.open_source(str(path)) as source:
-        for number, line in enumerate(streams.lines(source), 1):
+    with reading.open_source(str(path)) as source:
+        for number, line in enumerate(reading.lines(source), 1):
             one = _parsed(line, path, number)
             if isinstance(one, dict) and one.get("best"):
                 best = one

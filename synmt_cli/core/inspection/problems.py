@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from synmt_cli import streams
-from synmt_cli.core.delinear_lines import Line, Lines
-from synmt_cli.core.delinearizer import Delinearizer
-from synmt_cli.core.join import begins_segment
-from synmt_cli.core.vocabulary import Vocabulary
+from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
+from synmt_cli.core.segments.alignment import begins_segment
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import TreeKind
+from synmt_cli.io import reading
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Search:
     n_segments: int = 0
     is_whole: bool = True
 
-    def problems(self, source: streams.Source, kind: TreeKind) -> Iterator[DataError]:
+    def problems(self, source: reading.Source, kind: TreeKind) -> Iterator[DataError]:
         """Yields each problem of a source. Raises ReadError."""
         each = self._of_conllu(source) if kind == "conllu" else self._of_lines(source, kind)
         try:
@@ -42,21 +42,21 @@ class Search:
             problem = f"{error.problem}; nothing behind it was checked"
             yield DataError(error.source, error.line, problem)
 
-    def _of_lines(self, source: streams.Source, kind: TreeKind) -> Iterator[DataError]:
-        lines = Lines(Delinearizer(self.vocabulary), "text")
-        for number, data in enumerate(streams.lines(source), 1):
+    def _of_lines(self, source: reading.Source, kind: TreeKind) -> Iterator[DataError]:
+        lines = DelinearizeJob(Delinearizer(self.vocabulary), "text")
+        for number, data in enumerate(reading.lines(source), 1):
             self.n_segments += 1
             try:
                 if kind == "jsonl":
                     record.from_bytes(data, source.name, number)
                 elif kind == "transitions":
-                    lines.run(Line(source.name, number, "", data, is_json=False))
+                    lines.run(TransitionLine(source.name, number, "", data, is_json=False))
                 else:
-                    streams.decode(data, source.name, number)
+                    reading.decode(data, source.name, number)
             except DataError as error:
                 yield error
 
-    def _of_conllu(self, source: streams.Source) -> Iterator[DataError]:
+    def _of_conllu(self, source: reading.Source) -> Iterator[DataError]:
         before: str | None = None
         for batch in conllu.batches(source):
             try:
@@ -70,7 +70,7 @@ class Search:
                         before = None
                         yield error
 
-    def _read(self, batch: conllu.Batch, before: str | None) -> str | None:
+    def _read(self, batch: conllu.RawBlocks, before: str | None) -> str | None:
         """Counts the segments of a batch. Raises DataError, and then counts none."""
         if not self.counting:
             for _ in conllu.sentences(batch):
@@ -92,12 +92,12 @@ def _count(sentences: Iterable[conllu.Sentence], before: str | None) -> tuple[in
     return n, before
 
 
-def _blocks(batch: conllu.Batch) -> Iterator[conllu.Batch]:
+def _blocks(batch: conllu.RawBlocks) -> Iterator[conllu.RawBlocks]:
     """Yields a batch one block at a time."""
     line = batch.line
     for block in batch.data.split(b"\n\n"):
         rows = block.lstrip(b"\n")
         line += len(block) - len(rows)
         if rows:
-            yield conllu.Batch(batch.source, line, rows + b"\n\n")
+            yield conllu.RawBlocks(batch.source, line, rows + b"\n\n")
         line += rows.count(b"\n") + 2

@@ -19,7 +19,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.model.transformer import Transformer
 
 LARGEST = 127.0
 ROWS = 64  # for which oneDNN chooses the order; it may be any number later
@@ -64,7 +64,7 @@ def _rounded(x: Tensor) -> tuple[Tensor, Tensor]:
     return scale, (x / scale).round_().to(torch.int8)
 
 
-def hasten(model: Translation, precision: str) -> None:
+def hasten(model: Transformer, precision: str) -> None:
     """Gives all layers and the output such projections, for inference on a CPU.
 
     precision: `fp32` or `int8`. Without oneDNN fp32 stays as it is. What modifiers multiply

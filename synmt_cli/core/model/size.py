@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from synmt_cli.core.schema import bounded
+from synmt_cli.core.options import bounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,17 +20,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from synmt_cli import streams
-from synmt_cli.core import sealed, tensors
-from synmt_cli.core.run import Run
-from synmt_cli.core.training import moments as moments_of
-from synmt_cli.core.training.objective import Sums
-from synmt_cli.core.training.sharding import Share
+from synmt_cli.core.distributed.sharding import Share
+from synmt_cli.core.run import tensors
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.training import optimizer_state as moments_of
+from synmt_cli.core.training.gradient import Sums
 from synmt_cli.errors import ConfigError, CreateError, printable
+from synmt_cli.io import json_files, writing
 
 
 @dataclass(slots=True)
-class State:
+class TrainingState:
     """Where a training run stands.
 
     step: updates made. epoch, batch: the next batch to read. best: of the chosen metric, as
@@ -80,7 +80,7 @@ def save(
     run: Run,
     share: Share,
     optimizer: torch.optim.Optimizer,
-    state: State,
+    state: TrainingState,
     vocabulary: str,
     keep: int,
 ) -> None:
@@ -106,11 +106,11 @@ def save(
     try:
         save_weights(beside / "weights.safetensors", share, about)
         tensors.write(beside / "optimizer.safetensors", moments, about, share.full)
-        sealed.write(beside / "state.json", _plain(state))
+        json_files.write(beside / "state.json", _plain(state))
         if final.exists():  # the same step, saved once more with what ended the run
             os.replace(final, aside)
         os.replace(beside, final)
-        streams.sync_folder(final.parent)
+        writing.sync_folder(final.parent)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
@@ -158,7 +158,7 @@ def load(
     share: Share,
     optimizer: torch.optim.Optimizer,
     vocabulary: str,
-) -> State:
+) -> TrainingState:
     """Fills model and optimizer from checkpoints/step-N and returns the state."""
     folder = run.checkpoint(step)
     path = folder / "weights.safetensors"
@@ -168,7 +168,7 @@ def load(
             parameter.copy_(share.own(parameter, weights[name]))
     path = folder / "optimizer.safetensors"
     moments, _ = tensors.read(path, partial(moments_of.check, share.model, path))
-    state = State(**sealed.read(folder / "state.json", "the state of a training run"))
+    state = TrainingState(**json_files.read(folder / "state.json", "the state of a training run"))
     state.random = {key: moments.pop(key) for key in list(moments) if key.startswith("random.")}
     of_parameter: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for key, value in moments.items():
@@ -181,7 +181,7 @@ def load(
     return state
 
 
-def _plain(state: State) -> dict[str, Any]:
+def _plain(state: TrainingState) -> dict[str, Any]:
     """All but the generators' states, which are tensors."""
     names = (field.name for field in dataclasses.fields(state))
     return {name: getattr(state, name) for name in names if name != "random"}

@@ -12,20 +12,21 @@ import numpy as np
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core import device as devices
-from synmt_cli.core.batch import Batch
-from synmt_cli.core.corpus import Corpus
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.run import Run, Vocabularies
+from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.distributed.ranks import Ranks
+from synmt_cli.core.distributed.sharding import Shards, Share
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run import device as devices
+from synmt_cli.core.run.config import Training
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.training import checkpoint, validation
-from synmt_cli.core.training.ahead import ahead
-from synmt_cli.core.training.checkpoint import State
-from synmt_cli.core.training.config import Training
+from synmt_cli.core.training.checkpoint import TrainingState
 from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validated
-from synmt_cli.core.training.objective import Sums, backward, moved
-from synmt_cli.core.training.ranks import Ranks
+from synmt_cli.core.training.gradient import Sums, backward, moved
+from synmt_cli.core.training.prefetch import ahead
 from synmt_cli.core.training.schedule import inverse_square_root
-from synmt_cli.core.training.sharding import Shards, Share
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.errors import ConfigError
 
@@ -42,13 +43,13 @@ class Trainer:
 
     run: Run
     settings: Training
-    model: Translation
+    model: Transformer
     vocabularies: Vocabularies
     train: Corpus
     dev: Corpus | None
     device: torch.device
     ranks: Ranks = field(default_factory=Ranks)
-    state: State = field(default_factory=State)
+    state: TrainingState = field(default_factory=TrainingState)
 
     def __post_init__(self) -> None:
         kind = Shards if self.settings.shard and self.ranks.size > 1 else Share

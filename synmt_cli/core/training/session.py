@@ -12,31 +12,26 @@ from typing import Any
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core import device as devices
 from synmt_cli.core import variants
-from synmt_cli.core.corpus import Corpus, refuse_empty
-from synmt_cli.core.encoding import Encoding
-from synmt_cli.core.labels import Labels
-from synmt_cli.core.multitask import refuse_untagged
-from synmt_cli.core.reading import Chunk, CorpusReader, Lines, lines_of
-from synmt_cli.core.run import (
-    Run,
-    Vocabularies,
-    build,
-    grammar,
-    needs,
-    sha256,
-    target_needs,
-)
-from synmt_cli.core.targets import Targets
-from synmt_cli.core.training import cache, folder
-from synmt_cli.core.training.cache import Cached
-from synmt_cli.core.training.config import Config
+from synmt_cli.core.data import cache
+from synmt_cli.core.data.cache import CachedCorpus
+from synmt_cli.core.data.corpus import Corpus, refuse_empty
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.record_reader import Chunk, CorpusReader, RecordLines, lines_of
+from synmt_cli.core.data.targets import Targets
+from synmt_cli.core.data.task_tags import refuse_untagged
+from synmt_cli.core.distributed.ranks import Ranks, local_device
+from synmt_cli.core.run import device as devices
+from synmt_cli.core.run.building import build, grammar, needs, target_needs
+from synmt_cli.core.run.config import Config
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
+from synmt_cli.core.training import run_folder
 from synmt_cli.core.training.loop import Trainer
-from synmt_cli.core.training.ranks import Ranks, local_device
-from synmt_cli.core.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, Stopped, UsageError, printable
 from synmt_cli.formats import record as records
+from synmt_cli.io.digests import sha256
 from synmt_cli.pool import ordered_map
 
 
@@ -92,8 +87,8 @@ class Session:
         torch.manual_seed(self.config.training.seed)
         model = build(self.config, self.vocabularies, len(self.labels))
         if ranks.is_first:
-            around = folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
-            folder.establish(run, self.tables(), self.vocabularies, self.labels.names, around)
+            around = run_folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
+            run_folder.establish(run, self.tables(), self.vocabularies, self.labels.names, around)
         ranks.wait()
         return Trainer(
             run,
@@ -152,7 +147,7 @@ def open_session(
     return Session(config, inputs, vocabularies, train, dev, digests, chosen)
 
 
-def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[Lines]:
+def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[RecordLines]:
     """Yields the lines of files. Raises Stopped on `request`."""
     for some in lines_of(paths):
         if request:
@@ -166,7 +161,7 @@ def _cached(
     chunks: Callable[[Sequence[str]], Iterator[Chunk]],
     paths: Sequence[str],
     ranks: Ranks,
-) -> Cached:
+) -> CachedCorpus:
     """The first process makes the cache where there is none; then all of them map it."""
     wanted = cache.made_of(reader, paths)
     found = None
@@ -188,7 +183,7 @@ def _vocabularies(inputs: Inputs) -> Vocabularies:
             first = next(lines, None)
         fingerprint = records.from_bytes(first.lines[0], first.name).vocab if first else None
         folders = [*(Path(path).parent for path in inputs.train), Path()]
-        return folder.find_vocabularies(fingerprint, folders)
+        return run_folder.find_vocabularies(fingerprint, folders)
     source = Vocabulary.load(inputs.spm)
     target = Vocabulary.load(inputs.spm_target) if inputs.spm_target else source
     return Vocabularies(source, target)

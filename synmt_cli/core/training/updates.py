@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from synmt_cli.core.batch import Batch
-from synmt_cli.core.corpus import Corpus
-from synmt_cli.core.ragged import Array
-from synmt_cli.core.training.config import Training
-from synmt_cli.core.training.ranks import Ranks
+from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.ragged import Array
+from synmt_cli.core.distributed.ranks import Ranks
+from synmt_cli.core.run.config import Training
 
 
 class Update(NamedTuple):

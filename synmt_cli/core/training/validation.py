@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from synmt_cli import signals
-from synmt_cli.core.batch import to_device
-from synmt_cli.core.corpus import Corpus, fill
+from synmt_cli.core.data.batch import to_device
+from synmt_cli.core.data.corpus import Corpus, fill
+from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Rules
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.ragged import Array
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.text.vocabulary import PAD, Vocabulary
 from synmt_cli.core.training.loss import cross_entropy
-from synmt_cli.core.vocabulary import PAD, Vocabulary
 
 ROWS = 64  # sentences translated at a time
 
@@ -33,7 +33,7 @@ def _unless(request: signals.Request, batches: Iterable[Array]) -> Iterator[Arra
 
 
 def nll(
-    model: Translation,
+    model: Transformer,
     dev: Corpus,
     batch_tokens: int,
     device: torch.device,
@@ -47,7 +47,7 @@ def nll(
 
 
 def accuracy(
-    model: Translation,
+    model: Transformer,
     dev: Corpus,
     batch_tokens: int,
     device: torch.device,
@@ -61,7 +61,7 @@ def accuracy(
 
 
 def _forced(
-    model: Translation,
+    model: Transformer,
     dev: Corpus,
     batch_tokens: int,
     device: torch.device,
@@ -80,7 +80,7 @@ def _forced(
 
 
 def bleu(
-    model: Translation,
+    model: Transformer,
     dev: Corpus,
     target: Vocabulary,
     device: torch.device,

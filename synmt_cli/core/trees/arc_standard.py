@@ -113,15 +113,15 @@ def replay(moves: Iterable[Move]) -> list[int]:
     return heads
 
 
-class Word(NamedTuple):
+class StackWord(NamedTuple):
     """A word on the stack: its tokens are [begin, end) of the sequence, `below` is beneath it."""
 
     begin: int
     end: int
-    below: Word | None
+    below: StackWord | None
 
 
-class State(NamedTuple):
+class Configuration(NamedTuple):
     """A prefix of moves: the words on its stack, and what may come next. Immutable.
 
     n_tokens: how long the prefix is. last: its last move, None at the start. direction: LEFT or
@@ -136,7 +136,7 @@ class State(NamedTuple):
     n_tokens: int = 0
     last: Move | None = None
     direction: Move | None = None
-    top: Word | None = None
+    top: StackWord | None = None
     n_words: int = 0
     split: bool = False
 
@@ -161,7 +161,7 @@ class State(NamedTuple):
             return self.n_words == 1
         return move != Move.LABEL and self.n_words >= _N_WORDS[move]
 
-    def after(self, move: Move) -> State:
+    def after(self, move: Move) -> Configuration:
         """The state behind one more token. Raises ValueError for an illegal one, and FINISH."""
         if move == Move.FINISH or not self.allows(move):
             raise ValueError(f"{move.name} is illegal behind {self.n_tokens} tokens")
@@ -173,7 +173,7 @@ class State(NamedTuple):
             return self._next(move, head._replace(below=rest), self.n_words - 1)
         return self._with_piece(move, grows=move == Move.CONTINUE)
 
-    def tolerant(self, move: Move) -> State:
+    def tolerant(self, move: Move) -> Configuration:
         """The state behind any token of `open_to(move)`: what is illegal there is passed over.
 
         But no piece is: one that cannot go on with a word begins one, and behind a GLUE or a
@@ -186,7 +186,7 @@ class State(NamedTuple):
         # FINISH as the last move: no piece goes on with a word behind it.
         return self._next(Move.FINISH, self.top, self.n_words)
 
-    def open_to(self, move: Move) -> State:
+    def open_to(self, move: Move) -> Configuration:
         """This state without an opened word or a direction that awaits another move than this."""
         if self.direction is not None and move != Move.LABEL:
             return self._replace(last=Move.FINISH, direction=None)
@@ -195,23 +195,23 @@ class State(NamedTuple):
             return self._replace(last=Move.FINISH, top=top, n_words=n_words)
         return self
 
-    def _with_piece(self, move: Move, grows: bool) -> State:
+    def _with_piece(self, move: Move, grows: bool) -> Configuration:
         at, top = self.n_tokens, self.top
         if grows and top is not None:
             return self._next(move, top._replace(end=at + 1), self.n_words)
-        return self._next(move, Word(at, at + 1, top), self.n_words + 1)
+        return self._next(move, StackWord(at, at + 1, top), self.n_words + 1)
 
-    def _next(self, move: Move, top: Word | None, n_words: int) -> State:
-        return State(self.n_tokens + 1, move, None, top, n_words, self.split)
+    def _next(self, move: Move, top: StackWord | None, n_words: int) -> Configuration:
+        return Configuration(self.n_tokens + 1, move, None, top, n_words, self.split)
 
-    def _pair(self, move: Move) -> tuple[Word, Word]:
+    def _pair(self, move: Move) -> tuple[StackWord, StackWord]:
         top = self.top
         assert top is not None
         assert top.below is not None
         kind = self.direction or move
         return (top, top.below) if kind == Move.LEFT else (top.below, top)
 
-    def arc(self, move: Move) -> tuple[Word, Word] | None:
+    def arc(self, move: Move) -> tuple[StackWord, StackWord] | None:
         """(head, dependent) of the arc that a move draws here, None if it draws none."""
         if self.split != (move == Move.LABEL) or not self.allows(move):
             return None
@@ -253,7 +253,7 @@ def attachments(
     """
     n = len(moves)
     found = Attachments([NEVER] * n, [0] * n, [0] * n)
-    state = State(split=split)
+    state = Configuration(split=split)
     for x, move in enumerate(moves):
         if lenient:
             state = state.open_to(move)

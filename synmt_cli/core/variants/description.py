@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synmt_cli.core import tensors
+from synmt_cli.core.model import initialisation
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.variants import VARIANTS, Build, Variant, defaults, known, plan
 from synmt_cli.core.variants.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class VariantDescription:
     """One variant. options: name -> (default, what it means). data: a scheme of multitask.
 
     features: of the source, what translation needs, and what training needs beside.
@@ -31,22 +31,22 @@ class Description:
     data: str
 
 
-def describe(names: Sequence[str] = ()) -> list[Description]:
+def describe(names: Sequence[str] = ()) -> list[VariantDescription]:
     """The variants of these names, all without any. Raises UsageError for an unknown one."""
     return [_of(variant) for name in names or VARIANTS for variant in plan(name).variants]
 
 
-def _of(variant: Variant) -> Description:
+def _of(variant: Variant) -> VariantDescription:
     meanings: dict[str, str] = {}
     for build in variant.builders():
         meanings |= _meanings(build)
     setting = Setting(Size(), Size().encoder_layers, 1)
-    with tensors.without_values():
+    with initialisation.without_values():
         encoder = plan(variant.name).encoder(setting, {})
     needs = {name for modifier in encoder for name in modifier.needs}
     learns = {name for modifier in encoder for name in modifier.learns}
     stacks = {"encoder": variant.encoder, "decoder": variant.decoder}
-    return Description(
+    return VariantDescription(
         variant.name,
         variant.paper,
         variant.what,

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from synmt_cli.core.grammar import FEATURES, NO_LABEL
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.transitions.grammar import FEATURES, NO_LABEL
 
 NEEDS = FEATURES
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_runs import RECORDS, SIZE, opened
-from tiny import side
+from support.small_runs import RECORDS, SIZE, opened
+from support.tiny import side
 
 from synmt_cli.core.analysis.attention import Looker
-from synmt_cli.core.vocabulary import BOS, EOS
+from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.record import Record
 

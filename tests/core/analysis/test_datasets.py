@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from small_runs import sentence
+from support.small_runs import sentence
 
 from synmt_cli.core.analysis.datasets import Dataset, TooFew, balanced, gather
 from synmt_cli.core.analysis.tasks import Case

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from small_runs import RECORDS, opened
+from support.small_runs import RECORDS, opened
 
-from synmt_cli.core.analysis.classifier import Settings, fit
+from synmt_cli.core.analysis.classifier import ClassifierSettings, fit
 from synmt_cli.core.analysis.probe import sentence_vectors
-from synmt_cli.core.vocabulary import EOS
+from synmt_cli.core.text.vocabulary import EOS
 
 
 def splits(vectors, classes):
@@ -26,30 +26,30 @@ def noise():
 def test_vectors_that_hold_the_label_give_it(noise, hidden):
     vectors, classes = noise
     vectors = torch.cat((vectors, torch.eye(4)[classes]), 1)
-    found = fit(splits(vectors, classes), 4, Settings(hidden=hidden))
+    found = fit(splits(vectors, classes), 4, ClassifierSettings(hidden=hidden))
     assert found.test > 98
 
 
 def test_noise_gives_the_majority(noise):
     vectors, classes = noise
-    found = fit(splits(vectors, classes), 4, Settings())
+    found = fit(splits(vectors, classes), 4, ClassifierSettings())
     assert 10 < found.test < 40
     mostly = torch.where(classes == 3, 1, 0)  # 0 in three of four
-    assert 60 < fit(splits(vectors, mostly), 2, Settings()).test < 90
+    assert 60 < fit(splits(vectors, mostly), 2, ClassifierSettings()).test < 90
 
 
 def test_exclusive_or_needs_the_hidden_layer(noise):
     vectors = noise[0][:, :2].sign()
     data = splits(vectors, (vectors.prod(1) > 0).long())
     data["tr"] = tuple(part.repeat_interleave(6, 0) for part in data["tr"])
-    assert fit(data, 2, Settings(hidden=50)).test > 95
-    assert fit(data, 2, Settings(hidden=0)).test < 80
+    assert fit(data, 2, ClassifierSettings(hidden=50)).test > 95
+    assert fit(data, 2, ClassifierSettings(hidden=0)).test < 80
 
 
 def test_the_seed_decides_and_others_see_nothing(noise):
     data = splits(*noise)
     state = torch.random.get_rng_state()
-    assert fit(data, 4, Settings(seed=5)) == fit(data, 4, Settings(seed=5))
+    assert fit(data, 4, ClassifierSettings(seed=5)) == fit(data, 4, ClassifierSettings(seed=5))
     assert torch.equal(state, torch.random.get_rng_state())
 
 

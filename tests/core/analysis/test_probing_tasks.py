@@ -6,11 +6,11 @@ import io
 from random import Random
 
 import pytest
-from small_runs import sentence
+from support.small_runs import sentence
 
 from synmt_cli.core.analysis import tasks
 from synmt_cli.formats import conllu
-from synmt_cli.streams import Source
+from synmt_cli.io.reading import Source
 
 PAST, PRESENT = "Tense=Past|VerbForm=Fin", "Tense=Pres|VerbForm=Fin"
 

@@ -6,13 +6,13 @@ from itertools import product
 
 import pytest
 import torch
-from tiny_models import S, V, forced, model, sources
+from support.tiny_models import S, V, forced, model, sources
 
 from synmt_cli.core.decoding.beam import BeamSearch, search
-from synmt_cli.core.decoding.hypothesis import Longest, Rules, hypothesis, limits
+from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules, hypothesis, limits
 from synmt_cli.core.decoding.progress import SPECIAL, Pieces
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.vocabulary import BOS, EOS
+from synmt_cli.core.text.vocabulary import BOS, EOS
 
 
 class Table:
@@ -58,7 +58,7 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(lenpen):
         every += [hypothesis(y, p, len(y), lenpen) for y, p in zip(rows, scores, strict=True)]
     ranked = sorted(every, key=lambda h: -h.score)
     found = search(
-        [net], side, Rules(beam=4**n_max, lenpen=lenpen, nbest=9, longest=Longest(0, n_max))
+        [net], side, Rules(beam=4**n_max, lenpen=lenpen, nbest=9, longest=LengthLimit(0, n_max))
     )[0]
     assert [h.ids for h in found] == [h.ids for h in ranked[:9]]
     assert [h.score for h in found] == pytest.approx([h.score for h in ranked[:9]], abs=1e-5)
@@ -68,7 +68,10 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(lenpen):
 def test_beam_one_is_the_greedy_loop():
     net, side = model(), sources()
     for b, (found,) in enumerate(search([net], side, Rules(beam=1))):
-        one, limit = Side(side.ids[b : b + 1, : lengths(side)[b]]), limits(side, Longest(2, 20))[b]
+        one, limit = (
+            Side(side.ids[b : b + 1, : lengths(side)[b]]),
+            limits(side, LengthLimit(2, 20))[b],
+        )
         prefix = [BOS]
         while prefix[-1] != EOS and len(prefix) <= limit:
             logits = forced(net, one, torch.tensor([[prefix]]))[0, 0]
@@ -167,12 +170,12 @@ def test_a_translation_cut_at_the_limit_is_marked():
 
 
 def test_limits_count_tokens_not_pads():
-    assert limits(sources(), Longest(2.0, 5)).tolist() == [
+    assert limits(sources(), LengthLimit(2.0, 5)).tolist() == [
         2 * S + 5,
         2 * (S - 3) + 5,
         2 * (S - 1) + 5,
     ]
-    assert limits(sources(1), Longest(0.0, 0)).tolist() == [1]
+    assert limits(sources(1), LengthLimit(0.0, 0)).tolist() == [1]
 
 
 def test_search_leaves_training_mode_as_it_was():

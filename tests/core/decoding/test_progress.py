@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from synmt_cli.core.decoding.progress import Derivations, Pieces
-from synmt_cli.core.grammar import OTHER, Grammar
+from synmt_cli.core.text.vocabulary import EOS
+from synmt_cli.core.transitions.grammar import OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import (
     ARCS,
     OPENING,
     PIECES,
+    Configuration,
     Move,
-    State,
     attachments,
     replay,
 )
-from synmt_cli.core.vocabulary import EOS
 
 # unk pad bos eos, then two tokens of each move, and one that has none
 WHOLE = [OTHER, OTHER, OTHER, Move.FINISH]
@@ -67,7 +67,7 @@ def follow(rng, split, constrained, limit, n_steps):
 
 
 def state_of(moves, split, lenient):
-    state = State(split=split)
+    state = Configuration(split=split)
     for move in moves:
         if lenient:
             state = state.open_to(move)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny import make, side, small
+from support.tiny import make, side, small
 
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Rules
-from synmt_cli.core.decoding.rereading import Rereading
+from synmt_cli.core.decoding.rereading import RereadingScorer
 from synmt_cli.core.model.modifier import Side
 
 SOURCES = [[4, 7, 9, 3], [5, 10, 8, 9, 6, 3], [4, 3]]
@@ -25,7 +25,7 @@ def model():
 def test_steps_give_what_training_gives(model):
     """Hypotheses that change places and sources that leave, as in a beam."""
     torch.manual_seed(0)
-    scorer = Rereading(model, side(SOURCES))
+    scorer = RereadingScorer(model, side(SOURCES))
     prefixes = torch.full((3, 1, 1), 2)
     rows = [0, 1, 2]
     for n in range(1, 5):

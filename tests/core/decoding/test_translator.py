@@ -9,13 +9,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.decoding.hypothesis import Longest
-from synmt_cli.core.decoding.translator import Settings, Translator, in_parts, windows
-from synmt_cli.core.encoding import Encoding
-from synmt_cli.core.featurizer import Featurizer
-from synmt_cli.core.labels import Labels
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.decoding.hypothesis import LengthLimit
+from synmt_cli.core.decoding.translator import SearchSettings, Translator, in_parts, windows
+from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.variants.pascal import Pascal
 from synmt_cli.errors import DataError
 from synmt_cli.formats.record import Record
@@ -28,8 +28,8 @@ SIZE = Size(d_model=16, d_ff=32, n_heads=2, encoder_layers=1, decoder_layers=1)
 def translator(vocabulary):
     torch.manual_seed(1)
     n = vocabulary.size
-    model = Translation(SIZE, n, n, encoder=[Pascal({0: 2}, 1.0, 0.0, False)])
-    settings = Settings(beam=2, longest=Longest(0, 8))
+    model = Transformer(SIZE, n, n, encoder=[Pascal({0: 2}, 1.0, 0.0, False)])
+    settings = SearchSettings(beam=2, longest=LengthLimit(0, 8))
     encoding = Encoding(["parent_middle"], Labels())
     return Translator(
         [model.eval()], vocabulary, vocabulary, encoding, torch.device("cpu"), settings
@@ -93,7 +93,7 @@ def test_a_long_source_is_translated_in_parts(translator, vocabulary):
 
 
 def test_a_cut_translation_says_so(translator, records):
-    (found,) = changed(translator, longest=Longest(0, 1)).translate(records[:1])
+    (found,) = changed(translator, longest=LengthLimit(0, 1)).translate(records[:1])
     assert found.lines[0].cut == bool(found.lines[0].text)
 
 

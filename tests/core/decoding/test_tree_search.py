@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny import make, side, small
+from support.tiny import make, side, small
 
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.decoding.hypothesis import LONGEST, Longest, Rules, limits, scored
-from synmt_cli.core.grammar import FEATURES, OTHER, Grammar
+from synmt_cli.core.decoding.hypothesis import LONGEST, LengthLimit, Rules, limits, scored
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.text.vocabulary import BOS, EOS
+from synmt_cli.core.transitions.grammar import FEATURES, OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import ARCS, OPENING, PIECES, Move, attachments, replay
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.setting import Setting
-from synmt_cli.core.vocabulary import BOS, EOS
 
 MOVES = [OTHER, OTHER, OTHER, Move.FINISH, OTHER]
 MOVES += [move for move in Move if move not in (Move.FINISH, Move.LABEL) for _ in range(3)]
@@ -122,7 +122,7 @@ def test_short_limits_still_leave_whole_trees(longest):
         net = model(name)
         for beam in (1, 4):
             for nbest in search(
-                [net], side(SOURCES), Rules(beam=beam, longest=Longest(0, longest))
+                [net], side(SOURCES), Rules(beam=beam, longest=LengthLimit(0, longest))
             ):
                 (one,) = nbest
                 assert 1 < one.length <= max(longest, 2)
@@ -136,7 +136,7 @@ def test_fewer_trees_than_asked_for_are_all_found():
     """One piece at most: as many translations as tokens that begin a word."""
     net = model("parent")
     begins = sorted(i for i, move in enumerate(net.grammar.moves) if move == Move.BEGIN)
-    for nbest in search([net], side(SOURCES), Rules(beam=9, nbest=9, longest=Longest(0, 2))):
+    for nbest in search([net], side(SOURCES), Rules(beam=9, nbest=9, longest=LengthLimit(0, 2))):
         assert sorted(one.ids[0] for one in nbest) == begins
         assert all(len(one.ids) == 1 and one.cut for one in nbest)
 

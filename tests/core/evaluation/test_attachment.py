@@ -4,12 +4,12 @@ import io
 
 import pytest
 
-from synmt_cli.core.evaluation.alignment import parts
 from synmt_cli.core.evaluation.attachment import Attachment
-from synmt_cli.core.evaluation.buckets import Buckets
+from synmt_cli.core.evaluation.word_alignment import parts
+from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.formats import conllu
-from synmt_cli.formats.tree_scores import Count
-from synmt_cli.streams import Source
+from synmt_cli.formats.reports.tree_scores import Count
+from synmt_cli.io.reading import Source
 
 
 def sentence(*words):

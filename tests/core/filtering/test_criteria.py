@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from synmt_cli.core.filtering import criteria
 from synmt_cli.core.filtering.digests import Digests, digest
 from synmt_cli.core.filtering.pairs import Pair, pairs, score_of
-from synmt_cli.core.filtering.segments import Line, jsonl
+from synmt_cli.core.segments.segment import TextSegment, jsonl
 from synmt_cli.errors import DataError, UsageError
-from synmt_cli.streams import Source
+from synmt_cli.io.reading import Source
 
 
 def text(source, target=None, score=None):
-    return Pair(Line(source), (source,) if target is None else (source, target), target, score)
+    return Pair(
+        TextSegment(source), (source,) if target is None else (source, target), target, score
+    )
 
 
 def record(**fields):
@@ -45,7 +47,7 @@ words = st.lists(st.text("ab", min_size=1, max_size=4), max_size=6).map("  ".joi
 @given(words, words)
 def test_lengths_are_those_of_clean_corpus_n(source, target):
     tests = (
-        *(criteria.Shortest(2), criteria.Longest(4)),
+        *(criteria.Shortest(2), criteria.LongestCriterion(4)),
         *(criteria.Ratio(1.5), criteria.LongestWord(3)),
     )
     found = [test.found(text(source, target)) for test in tests]
@@ -53,10 +55,10 @@ def test_lengths_are_those_of_clean_corpus_n(source, target):
 
 
 def test_what_was_found_names_the_first_side_at_fault():
-    assert criteria.Longest(2).found(text("a b", "c d e")) == "3 target words"
-    assert criteria.Longest(2).found(text("a b c", "c d e")) == "3 source words"
+    assert criteria.LongestCriterion(2).found(text("a b", "c d e")) == "3 target words"
+    assert criteria.LongestCriterion(2).found(text("a b c", "c d e")) == "3 source words"
     assert criteria.Shortest(1).found(text("a", " \u3000")) == "0 target words"
-    assert criteria.Longest(3, "chars").found(text(" äöü ", "äöüß")) == "4 target chars"
+    assert criteria.LongestCriterion(3, "chars").found(text(" äöü ", "äöüß")) == "4 target chars"
     assert criteria.LongestWord(3).found(text("a bb", "x longer y")) == (
         "a target word of 6 characters"
     )
@@ -66,7 +68,9 @@ def test_what_was_found_names_the_first_side_at_fault():
 
 
 def test_one_side_alone_is_measured_alone():
-    assert criteria.Longest(1).found(text("a")) == criteria.Shortest(1).found(text("a")) == ""
+    assert (
+        criteria.LongestCriterion(1).found(text("a")) == criteria.Shortest(1).found(text("a")) == ""
+    )
     with pytest.raises(UsageError, match=r"--ratio needs both sides: .* --tgt"):
         criteria.Ratio(2).found(text("a"))
     with pytest.raises(DataError, match="x:1: field tgt is missing, but --ratio needs it"):
@@ -90,10 +94,10 @@ def test_transitions_that_are_no_pieces_do_not_count(fields, n):
 
 def test_pieces_are_a_unit_of_records():
     pair = record(pieces=["a", "b", "c"], tgt="x", tgt_pieces=["x"])
-    assert criteria.Longest(2, "pieces").found(pair) == "3 source pieces"
+    assert criteria.LongestCriterion(2, "pieces").found(pair) == "3 source pieces"
     assert criteria.Ratio(2, "pieces").found(pair) == "3 : 1 pieces"
     with pytest.raises(UsageError, match="--unit pieces needs records with pieces"):
-        criteria.Longest(2, "pieces").found(text("a"))
+        criteria.LongestCriterion(2, "pieces").found(text("a"))
 
 
 def crosses(heads):

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synmt_cli.core.featurizer import Featurizer
 from synmt_cli.core.filtering import criteria
 from synmt_cli.core.filtering.digests import Digests
 from synmt_cli.core.filtering.languages import Languages
 from synmt_cli.core.filtering.pairs import pairs
-from synmt_cli.core.filtering.segments import READERS, line
 from synmt_cli.core.filtering.sieve import Sieve
-from synmt_cli.core.udpipe import failed
+from synmt_cli.core.jobs.featurize import Featurizer
+from synmt_cli.core.segments.segment import READERS, line
+from synmt_cli.core.text.udpipe import failed
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
-from synmt_cli.streams import Source
+from synmt_cli.io.reading import Source
 
 any_line = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\0")).filter(
     lambda text: not text.startswith("\ufeff")
@@ -34,7 +34,12 @@ def source(content, name="x"):
 
 
 def usual():
-    return [criteria.Status(), criteria.Shortest(1), criteria.Longest(3), criteria.Ratio(2)]
+    return [
+        criteria.Status(),
+        criteria.Shortest(1),
+        criteria.LongestCriterion(3),
+        criteria.Ratio(2),
+    ]
 
 
 def sifted(kind, content, target=None, jobs=1, side="pair"):

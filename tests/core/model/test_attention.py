@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from reference import array, causal, heads, linear, plain
+from support.reference import array, causal, heads, linear, plain
 
 from synmt_cli.core.model.attention import (
     CrossAttention,

@@ -7,7 +7,7 @@ from torch import nn
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.projections import Int8, Packed, hasten
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.model.translation import Translation
+from synmt_cli.core.model.transformer import Transformer
 
 SIZE = Size(d_model=32, d_ff=64, n_heads=4, encoder_layers=2, decoder_layers=2)
 
@@ -63,7 +63,7 @@ def test_other_rows_change_nothing_in_eight_bits():
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("int8", 0.1)])
 def test_a_hastened_model_gives_nearly_the_same(precision, tolerance):
     torch.manual_seed(1)
-    model = Translation(SIZE, 50, 50).eval()
+    model = Transformer(SIZE, 50, 50).eval()
     source, target = torch.randint(4, 50, (3, 6)), torch.randint(4, 50, (3, 5))
 
     def logits():

@@ -5,17 +5,17 @@ import pytest
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core.corpus import Corpus
-from synmt_cli.core.encoding import Encoding
-from synmt_cli.core.labels import Labels
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.ragged import Ragged
-from synmt_cli.core.run import Run, Vocabularies
-from synmt_cli.core.training.config import Training
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.config import Training
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.vocabulary import EOS, Vocabularies
 from synmt_cli.core.training.events import Ended, Saved, Validated
 from synmt_cli.core.training.loop import Trainer
-from synmt_cli.core.vocabulary import EOS
 
 N = 12
 SIZE = Size(d_model=8, d_ff=8, n_heads=2, encoder_layers=1, decoder_layers=1, dropout=0.1)
@@ -45,7 +45,7 @@ def trainer(tmp_path):
         return Trainer(
             Run(tmp_path),
             Training(**{**defaults, "save_every": 3, **settings}),
-            Translation(SIZE, N, N),
+            Transformer(SIZE, N, N),
             Vocabularies(letters, letters),
             corpus,
             corpus,

@@ -3,7 +3,7 @@
 import pytest
 
 from synmt_cli import signals
-from synmt_cli.core.training.config import resolve
+from synmt_cli.core.run.config import resolve
 from synmt_cli.core.training.session import Inputs, open_session
 from synmt_cli.errors import Stopped
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from parsed import IDS, LABELS, NEEDED, OTHERS, TREES, source
-from tiny import logits, make, side, small
+from support.parsed import IDS, LABELS, NEEDED, OTHERS, TREES, source
+from support.tiny import logits, make, side, small
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from synmt_cli.core.decoding.cached import Cached
-from synmt_cli.core.encoding import Encoding
-from synmt_cli.core.features import Tree
-from synmt_cli.core.labels import Labels
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.ragged import Ragged
+from synmt_cli.core.decoding.cached import CachedScorer
+from synmt_cli.core.model.layers import losses
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.model.transformer import losses
-from synmt_cli.core.model.translation import Translation
-from synmt_cli.core.ragged import Ragged
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.trees.features import PieceTree
 from synmt_cli.core.variants import VARIANTS, plan
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.errors import UsageError
@@ -146,7 +146,7 @@ def test_single_precision_keeps_a_sentence_within_rounding(model, device):
 @pytest.mark.parametrize("n", [0, 1, 4])
 def test_a_segment_without_a_tree_encodes(model, n):
     """Each piece stands for itself; alone, and beside sentences with trees."""
-    bare = [*[4, 7, 9, 8][:n], 3], Tree([], [], [0], [-1] * n)
+    bare = [*[4, 7, 9, 8][:n], 3], PieceTree([], [], [0], [-1] * n)
     alone = model.encode(batch([bare])).states[0]
     assert alone.isfinite().all()
     found = model.encode(batch([SENTENCE, bare])).states[1, : n + 1]
@@ -278,7 +278,7 @@ def forced(model, source, prefixes):
 @torch.inference_mode()
 def test_steps_equal_teacher_forcing_beyond_the_clipping_distance(name):
     model, sources = build(name), batch(PAIRS[:3])
-    scorer, prefixes = Cached(model, sources), torch.full((3, 1, 1), 2)
+    scorer, prefixes = CachedScorer(model, sources), torch.full((3, 1, 1), 2)
     torch.manual_seed(9)
     for t in range(40):  # more than rel's 16 and than the room there is at first
         found = scorer.step(Side(prefixes))
@@ -291,7 +291,7 @@ def test_steps_equal_teacher_forcing_beyond_the_clipping_distance(name):
 @torch.inference_mode()
 def test_hypotheses_may_branch_swap_and_leave(name):
     model, sources = build(name), batch(PAIRS[:3])
-    scorer, prefixes = Cached(model, sources), torch.full((3, 1, 1), 2)
+    scorer, prefixes = CachedScorer(model, sources), torch.full((3, 1, 1), 2)
     torch.manual_seed(9)
     moves = [
         ([0, 1, 2], [[0, 0, 0]] * 3),
@@ -387,10 +387,10 @@ def largest(modifiers, decoder=()):
     """Of a forward and a backward pass over two sentences of 40 tokens and targets alike."""
     size = small(d_model=2 * WIDE, n_heads=2, d_ff=WIDE)
     torch.manual_seed(1)
-    model = Translation(size, 11, 11, modifiers(size), decoder)
+    model = Transformer(size, 11, 11, modifiers(size), decoder)
     heads = [-1, *(word - 1 - word % 3 % word for word in range(1, LONG - 1))]
     labels = [LABELS[word % 4] for word in range(LONG - 1)]
-    tree = Tree(heads, labels, [0], range(LONG - 1))
+    tree = PieceTree(heads, labels, [0], range(LONG - 1))
     sources = source([[4] * LONG] * 2, [tree] * 2)
     with Largest() as found:
         memory = model.encode(sources)

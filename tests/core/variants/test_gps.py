@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from parsed import IDS, LABELS, TREES, drawn, label_id, same_sentence, source, upward, words
-from reference import array, encode
-from tiny import make, small
+from support.parsed import IDS, LABELS, TREES, drawn, label_id, same_sentence, source, upward, words
+from support.reference import array, encode
+from support.tiny import make, small
 
-from synmt_cli.core.features import FEATURES, Tree
-from synmt_cli.core.labels import Labels
+from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.model.modifier import Modifier, Site
+from synmt_cli.core.trees.features import FEATURES, PieceTree
 from synmt_cli.core.variants.gps import gps
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.errors import UsageError
@@ -23,7 +23,7 @@ N_LAYERS, N_HEADS, D_HEAD, D = 2, 3, 4, 12
 EXACT = {"rtol": 0, "atol": 1e-10}
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}  # sinusoids are of single precision
 # Tom and John go to school together (Figure 1), as Universal Dependencies have it.
-TOM_AND_JOHN = Tree(
+TOM_AND_JOHN = PieceTree(
     [3, 2, 0, -1, 5, 3, 3],
     ["nsubj", "cc", "conj", "root", "case", "obl", "advmod"],
     [0],
@@ -151,7 +151,7 @@ def test_paths_in_a_batch_are_those_that_featurize_shows(tree):
 def test_a_path_is_read_from_the_root_and_to_its_end():
     """Neither the set of its labels nor its length says where a word is."""
     modifier = random()
-    tree = Tree([-1, 0, 1, 0, 3], ["root", "nsubj", "obj", "obj", "nsubj"], [0], range(5))
+    tree = PieceTree([-1, 0, 1, 0, 3], ["root", "nsubj", "obj", "obj", "nsubj"], [0], range(5))
     terms = added(modifier, tree)
     assert not torch.allclose(terms[:, 0, 2], terms[:, 0, 4])
     for j, labels in enumerate([[1], [1, 2], [1, 2, 4], [1, 4], [1, 4, 2]]):
@@ -160,7 +160,7 @@ def test_a_path_is_read_from_the_root_and_to_its_end():
 
 
 def test_words_with_the_same_path_are_the_same():
-    tree = Tree([-1, 0, 0, 0], ["root", "obj", "det", "obj"], [0], range(4))
+    tree = PieceTree([-1, 0, 0, 0], ["root", "obj", "det", "obj"], [0], range(4))
     terms = added(random(), tree)
     assert torch.equal(terms[:, 1], terms[:, 3])
     assert torch.equal(terms[:, :, 1], terms[:, :, 3])
@@ -169,7 +169,7 @@ def test_words_with_the_same_path_are_the_same():
 
 def test_a_label_that_training_never_met_is_a_step_like_others():
     modifier = random()
-    tree = Tree([-1, 0, 1], ["root", "vocative", "obj"], [0], range(3))
+    tree = PieceTree([-1, 0, 1], ["root", "vocative", "obj"], [0], range(3))
     expected = second_term(modifier, 0, 0, [1, 0, 4], [1, 0])
     assert added(modifier, tree)[0, 2, 1].item() == pytest.approx(expected, abs=1e-12)
     assert abs(expected - second_term(modifier, 0, 0, [1, 4], [1])) > 1e-3
@@ -191,7 +191,7 @@ def test_the_lstm_takes_one_step_for_each_distinct_prefix(width):
 
 
 def test_words_of_two_sentences_have_no_second_term():
-    tree = Tree([-1, 0, 3, -1], ["root", "obj", "det", "root"], [0, 2], range(4))
+    tree = PieceTree([-1, 0, 3, -1], ["root", "obj", "det", "root"], [0, 2], range(4))
     terms = added(random(), tree)
     for i in range(4):
         for j in range(4):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from parsed import IDS, TREES, depth, drawn, same_sentence, source, words, words_only
-from reference import array, decode, encode
-from tiny import logits, make, side, small
+from support.parsed import IDS, TREES, depth, drawn, same_sentence, source, words, words_only
+from support.reference import array, decode, encode
+from support.tiny import logits, make, side, small
 
-from synmt_cli.core.features import MATRICES, Tree
 from synmt_cli.core.model.modifier import Site
-from synmt_cli.core.training.config import from_settings, resolve
+from synmt_cli.core.run.config import from_settings, resolve
+from synmt_cli.core.trees.features import MATRICES, PieceTree
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.relation import dep, rel, struct_rel
 from synmt_cli.core.variants.setting import Setting
@@ -224,7 +224,7 @@ def test_a_deep_chain_is_clipped_at_both_ends(k):
 
 def test_depths_of_another_sentence_are_no_relation():
     """Nor those of EOS, of a piece outside the tree: the row behind the 2 l + 1 others."""
-    tree = Tree([-1, 0, 3, -1], ["root", "obj", "det", "root"], [0, 2], [0, 1, -1, 2, 3])
+    tree = PieceTree([-1, 0, 3, -1], ["root", "obj", "det", "root"], [0, 2], [0, 1, -1, 2, 3])
     (found,) = rows("dep", [tree], 2)[0]
     groups = [[0, 1], [3, 4]]
     for i in range(6):
@@ -234,7 +234,7 @@ def test_depths_of_another_sentence_are_no_relation():
 
 
 def test_wangs_second_rule_holds_across_sentences():
-    tree = Tree([-1, 0, 3, -1], ["root", "obj", "det", "root"], [0, 2], [0, 1, 2, 3])
+    tree = PieceTree([-1, 0, 3, -1], ["root", "obj", "det", "root"], [0, 2], [0, 1, 2, 3])
     found = rows("struct-rel", [tree], 16)[0][0] - 16
     assert (found[2, 1], found[1, 2]) == (2, -2)  # depths 1 and 1
     assert (found[3, 1], found[1, 3]) == (1, -1)
@@ -249,7 +249,7 @@ def test_wangs_eos_is_a_last_word_below_all_others():
 
 @pytest.mark.parametrize("name", ["dep", "struct-rel"])
 def test_there_is_no_distance_inside_a_word(name):
-    tree = Tree([1, -1], ["det", "root"], [0], [0, 0, 0, 1, 1])
+    tree = PieceTree([1, -1], ["det", "root"], [0], [0, 0, 0, 1, 1])
     (found,) = rows(name, [tree], 2)[0] - 2
     assert (found[:3, :3] == 0).all()
     assert (found[3:5, 3:5] == 0).all()
@@ -257,7 +257,7 @@ def test_there_is_no_distance_inside_a_word(name):
 
 
 def test_pieces_outside_the_tree_stand_for_themselves():
-    tree = Tree([-1, 0], ["root", "obj"], [0], [-1, -1, 0, 1])
+    tree = PieceTree([-1, 0], ["root", "obj"], [0], [-1, -1, 0, 1])
     (found,) = rows("struct-rel", [tree], 16)[0] - 16
     assert (found[0, 1], found[1, 0]) == (0, 0)  # depths 0 and 0
     assert (found[0, 3], found[3, 0]) == (-1, 1)

@@ -11,12 +11,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from parsed import IDS, TREES, source, words
-from reference import array, encode, linear
-from tiny import logits, make, side, small
+from support.parsed import IDS, TREES, source, words
+from support.reference import array, encode, linear
+from support.tiny import logits, make, side, small
 
-from synmt_cli.core.features import Tree
 from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.trees.features import PieceTree
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.core.variants.sisa import sisa
 from synmt_cli.errors import UsageError
@@ -135,7 +135,7 @@ def test_the_loss_of_a_batch_is_the_sum_over_its_sentences():
 def test_a_sentence_without_a_tree_adds_nothing_to_the_loss():
     (modifier,) = sisa(setting())
     model = make(small(), [modifier])
-    bare = Tree([], [], [0], [-1, -1, -1])
+    bare = PieceTree([], [], [0], [-1, -1, -1])
     batch = source([*IDS, [4, 7, 9, 3]], [*TREES, bare], NEEDS)
     torch.testing.assert_close(loss(model, batch), loss(model, source(needs=NEEDS)), **CLOSE)
     nothing = loss(model, source([[4, 7, 9, 3]], [bare], NEEDS))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from parsed import IDS, TREES, source, upward, words, words_only
-from reference import array, encode, sinusoid, tokens
-from tiny import logits, make, side, small
+from support.parsed import IDS, TREES, source, upward, words, words_only
+from support.reference import array, encode, sinusoid, tokens
+from support.tiny import logits, make, side, small
 
-from synmt_cli.core.features import FEATURES, Tree
-from synmt_cli.core.training.config import from_settings, resolve
+from synmt_cli.core.run.config import from_settings, resolve
+from synmt_cli.core.trees.features import FEATURES, PieceTree
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.core.variants.structural import struct_abs
@@ -106,13 +106,13 @@ def test_the_nonlinear_form_stays_within_one():
 
 
 def test_the_origin_is_the_root_and_subwords_share_its_place():
-    tree = Tree([1, -1, 1], ["det", "root", "obj"], [0], [0, 0, 1, 1, 1, 2])
+    tree = PieceTree([1, -1, 1], ["det", "root", "obj"], [0], [0, 0, 1, 1, 1, 2])
     assert levels(tree) == [1, 1, 0, 0, 0, 1, 2]
     assert source([[0] * 7], [tree]).features["struct_abs"][0].tolist() == levels(tree)
 
 
 def test_eos_is_below_the_deepest_word_of_all_sentences():
-    tree = Tree([-1, 0, 1, -1], ["root"] * 4, [0, 3], range(4))
+    tree = PieceTree([-1, 0, 1, -1], ["root"] * 4, [0, 3], range(4))
     values = FEATURES["struct_abs"].compute(tree)
     assert (values, FEATURES["struct_abs"].eos(values)) == ([0, 1, 2, 0], 3)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from parsed import IDS, LABELS, TREES, label_id, source, words
-from reference import array, encode, sinusoids, tokens
-from tiny import logits, make, side, small
+from support.parsed import IDS, LABELS, TREES, label_id, source, words
+from support.reference import array, encode, sinusoids, tokens
+from support.tiny import logits, make, side, small
 
-from synmt_cli.core.features import Tree
+from synmt_cli.core.trees.features import PieceTree
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.core.variants.tags import tags
 from synmt_cli.errors import UsageError
@@ -64,7 +64,7 @@ def test_the_first_dimensions_are_the_tokens_and_the_last_ten_the_labels():
 
 def test_subwords_have_the_label_of_their_word_without_marks():
     (modifier,) = tags(setting())
-    tree = Tree([1, -1], ["obj", "root"], [0], [0, 0, 0, 1])
+    tree = PieceTree([1, -1], ["obj", "root"], [0], [0, 0, 0, 1])
     found = tagged(modifier, tree, torch.zeros(5, D))
     assert (found[:3] == found[0]).all()
     assert not torch.equal(found[0], found[3])
@@ -73,7 +73,7 @@ def test_subwords_have_the_label_of_their_word_without_marks():
 def test_a_sentence_without_labels_still_replaces_the_last_dimensions():
     """There is no plain model inside: a token's last dimensions are never seen."""
     (modifier,) = tags(setting())
-    tree = Tree([], [], [0], [-1, -1])
+    tree = PieceTree([], [], [0], [-1, -1])
     found = tagged(modifier, tree, torch.full((3, D), 7.0))
     assert (found[:, 2:] == modifier.label.weight[0]).all()
 

@@ -7,10 +7,10 @@ import random
 
 import pytest
 import torch
-from tiny import make, side, small
+from support.tiny import make, side, small
 
 from synmt_cli.core.model.modifier import Active, Modifier, Side
-from synmt_cli.core.trees.arc_standard import Move, State, attachments, oracle
+from synmt_cli.core.trees.arc_standard import Configuration, Move, attachments, oracle
 from synmt_cli.core.trees.shapes import random_projective_tree
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.gcn import gcn
@@ -264,7 +264,7 @@ def test_state_and_table_agree_on_what_attaches():
         moves = random_moves(rng, rng.randrange(1, 10))
         whole = attachments(moves)
         for n in range(len(moves) + 1):
-            state = State()
+            state = Configuration()
             for move in moves[:n]:
                 state = state.after(move)
             part = attachments(moves[:n])

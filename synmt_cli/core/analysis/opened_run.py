@@ -1,0 +1,105 @@
+"""A run directory opened to be looked into: records in, batches of sources out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from synmt_cli.core.data.batch import to_device
+from synmt_cli.core.data.corpus import fill
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.ragged import Array, Ragged
+from synmt_cli.core.decoding import ensemble
+from synmt_cli.core.jobs.translation_input import Reader
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.udpipe import Parser
+from synmt_cli.core.text.vocabulary import EOS, Vocabularies
+from synmt_cli.errors import ConfigError, printable
+from synmt_cli.formats.record import Record
+
+BATCH_SIZE, BATCH_PIECES = 64, 4096  # sentences, and padded pieces, that are encoded together
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A trained model in eval mode. encoding: of what it reads, and what was asked for beside.
+
+    variant: its name, as in `--variant`. prepare: as in Members.
+    """
+
+    name: str
+    variant: str
+    model: Transformer
+    vocabularies: Vocabularies
+    encoding: Encoding
+    prepare: Callable[[Record], Record]
+    load_parser: Callable[[], Parser] | None
+    device: torch.device
+
+    def reader(self) -> Reader:
+        """What turns files into records with this model's pieces."""
+        return Reader(self.vocabularies.source, self.vocabularies.target, self.load_parser)
+
+    def prepared(self, record: Record) -> Record:
+        """The record as the model was trained to see it: between task tags, or as it is.
+
+        One whose status is not `ok` loses its tree, as in translation.
+        """
+        if record.status != "ok":
+            record = Record(record.id, record.src, pieces=record.pieces)
+        return self.prepare(record)
+
+    def batches(self, records: Sequence[Record]) -> Iterator[tuple[Array, Side]]:
+        """Yields the numbers of some prepared records, and their sources; longest first."""
+        if not records:
+            return
+        source = self.vocabularies.source
+        ids = Ragged.of([[*source.ids(one.pieces or ()), EOS] for one in records], np.int64)
+        features = self.encoding.ragged([self.encoding.values(one) for one in records])
+        order = np.argsort(-ids.lengths, kind="stable")
+        for full in fill(order, ids.lengths, BATCH_PIECES):
+            for rows in np.split(full, range(BATCH_SIZE, len(full), BATCH_SIZE)):
+                yield rows, to_device(self.encoding.side(ids, features, rows), self.device)
+
+
+def open_run(
+    folder: str, checkpoint: str, device: torch.device, parser: str = "", also: Sequence[str] = ()
+) -> Opened:
+    """Opens a run directory. Raises SynmtError.
+
+    checkpoint: best, last or step-N. parser: for text, instead of the run's own. also:
+    features to compute beside those that the model reads; then text is always parsed.
+    """
+    loaded = ensemble.load([folder], checkpoint, device)
+    run = Run(Path(folder))
+    if also:
+        encoding = Encoding(sorted({*loaded.encoding.needs, *also}), loaded.encoding.labels)
+        loaded = replace(loaded, encoding=encoding, parsers={run.folder: run.parser()})
+    return Opened(
+        folder,
+        run.read_config().variant,
+        loaded.models[0],
+        loaded.vocabularies,
+        loaded.encoding,
+        loaded.prepare,
+        loaded.parser(parser),
+        device,
+    )
+
+
+def refuse_other_vocabulary(runs: Sequence[Opened]) -> None:
+    """Raises ConfigError where records of the first run would not fit another one."""
+    first = runs[0]
+    for run in runs[1:]:
+        if run.vocabularies.fingerprint != first.vocabularies.fingerprint:
+            raise ConfigError(
+                f"the same records cannot be shown to all: {printable(first.name)} has vocabulary "
+                f"{first.vocabularies.fingerprint}, {printable(run.name)} "
+                f"{run.vocabularies.fingerprint}"
+            )

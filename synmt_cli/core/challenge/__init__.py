@@ -1,0 +1,1 @@
+"""Sentences chosen for a phenomenon, and whether a translation keeps it."""

@@ -1,0 +1,1 @@
+"""Records as numbers: corpora, batches, and the files they are kept in."""

@@ -1,0 +1,119 @@
+"""RUN/cache: the training records as numbers, mapped at each start; it may be deleted.
+
+Records of any number are read a chunk at a time, and training reads what it needs of the files,
+so neither has to fit into memory. A cache serves as long as the records' files have the size and
+the time of change they had, and the run reads the same of them; else it is made anew.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels, PathTree
+from synmt_cli.core.data.ragged import Ragged
+from synmt_cli.core.data.ragged_files import Columns, mapped
+from synmt_cli.core.data.record_reader import Chunk, CorpusReader
+from synmt_cli.errors import DataError, ReadError, SynmtError, UsageError, printable
+from synmt_cli.io import json_files
+from synmt_cli.io.digests import sha256
+from synmt_cli.io.writing import atomic_folder
+
+FORMAT = 1
+INDEX, PATHS = "index.json", "paths"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedCorpus:
+    """A corpus, and the digests of the files it was read from."""
+
+    corpus: Corpus
+    sha256: list[str]
+
+
+def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
+    """What decides which numbers a cache has. Raises ReadError, UsageError."""
+    return {
+        "format": FORMAT,
+        "order": sys.byteorder,
+        "vocabulary": reader.vocabularies.fingerprint,
+        "columns": list(reader.dtypes()),
+        "transitions": reader.targets.grammar is not None,
+        "max_length": reader.max_length,
+        "checked": reader.check is not None,
+        "files": [_state(path) for path in paths],
+    }
+
+
+def stored(folder: Path, wanted: dict[str, Any]) -> CachedCorpus | None:
+    """The corpus of a cache. None where there is none, another one, or a damaged one."""
+    try:
+        index = json_files.read(folder / INDEX, "an index of training records")
+        if index["made_of"] != wanted:
+            return None
+        seals = {
+            name: (kind, size, digest) for name, (kind, size, digest) in index["seals"].items()
+        }
+        columns = mapped(folder, [*wanted["columns"], PATHS], seals)
+    except SynmtError:
+        return None
+    names = [name.partition(".")[2] for name in columns if name.startswith("source.")]
+    paths = PathTree(columns.pop(PATHS).values.reshape(-1, 3))
+    encoding = Encoding(names, Labels(index["labels"]), paths)
+    corpus = Corpus.of(columns, encoding, [], Counter(index["left_out"]))
+    return CachedCorpus(corpus, index["sha256"])
+
+
+def make(
+    folder: Path, reader: CorpusReader, chunks: Iterable[Chunk], paths: Sequence[str]
+) -> CachedCorpus:
+    """Reads the records into a cache, which takes its name when it is whole and on disk.
+
+    Raises SynmtError, a DataError where a file changes meanwhile.
+    """
+    wanted = made_of(reader, paths)
+    with atomic_folder(folder, replace=True) as beside:
+        digests = [sha256(path) for path in paths]
+        encoding = Encoding(reader.needs, Labels(growing=True))
+        corpus, seals = reader.corpus(chunks, encoding, beside)
+        encoding.labels.growing = False
+        for path, state in zip(paths, wanted["files"], strict=True):
+            if _state(path) != state:
+                raise DataError(path, None, "changed while it was read")
+        table = encoding.paths.table
+        with Columns({PATHS: np.int64}, beside) as kept:
+            width = table.shape[1]
+            kept.append({PATHS: Ragged(table.ravel(), np.arange(0, table.size + 1, width))})
+            kept.whole()
+        index = {
+            "made_of": wanted,
+            "sha256": digests,
+            "seals": seals | kept.seals(),
+            "labels": encoding.labels.names,
+            "left_out": dict(corpus.left_out),
+        }
+        json_files.write(beside / INDEX, index)
+    return CachedCorpus(corpus, digests)
+
+
+def _state(path: str) -> list[Any]:
+    """Name, bytes and time of change of a file."""
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise ReadError(f"cannot read {printable(path)}: {error.strerror}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError(
+            f"{printable(path)}: training reads its records more than once; name a file"
+        )
+    return [os.path.basename(path), found.st_size, found.st_mtime_ns]

@@ -1,0 +1,140 @@
+"""Training records as arrays, and the batches of each epoch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.ragged import Array, Ragged
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
+from synmt_cli.core.trees.arc_standard import NEVER
+from synmt_cli.errors import UsageError
+
+WINDOW = 2**20  # pairs that are sorted by length together: bounds memory, and what is read at once
+BLOCK = 2**15  # neighbours that stay in one window, so that a disk is read in long runs
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Pairs as ids. source ends in EOS; target has neither BOS nor EOS.
+
+    features: one value for each source token, EOS included. target_features: one for BOS and
+    each target token. references: raw target lines, kept only where they are asked for.
+    left_out: why a record is not here -> how many.
+    """
+
+    source: Ragged
+    target: Ragged
+    features: dict[str, Ragged]
+    target_features: dict[str, Ragged]
+    encoding: Encoding
+    references: list[str]
+    left_out: Counter[str]
+
+    @classmethod
+    def of(
+        cls,
+        columns: dict[str, Ragged],
+        encoding: Encoding,
+        references: list[str],
+        left_out: Counter[str],
+    ) -> Corpus:
+        """columns: `source`, `target`, features as `source.depth`, the target's as `after.arc`."""
+
+        def under(base: str) -> dict[str, Ragged]:
+            named = ((name.partition("."), rows) for name, rows in columns.items())
+            return {own: rows for (group, dot, own), rows in named if dot and group == base}
+
+        source, target = columns["source"], columns["target"]
+        features, target_features = under("source"), under("after")
+        return cls(source, target, features, target_features, encoding, references, left_out)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def n_tokens(self) -> int:
+        """Target tokens, EOS counted."""
+        return len(self.target.values) + len(self)
+
+    def n_tokens_of(self, rows: Array) -> int:
+        """The same of some pairs."""
+        return int(self.target.lengths_of(rows).sum()) + len(rows)
+
+    def batch(self, rows: Array) -> Batch:
+        """These pairs, padded."""
+        target = self.target.padded(rows, PAD)
+        n = len(rows)
+        bos, pad = np.full((n, 1), BOS), np.full((n, 1), PAD)
+        features = {
+            name: torch.from_numpy(values.padded(rows, NEVER))  # padding is attached to nothing
+            for name, values in self.target_features.items()
+        }
+        target_out = np.concatenate((target, pad), 1)
+        target_out[np.arange(n), self.target.lengths_of(rows)] = EOS
+        return Batch(
+            self.sources(rows),
+            Side(torch.from_numpy(np.concatenate((bos, target), 1)), features=features),
+            torch.from_numpy(target_out),
+            self.n_tokens_of(rows),
+        )
+
+    def sources(self, rows: Array) -> Side:
+        """The source side of these pairs."""
+        return self.encoding.side(self.source, self.features, rows)
+
+    def epoch(
+        self, batch_tokens: int, seed: int, epoch: int, batch_sentences: int = 0
+    ) -> Iterator[Array]:
+        """Row numbers of each batch, every pair once, in an order that (seed, epoch) fixes.
+
+        Pairs of like length share a batch; rows x the longer side <= batch_tokens, and
+        rows <= batch_sentences unless that is 0. A corpus of more than WINDOW pairs comes in
+        windows, each of blocks of neighbours that are drawn at random.
+        """
+        for i, rows in enumerate(_windows(len(self), seed, epoch)):
+            random = np.random.default_rng([seed, epoch, i] if i else [seed, epoch])
+            target, source = self.target.lengths_of(rows) + 1, self.source.lengths_of(rows)
+            order = np.lexsort((random.random(len(rows)), source, target))
+            batches = fill(order, np.maximum(target, source), batch_tokens, batch_sentences)
+            for n in random.permutation(len(batches)):
+                yield rows[batches[n]]
+
+
+def _windows(n: int, seed: int, epoch: int) -> Iterator[Array]:
+    """Yields the rows of each window, rising; every row is in one."""
+    blocks = np.arange(0, n, BLOCK)
+    if n > WINDOW:
+        blocks = np.random.default_rng([epoch, seed, n]).permutation(blocks)
+    for i in range(0, len(blocks), WINDOW // BLOCK):
+        begins = np.sort(blocks[i : i + WINDOW // BLOCK])
+        yield np.concatenate([np.arange(begin, min(begin + BLOCK, n)) for begin in begins])
+
+
+def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -> list[Array]:
+    """Cuts `order` so that rows x longest <= batch_tokens; one row may be longer alone.
+
+    batch_rows: how many rows at most; 0 is any number.
+    """
+    cuts, begin, longest = [], 0, 0
+    for i, length in enumerate(lengths[order].tolist()):
+        longest = max(longest, length)
+        full = (i - begin + 1) * longest > batch_tokens or i - begin == (batch_rows or -1)
+        if full and i > begin:
+            cuts.append(i)
+            begin, longest = i, length
+    return np.split(order, cuts) if len(order) else []
+
+
+def refuse_empty(corpus: Corpus, what: str) -> None:
+    """Raises UsageError where nothing is left to train or validate on."""
+    if not len(corpus):
+        reasons = ", ".join(f"{n} {why}" for why, n in corpus.left_out.items()) or "no records"
+        raise UsageError(f"nothing in {what}: {reasons}")

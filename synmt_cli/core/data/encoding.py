@@ -1,0 +1,71 @@
+"""The features of records as numbers, ready for the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from synmt_cli.core.data.batch import side
+from synmt_cli.core.data.labels import Labels, PathTree
+from synmt_cli.core.data.ragged import Array, Ragged
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.text.vocabulary import PAD
+from synmt_cli.core.trees.features import FEATURES, tree_of
+from synmt_cli.formats.record import Record
+
+Values = dict[str, list[float]]  # of one sentence: feature -> a number for each token
+
+
+class Encoding:
+    """Computes the features that a model needs. Labels become ids, paths rows of a PathTree."""
+
+    def __init__(self, needs: Sequence[str], labels: Labels, paths: PathTree | None = None) -> None:
+        self.needs, self.labels, self.paths = tuple(needs), labels, paths or PathTree()
+
+    def values(self, record: Record) -> Values:
+        """Each feature of a record's pieces and of the end of sentence behind them."""
+        if not self.needs:
+            return {}
+        tree = tree_of(record)
+        found = {}
+        for name in self.needs:
+            values = FEATURES[name].compute(tree)
+            values = [*values, FEATURES[name].eos(values)]
+            found[name] = self._numbers(FEATURES[name].kind, values)
+        return found
+
+    def _numbers(self, kind: str, values: list[Any]) -> list[float]:
+        if kind == "label":
+            return [self.labels.id(label) for label in values]
+        if kind == "labels":
+            return [self.paths.row(map(self.labels.id, path)) for path in values]
+        return values
+
+    def ragged(self, sentences: Sequence[Values]) -> dict[str, Ragged]:
+        """The same of many sentences: feature -> one row for each of them."""
+        return {
+            name: Ragged.of([values[name] for values in sentences], self.dtype(name))
+            for name in self.needs
+        }
+
+    @staticmethod
+    def dtype(name: str) -> type:
+        """How a feature's values are kept."""
+        return np.float32 if FEATURES[name].kind == "float" else np.int32
+
+    def met(self, others: Encoding) -> dict[str, Array]:
+        """Makes labels and paths of others known here: feature -> numbers here by those there.
+
+        Features that are numbers by themselves are not in it.
+        """
+        labels = self.labels.met(others.labels)
+        kinds = {name: FEATURES[name].kind for name in self.needs}
+        paths = self.paths.met(others.paths, labels) if "labels" in kinds.values() else labels
+        maps = {"label": labels, "labels": paths}
+        return {name: maps[kind] for name, kind in kinds.items() if kind in maps}
+
+    def side(self, ids: Ragged, features: Mapping[str, Ragged], rows: Array) -> Side:
+        """The source side of a batch of these rows."""
+        return side(ids, features, rows, PAD, self.paths)

@@ -1,0 +1,118 @@
+"""Dependency labels as numbers: a label by its id, a path of labels by its row in a tree.
+
+Ids follow the order in which training met the labels; labels.json keeps it. Id 0 is no label
+(end of sentence, pieces outside the tree) and any label that training did not meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+
+from synmt_cli.core.data.ragged import Array
+from synmt_cli.core.model.modifier import Paths
+
+NONE = 0
+
+
+class Labels:
+    """label -> id. growing: a new label gets the next id, else NONE."""
+
+    def __init__(self, names: Iterable[str] = (), growing: bool = False) -> None:
+        self._ids = {name: id for id, name in enumerate(names, NONE + 1)}
+        self.growing = growing
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def names(self) -> list[str]:
+        """The labels from id 1 on."""
+        return list(self._ids)
+
+    def id(self, name: str) -> int:
+        """The id of a label; "" is no label.
+
+        >>> labels = Labels(["nsubj", "obj"])
+        >>> [labels.id(name) for name in ("obj", "", "new")]
+        [2, 0, 0]
+        """
+        if name and self.growing:
+            return self._ids.setdefault(name, len(self._ids) + NONE + 1)
+        return self._ids.get(name, NONE)
+
+    def met(self, others: Labels) -> Array:
+        """The ids here of the labels of others, by their ids there, NONE first."""
+        return np.array([NONE, *map(self.id, others.names)], np.int64)
+
+
+class PathTree:
+    """Distinct paths as a tree of prefixes, which grows as paths are met. Row 0: no label.
+
+    The path of a word is the path of its head and one label more, so a corpus has few rows,
+    and what is computed for a row can stand on what was computed for its prefix.
+    """
+
+    def __init__(self, table: Array | None = None) -> None:
+        """table: what another tree gave as its own."""
+        root = np.array([(NONE, 0, 0)], np.int64)
+        self._table = root if table is None else table  # as it was when last asked for
+        self._paths = [tuple(path) for path in self._table.tolist()]  # label, prefix's row, length
+        self._rows = {path[:2]: row for row, path in enumerate(self._paths) if row}
+
+    @property
+    def table(self) -> Array:
+        """(rows, 3): the last label of each path, the row of its prefix, its length."""
+        if len(self._table) < len(self._paths):
+            self._table = np.array(self._paths, np.int64)
+        return self._table
+
+    def row(self, labels: Iterable[int]) -> int:
+        """The row of a path of label ids.
+
+        >>> tree = PathTree()
+        >>> tree.row([]), tree.row([5, 7]), tree.row([5]), tree.row([5, 7])
+        (0, 2, 1, 2)
+        """
+        row = 0
+        for label in labels:
+            row = self._longer(row, label)
+        return row
+
+    def _longer(self, row: int, label: int) -> int:
+        """The row of a row's path with one label more."""
+        found = self._rows.setdefault((label, row), len(self._paths))
+        if found == len(self._paths):
+            self._paths.append((label, row, self._paths[row][2] + 1))
+        return found
+
+    def met(self, others: PathTree, labels: Array) -> Array:
+        """The rows here of the paths of others, by their rows there.
+
+        labels: the ids here of the labels there, by their ids.
+        """
+        rows = [0]
+        for label, prefix, _ in others.table[1:].tolist():
+            rows.append(self._longer(rows[prefix], int(labels[label])))
+        return np.array(rows, np.int64)
+
+    def batch(self, rows: Array) -> tuple[Array, Paths]:
+        """rows: any shape -> (the same as rows of the batch's own paths, those paths)."""
+        labels, shorter, lengths = self.table.T
+        used = np.unique(np.append(rows, 0))
+        while True:  # a prefix may be the path of a word that has no piece
+            closed = np.union1d(used, shorter[used])
+            if len(closed) == len(used):
+                break
+            used = closed
+        order = used[np.argsort(lengths[used], kind="stable")]
+        own = np.empty(len(order), np.int64)  # the batch's row of each used path
+        own[np.searchsorted(used, order)] = np.arange(len(order))
+        paths = Paths(
+            torch.from_numpy(labels[order]),
+            torch.from_numpy(own[np.searchsorted(used, shorter[order])]),
+            np.bincount(lengths[used]).tolist(),
+        )
+        return own[np.searchsorted(used, rows)], paths

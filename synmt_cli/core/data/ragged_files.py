@@ -1,0 +1,154 @@
+"""Ragged columns that grow row by row: in memory, or as files that are mapped when complete.
+
+The columns `source` and `source.depth` have rows of the same lengths, so one array of offsets
+serves both: it belongs to what is before the dot. In a folder a column is NAME.values, and its
+offsets are NAME.offsets: numbers end to end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from synmt_cli.core.data.ragged import Array, Ragged
+from synmt_cli.errors import CreateError, DataError, WriteError, printable
+
+Seals = dict[str, tuple[str, int, str]]  # file -> type, bytes, SHA-256
+
+
+class Columns:
+    """dtypes: name -> type of its values. folder: where the files go; None: memory.
+
+    A context manager, in which they grow.
+    """
+
+    def __init__(self, dtypes: dict[str, type], folder: Path | None = None) -> None:
+        first = {_base(name): name for name in reversed(dtypes)}  # the column that has the lengths
+        self._first = {name: base for base, name in first.items()}
+        self._values = {name: _column(folder, f"{name}.values", dtypes[name]) for name in dtypes}
+        self._offsets = {base: _column(folder, f"{base}.offsets", np.int64) for base in first}
+        self._ends = dict.fromkeys(first, 0)
+        for offsets in self._offsets.values():
+            offsets.append(np.zeros(1, np.int64))
+
+    def append(self, columns: Mapping[str, Ragged]) -> None:
+        """Adds rows to every column. Raises WriteError."""
+        for name, rows in columns.items():
+            self._values[name].append(rows.values)
+            if base := self._first.get(name):
+                self._offsets[base].append(rows.offsets[1:] + self._ends[base])
+                self._ends[base] += int(rows.offsets[-1])
+
+    def whole(self) -> dict[str, Ragged]:
+        """All rows. Files are on disk then. Raises WriteError."""
+        offsets = {name: column.whole() for name, column in self._offsets.items()}
+        return {
+            name: Ragged(column.whole(), offsets[_base(name)])
+            for name, column in self._values.items()
+        }
+
+    def __enter__(self) -> Columns:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for column in (*self._values.values(), *self._offsets.values()):
+            column.close()
+
+    def seals(self) -> Seals:
+        """What `mapped` is to find, of columns that lie in files."""
+        columns = [*self._values.values(), *self._offsets.values()]
+        return {one.path.name: one.seal() for one in columns if isinstance(one, _File)}
+
+
+def mapped(folder: Path, names: Sequence[str], seals: Seals) -> dict[str, Ragged]:
+    """Columns that lie in a folder. Raises DataError where one is not what was written."""
+    arrays = {name: _checked(folder / name, seal) for name, seal in seals.items()}
+    return {
+        name: Ragged(arrays[f"{name}.values"], arrays[f"{_base(name)}.offsets"]) for name in names
+    }
+
+
+def _base(name: str) -> str:
+    return name.partition(".")[0]
+
+
+class _Memory:
+    """An array that grows."""
+
+    def __init__(self, dtype: type) -> None:
+        self._parts: list[Array] = [np.empty(0, dtype)]
+
+    def append(self, values: Array) -> None:
+        self._parts.append(values.astype(self._parts[0].dtype, copy=False))
+
+    def whole(self) -> Array:
+        return np.concatenate(self._parts)
+
+    def close(self) -> None:
+        self._parts.clear()
+
+
+class _File:
+    """An array that grows in a file."""
+
+    def __init__(self, path: Path, dtype: type) -> None:
+        self.path = path
+        self._dtype, self._size, self._sha = np.dtype(dtype), 0, hashlib.sha256()
+        try:
+            self._file: IO[bytes] = open(path, "wb", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise CreateError(f"cannot create {printable(str(path))}: {error.strerror}") from error
+
+    def append(self, values: Array) -> None:
+        block = np.ascontiguousarray(values, self._dtype).data.cast("B")
+        self._sha.update(block)
+        self._size += len(block)
+        try:
+            while block:
+                block = block[self._file.write(block) :]
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def whole(self) -> Array:
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._failed(error) from error
+        return _array(self.path, self._dtype)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def seal(self) -> tuple[str, int, str]:
+        return self._dtype.str, self._size, self._sha.hexdigest()
+
+    def _failed(self, error: OSError) -> WriteError:
+        return WriteError(f"cannot write {printable(str(self.path))}: {error.strerror}")
+
+
+def _column(folder: Path | None, name: str, dtype: type) -> _Memory | _File:
+    return _Memory(dtype) if folder is None else _File(folder / name, dtype)
+
+
+def _array(path: Path, dtype: np.dtype[np.generic]) -> Array:
+    if not path.stat().st_size:  # nothing can be mapped
+        return np.empty(0, dtype)
+    return np.asarray(np.memmap(path, dtype, "r"))
+
+
+def _checked(path: Path, seal: tuple[str, int, str]) -> Array:
+    dtype, size, digest = seal
+    try:
+        with open(path, "rb") as file:
+            whole = os.fstat(file.fileno()).st_size == size
+            whole = whole and hashlib.file_digest(file, "sha256").hexdigest() == digest
+    except OSError:
+        whole = False
+    if not whole:
+        raise DataError(str(path), None, "damaged: not what was written there")
+    return _array(path, np.dtype(dtype))

@@ -1,0 +1,163 @@
+"""Training records to a Corpus, in memory or in files, a chunk of lines at a time.
+
+A chunk becomes arrays by itself, with labels and paths numbered as it meets them; then its
+numbers are changed to those of the corpus, which so follow the order of the records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.encoding import Encoding, Values
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.ragged import Ragged
+from synmt_cli.core.data.ragged_files import Columns, Seals
+from synmt_cli.core.data.targets import HOW, Target, Targets
+from synmt_cli.core.text.vocabulary import EOS
+from synmt_cli.errors import ConfigError, DataError, printable
+from synmt_cli.formats import record as records
+from synmt_cli.formats.record import Record
+from synmt_cli.io import reading
+
+if TYPE_CHECKING:
+    from synmt_cli.core.text.vocabulary import Vocabularies
+
+CHUNK = 1024  # lines
+
+
+class RecordLines(NamedTuple):
+    """Some lines of a file of records. first: the number of the first one, from 1."""
+
+    name: str
+    first: int
+    lines: list[bytes]
+
+
+def lines_of(paths: Sequence[str]) -> Generator[RecordLines]:
+    """Yields the lines of files."""
+    for source in reading.sources(paths):
+        lines, first = reading.lines(source), 1
+        while some := list(islice(lines, CHUNK)):
+            yield RecordLines(source.name, first, some)
+            first += len(some)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Pairs as numbers that `encoding` knows. n: lines. The others are those of a Corpus."""
+
+    n: int
+    columns: dict[str, Ragged]
+    encoding: Encoding
+    references: list[str]
+    left_out: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusReader:
+    """What records are read for.
+
+    needs: features of the source. check: refuses a record that does not suit the variant, given
+    its file and line. Left out, and counted, are what is not `ok`, empty targets, and more than
+    max_length pieces (transitions do not count).
+    """
+
+    vocabularies: Vocabularies
+    needs: Sequence[str]
+    targets: Targets
+    max_length: int
+    check: Callable[[Record, tuple[str, int]], None] | None = None
+
+    def dtypes(self) -> dict[str, type]:
+        """The columns of a corpus, and the types of their values."""
+        features = {f"source.{name}": Encoding.dtype(name) for name in self.needs}
+        targets = {f"after.{name}": np.int32 for name in self.targets.needs}
+        return {"source": np.int32, **features, "target": np.int32, **targets}
+
+    def chunk(self, lines: RecordLines, references: bool = False) -> Chunk:
+        """The pairs of some lines. Raises DataError, ConfigError.
+
+        references: whether raw target lines are kept.
+        """
+        encoding = Encoding(self.needs, Labels(growing=True))
+        source: list[list[int]] = []
+        features: list[Values] = []
+        target: list[Target] = []
+        kept: list[str] = []
+        left_out: Counter[str] = Counter()
+        for number, line in enumerate(lines.lines, lines.first):
+            place = (lines.name, number)
+            record = records.from_bytes(line, *place, str(number))
+            tokens = self.targets.tokens(record, place) if record.status == "ok" else []
+            if reason := self._unfit(record, self.targets.n_pieces(tokens), place):
+                left_out[reason] += 1
+                continue
+            if self.check is not None:
+                self.check(record, place)
+            source.append([*self.vocabularies.source.ids(record.pieces or ()), EOS])
+            target.append(self.targets.target(tokens, place))
+            for label in record.deprels or ():  # known, whether a feature needs it or not
+                encoding.labels.id(label)
+            features.append(encoding.values(record))
+            if references:
+                joined = record.tgt is None
+                kept.append(self.vocabularies.target.join(tokens) if joined else record.tgt or "")
+        columns = {"source": Ragged.of(source, np.int32)}
+        columns |= {f"source.{name}": rows for name, rows in encoding.ragged(features).items()}
+        columns["target"] = Ragged.of([one.ids for one in target], np.int32)
+        for name in self.targets.needs:
+            columns[f"after.{name}"] = Ragged.of([one.features[name] for one in target], np.int32)
+        return Chunk(len(lines.lines), columns, encoding, kept, left_out)
+
+    def corpus(
+        self,
+        chunks: Iterable[Chunk],
+        encoding: Encoding,
+        folder: Path | None = None,
+    ) -> tuple[Corpus, Seals]:
+        """All pairs, known to `encoding`; their numbers in files of a folder, if there is one.
+
+        Memory is one chunk, and the corpus where there is no folder. Raises CreateError,
+        WriteError.
+        """
+        kept: list[str] = []
+        left_out: Counter[str] = Counter()
+        with Columns(self.dtypes(), folder) as columns:
+            for chunk in chunks:
+                for name, numbers in encoding.met(chunk.encoding).items():
+                    rows = chunk.columns[f"source.{name}"]
+                    chunk.columns[f"source.{name}"] = Ragged(numbers[rows.values], rows.offsets)
+                columns.append(chunk.columns)
+                kept += chunk.references
+                left_out += chunk.left_out
+            return Corpus.of(columns.whole(), encoding, kept, left_out), columns.seals()
+
+    def _unfit(self, record: Record, target_length: int, place: tuple[str, int]) -> str:
+        """Why a record is left out, or "". Raises where it should not be in the file at all."""
+        if record.status != "ok":
+            return record.status
+        if record.pieces is None:
+            raise DataError(*place, f"no pieces; {HOW}")
+        check_vocabulary(record, self.vocabularies.fingerprint, place)
+        if not record.pieces or not target_length:
+            return "empty"
+        if max(len(record.pieces), target_length) + 1 > self.max_length:
+            return f"longer than {self.max_length} pieces"
+        return ""
+
+
+def check_vocabulary(record: Record, fingerprint: str, place: tuple[str, int]) -> None:
+    """Raises ConfigError if a record's pieces are of another vocabulary."""
+    if record.vocab is not None and record.vocab != fingerprint:
+        raise ConfigError(
+            f"{printable(place[0])}:{place[1]}: pieces of vocabulary {printable(record.vocab)}, "
+            f"but the model's is {fingerprint}"
+        )

@@ -1,0 +1,68 @@
+"""What a decoder is trained to write: the pieces of a target, or the transitions of its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.transitions.delinearizer import Broken, Delinearizer
+from synmt_cli.core.transitions.grammar import Features, Grammar, refuse_missing
+from synmt_cli.errors import ConfigError, DataError, printable
+from synmt_cli.formats.record import Record
+from synmt_cli.formats.transitions import is_symbol
+
+HOW = "make records by featurize --spm MODEL"
+
+
+class Target(NamedTuple):
+    """A target as numbers, without BOS and EOS; the features are those of BOS and each token."""
+
+    ids: list[int]
+    features: Features
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """grammar: of transitions; None: targets are pieces. needs: FEATURES that the decoder reads."""
+
+    vocabulary: Vocabulary
+    grammar: Grammar | None = None
+    needs: Sequence[str] = ()
+
+    def tokens(self, record: Record, place: tuple[str, int]) -> list[str]:
+        """The tokens of a target. Raises DataError where a record has none."""
+        if self.grammar is None:
+            if record.tgt_pieces is None:
+                raise DataError(*place, f"no tgt_pieces; {HOW} --tgt FILE")
+            return record.tgt_pieces
+        if record.transitions is None:
+            raise DataError(*place, f"no transitions; {HOW} --tgt-conllu FILE")
+        return record.transitions
+
+    def n_pieces(self, tokens: Sequence[str]) -> int:
+        """How long a target is: transitions do not count."""
+        return len(tokens) if self.grammar is None else sum(not is_symbol(one) for one in tokens)
+
+    def target(self, tokens: Sequence[str], place: tuple[str, int]) -> Target:
+        """The target of some tokens. Raises DataError, and ConfigError for unknown transitions."""
+        features: Features = {}
+        if self.grammar is not None:
+            try:
+                refuse_missing(self.vocabulary, tokens)
+                found = self.grammar.features(tokens)
+            except ConfigError as problem:
+                raise ConfigError(f"{printable(place[0])}:{place[1]}: {problem}") from None
+            except ValueError as problem:
+                raise DataError(*place, f"transitions: {self._why(tokens, problem)}") from None
+            features = {name: found[name] for name in self.needs}
+        return Target(self.vocabulary.ids(tokens), features)
+
+    def _why(self, tokens: Sequence[str], problem: ValueError) -> str:
+        """Why they are no tree, as delinearize says it."""
+        try:
+            Delinearizer(self.vocabulary).sentence(tokens, escaped=False)
+        except Broken as broken:
+            return str(broken)
+        return printable(str(problem))

@@ -1,0 +1,134 @@
+"""The models that translate: one run directory, or several as an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from synmt_cli.core import variants
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.task_tags import tagged
+from synmt_cli.core.decoding.translator import as_it_is
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.building import needs
+from synmt_cli.core.run.config import Config
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.udpipe import Parser
+from synmt_cli.core.text.vocabulary import Vocabularies
+from synmt_cli.core.trees.features import FEATURES
+from synmt_cli.errors import ConfigError, ReadError, Unavailable, printable
+from synmt_cli.formats.record import Record
+from synmt_cli.io.digests import sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Models with the same vocabularies and labels. encoding: of what any of them reads.
+    prepare: what a record needs before it is read, the tag of its task where models have tasks.
+
+    parsers: the file and SHA-256 that each run names, with the run's folder.
+    """
+
+    models: list[Transformer]
+    vocabularies: Vocabularies
+    encoding: Encoding
+    prepare: Callable[[Record], Record]
+    parsers: dict[Path, tuple[str, str] | None]
+
+    def parser(self, override: str = "") -> Callable[[], Parser] | None:
+        """Loads the parser for text, at the first text; None where no model needs a tree.
+
+        Raises Unavailable: when loading, and ConfigError if members need different ones.
+        """
+        if not self.encoding.needs:
+            return None
+        return lambda: Parser(override or self._named_parser())
+
+    def _named_parser(self) -> str:
+        advice = "name one by --parser FILE, or give parsed input"
+        for folder, named in self.parsers.items():
+            if named is None:
+                raise Unavailable(f"{printable(str(folder))} names no parser for text; {advice}")
+        if len({named[1] for named in self.parsers.values() if named}) > 1:
+            raise ConfigError(f"the models were trained with different parsers; {advice}")
+        folder, named = next(iter(self.parsers.items()))
+        assert named is not None
+        return find_parser(folder, *named)
+
+
+def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Members:
+    """Opens run directories. checkpoint: best, last or step-N, of each. Raises SynmtError."""
+    runs = [Run(Path(folder)) for folder in folders]
+    configs = [run.read_config() for run in runs]
+    vocabularies = [run.vocabularies() for run in runs]
+    first = vocabularies[0]
+    for run, own in zip(runs, vocabularies, strict=True):
+        if own.fingerprint != first.fingerprint:
+            raise ConfigError(
+                f"an ensemble needs one vocabulary: {printable(str(runs[0].folder))} has "
+                f"{first.fingerprint}, {printable(str(run.folder))} has {own.fingerprint}"
+            )
+    _refuse_some(runs, [variants.plan(c.variant).transitions for c in configs], "write trees")
+    models = [run.load(checkpoint).to(device) for run in runs]
+    features = {run.folder: needs(c, training=False) for run, c in zip(runs, configs, strict=True)}
+    parsers = {run.folder: run.parser() for run in runs if features[run.folder]}
+    every = sorted({name for names in features.values() for name in names})
+    encoding = Encoding(every, _labels(runs, features))
+    return Members(models, first, encoding, _prepare(runs, configs), parsers)
+
+
+def _prepare(runs: Sequence[Run], configs: Sequence[Config]) -> Callable[[Record], Record]:
+    """Raises ConfigError where only some of the models were trained with task tags."""
+    with_tags = [variants.plan(config.variant).data == "multitask" for config in configs]
+    _refuse_some(runs, with_tags, "have sources with task tags")
+    return tagged if all(with_tags) else as_it_is
+
+
+def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None:
+    """Raises ConfigError where only some of the runs have what all or none must have."""
+    if any(having) and not all(having):
+        one, other = (printable(str(runs[having.index(v)].folder)) for v in (True, False))
+        raise ConfigError(f"all or none of an ensemble {what}: {one} does, {other} does not")
+
+
+def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labels:
+    """The labels of the models that read labels. Raises ConfigError where they differ."""
+    readers = [
+        run
+        for run in runs
+        if any(FEATURES[name].kind in ("label", "labels") for name in features[run.folder])
+    ]
+    names = {run.folder: run.labels() for run in readers}
+    if len({tuple(one) for one in names.values()}) > 1:
+        folders = ", ".join(printable(str(folder)) for folder in names)
+        raise ConfigError(f"an ensemble needs the same labels.json; they differ in {folders}")
+    return Labels(next(iter(names.values()), []))
+
+
+def find_parser(folder: Path, file: str, digest: str) -> str:
+    """The parser that a run was trained with: where it was, or beside or in the run's folder.
+
+    Raises Unavailable, which says what to do.
+    """
+    name = Path(file).name
+    candidates = [Path(file), folder / name, folder.parent / name]
+    for path in candidates:
+        if path.is_file() and _is(path, digest):
+            return str(path)
+    found = [path for path in candidates if path.is_file()]
+    problem = f"{printable(str(found[0]))} is another file" if found else "it is not there"
+    raise Unavailable(
+        f"{printable(str(folder))} was trained with the parser {printable(file)} "
+        f"(SHA-256 {digest[:16]}…), but {problem}; name a parser by --parser FILE"
+    )
+
+
+def _is(path: Path, digest: str) -> bool:
+    try:
+        return sha256(str(path)) == digest
+    except ReadError as error:
+        raise Unavailable(str(error)) from error

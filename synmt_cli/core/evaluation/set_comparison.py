@@ -1,0 +1,68 @@
+"""Is a system better than the baseline on most test sets? The sign test over their scores.
+
+The unit is a score, a pair (test set, metric), as where a paper says that a model is better in
+26 of 40. Systems are matched by their order in each file. Scores of the same test set are
+not independent, nor are metrics that count the same n-grams, so p is smaller than it should
+be: it says how one-sided the table is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from synmt_cli.core.evaluation.significance import TIE, binomial
+from synmt_cli.errors import DataError, UsageError, quoted
+from synmt_cli.formats.reports.set_scores import Compared, SetPair, SetReport, SetScores
+
+FORMULA = "exact binomial over the (set, metric) pairs that are not ties, two-sided"
+LOWER_IS_BETTER = frozenset({"ter"})
+
+
+def compare(sets: Sequence[SetScores], metrics: Sequence[str] | None = None) -> SetReport:
+    """Each system but the first against the first, over every set and metric.
+
+    metrics: their names; None for those of the first set, and then every set must have just
+    these. Raises DataError where a set has other systems or lacks a metric.
+    """
+    first = sets[0]
+    n_systems = len(first.systems)
+    names = list(first.systems[0][1]) if metrics is None else list(metrics)
+    if n_systems < 2:
+        raise UsageError("the sign test compares systems with the first: score two or more")
+    for one in sets:
+        _check(one, n_systems, names, metrics is None)
+    systems = [_compared(sets, names, index) for index in range(1, n_systems)]
+    baseline = first.systems[0][0]
+    return SetReport([one.source for one in sets], names, baseline, systems, FORMULA)
+
+
+def _check(one: SetScores, n_systems: int, metrics: Sequence[str], all_of_them: bool) -> None:
+    """Raises DataError unless there are as many systems, and a score of each metric."""
+    if len(one.systems) != n_systems:
+        problem = f"{len(one.systems)} systems, but {n_systems} in the first file"
+        raise DataError(one.source, None, problem)
+    for name, scores in one.systems:
+        for metric in metrics:
+            if metric not in scores:
+                problem = f"system {quoted(name)} has no score of {quoted(metric)}"
+                raise DataError(one.source, None, problem)
+        if all_of_them and len(scores) > len(metrics):
+            further = next(metric for metric in scores if metric not in metrics)
+            problem = f"{quoted(further)} is not in the first file: name the metrics by --metrics"
+            raise DataError(one.source, None, problem)
+
+
+def _compared(sets: Sequence[SetScores], metrics: Sequence[str], index: int) -> Compared:
+    pairs = [
+        _pair(one.source, metric, one.systems[0][1][metric], one.systems[index][1][metric])
+        for one in sets
+        for metric in metrics
+    ]
+    wins, losses = (sum(pair.better == side for pair in pairs) for side in (1, -1))
+    return Compared(sets[0].systems[index][0], pairs, binomial(wins, losses))
+
+
+def _pair(name: str, metric: str, baseline: float, score: float) -> SetPair:
+    delta = baseline - score if metric in LOWER_IS_BETTER else score - baseline
+    better = 0 if abs(delta) <= TIE else 1 if delta > 0 else -1
+    return SetPair(name, metric, baseline, score, better)

@@ -1,0 +1,1 @@
+"""What each filter does to its segments."""

@@ -1,0 +1,93 @@
+"""Lines of transitions, or records that have them, as text or CoNLL-U."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from synmt_cli.core.transitions.delinearizer import Broken, BuiltSentence, Delinearizer
+from synmt_cli.errors import ConfigError, DataError, printable
+from synmt_cli.formats import conllu, record
+from synmt_cli.formats.record import Record
+from synmt_cli.io import reading
+
+Format = Literal["text", "conllu"]
+
+
+class TransitionLine(NamedTuple):
+    """One line of input. number: in its file, from 1. id: for one that has none."""
+
+    source: str
+    number: int
+    id: str
+    data: bytes
+    is_json: bool
+
+
+class Written(NamedTuple):
+    """What a line became. n_repairs: tokens left out, put in, or read as something else."""
+
+    data: bytes
+    n_repairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class DelinearizeJob:
+    """One line, or one block of CoNLL-U, for each line."""
+
+    delinearizer: Delinearizer
+    format: Format = "text"
+
+    def run(self, line: TransitionLine) -> Written:
+        """The output of a line. Raises DataError, ConfigError."""
+        if line.is_json:
+            one = record.from_bytes(line.data, line.source, line.number, line.id)
+            self._check(one, line)
+            tokens = one.transitions or []
+        else:
+            text = reading.decode(line.data, line.source, line.number)
+            one = Record(line.id, "", "ok" if text else "empty")
+            tokens = text.split(" ") if text else []
+        try:
+            sentence = self.delinearizer.sentence(tokens, escaped=not line.is_json)
+        except Broken as problem:
+            raise DataError(line.source, line.number, str(problem)) from None
+        if self.format == "text":
+            return Written(conllu.encoded(sentence.text + "\n"), sentence.n_repairs)
+        return Written(conllu.encoded(block(sentence, one)), sentence.n_repairs)
+
+    def _check(self, one: Record, line: TransitionLine) -> None:
+        where = f"{printable(line.source)}:{line.number}"
+        if one.transitions is None and one.status == "ok":
+            raise DataError(line.source, line.number, "field transitions is missing")
+        vocabulary = self.delinearizer.vocabulary
+        if one.vocab is not None and one.transitions:
+            if vocabulary is None:
+                problem = f"pieces of the vocabulary {printable(one.vocab)}: --spm MODEL is needed"
+                raise ConfigError(f"{where}: {problem}")
+            if vocabulary.fingerprint not in one.vocab.split("+"):
+                problem = f"{printable(one.vocab)}, but {printable(vocabulary.name)} is"
+                raise ConfigError(f"{where}: vocabulary {problem} {vocabulary.fingerprint}")
+
+
+def block(sentence: BuiltSentence, one: Record, part: int = 0) -> str:
+    """The block of a sentence; of a line without one the word `_` that stands for it.
+
+    one: gives the id. part: its number from 1, if it is one of several sentences of a line.
+    """
+    id = f"{one.id}.{part}" if part else one.id
+    lines = [f"# sent_id = {id}"]
+    if part:
+        lines.append(f"# synmt_line = {one.id}")
+    lines.append(f"# text = {sentence.text}")
+    if not sentence.forms:
+        lines.append(f"# synmt_status = {'empty' if one.status == 'ok' else one.status}")
+        if one.reason:
+            lines.append(f"# synmt_reason = {one.reason}")
+        lines.append("1\t_\t_\tX\t_\t_\t0\troot\t_\t_")
+    glued = [*sentence.glued, False][1:]
+    rows = zip(sentence.forms, sentence.heads, sentence.deprels, glued, strict=True)
+    for word, (form, head, deprel, is_glued) in enumerate(rows, 1):
+        misc = "SpaceAfter=No" if is_glued else "_"
+        lines.append(f"{word}\t{form}\t_\t_\t_\t_\t{head + 1}\t{deprel}\t_\t{misc}")
+    return "\n".join(lines) + "\n\n"

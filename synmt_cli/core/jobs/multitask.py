@@ -1,0 +1,214 @@
+"""Records that teach a plain Transformer syntax by data (Currey and Heafield 2019).
+
+multitask       each source twice: `<TR> … <TR>` with its translation as the target, and
+                `<PA> … <PA>` with its brackets, the words taken out
+mixed-encoder   each source twice, both with its translation: plain, and with its brackets
+                around the pieces of its words; no tags
+
+The task tags stand at both ends of the source, as in the published data of Bugliarello and
+Okazaki (2020), where these are baselines; there they were text to BPE, here they are symbols
+that no text becomes (vocabulary.py). So are the brackets, unless they are wanted as text.
+Pieces that are tags or brackets belong to no word, so the tree still fits the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import zip_longest
+from typing import Literal, NamedTuple
+
+from synmt_cli.core.data.task_tags import (
+    PARSE,
+    TAGS,
+    changed,
+    tagged,
+)
+from synmt_cli.core.jobs.featurize import Featurizer
+from synmt_cli.core.segments.alignment import Mismatch
+from synmt_cli.core.text.vocabulary import Vocabulary, symbol_problem
+from synmt_cli.core.transitions.brackets import (
+    CLOSING,
+    labels,
+    lexicalised,
+    of_dependencies,
+    opening,
+    text,
+    without_words,
+)
+from synmt_cli.core.transitions.penn_leaves import leaves_of_pieces
+from synmt_cli.errors import ConfigError, DataError, Place, printable, quoted
+from synmt_cli.formats import penn
+from synmt_cli.formats.penn import Constituent, Item
+from synmt_cli.formats.record import Record
+from synmt_cli.io import reading
+
+HOW = "synmt multitask --symbols"
+Scheme = Literal["multitask", "mixed-encoder"]
+Task = Literal["both", "translate", "parse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """Brackets as pieces: symbols of a vocabulary, or text that it splits like any other."""
+
+    vocabulary: Vocabulary
+    as_text: bool = False
+    _known: dict[str | None, list[str]] = field(default_factory=dict)
+
+    def pieces(self, item: str | None) -> list[str]:
+        """The pieces of the bracket that a label opens, of the closing one for None.
+
+        Raises ConfigError if the vocabulary has no symbol for it.
+        """
+        if item not in self._known:
+            self._known[item] = self._pieces(item)
+        return self._known[item]
+
+    def _pieces(self, item: str | None) -> list[str]:
+        if self.as_text:
+            return self.vocabulary.pieces(text([item]))
+        symbol = CLOSING if item is None else opening(item)
+        self.vocabulary.refuse_missing([symbol], HOW)
+        return [symbol]
+
+
+class Made(NamedTuple):
+    """Records made of one, and why one of them could not be made."""
+
+    records: list[Record]
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the records of a scheme. Raises ConfigError if `source` lacks the task tags.
+
+    penn: trees come from a file of Penn brackets. as_text: brackets are no symbols.
+    """
+
+    source: Vocabulary
+    target: Vocabulary
+    scheme: Scheme = "multitask"
+    task: Task = "both"
+    penn: bool = False
+    as_text: bool = False
+
+    def __post_init__(self) -> None:
+        if self.scheme == "multitask":
+            self.source.refuse_missing(TAGS, HOW)
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """How brackets are spelled on the side that they are on."""
+        side = self.target if self.scheme == "multitask" else self.source
+        return Spelling(side, self.as_text)
+
+    @cached_property
+    def joint(self) -> str | None:
+        """The fingerprint of records with a target."""
+        return Featurizer(self.source, self.target).fingerprint
+
+    def make(self, record: Record, place: Place, tree: Constituent | None = None) -> Made:
+        """The records of one: for translation, then for the parse, if its status is ok.
+
+        tree: from Penn brackets. Raises DataError, ConfigError.
+        """
+        self._check(record, place)
+        made = [self._translation(record)] if self.task != "parse" else []
+        if record.status == "empty" or self.task == "translate":
+            return Made(made)
+        try:
+            return Made([*made, self._parse(record, tree)])
+        except Mismatch as reason:
+            return Made(made, str(reason))
+
+    def _check(self, record: Record, place: Place) -> None:
+        if record.status == "ok" and record.pieces is None:
+            raise DataError(*place, "no pieces; make records by featurize --spm MODEL")
+        if set(record.pieces or ()) & {*TAGS, CLOSING}:
+            raise DataError(*place, "field pieces has tags or brackets already")
+        alone = record.tgt_pieces is None and record.vocab == self.source.fingerprint
+        if record.vocab is not None and record.vocab != self.joint and not alone:
+            raise ConfigError(
+                f"{printable(place[0])}:{place[1]}: pieces of vocabulary "
+                f"{printable(record.vocab)}, but --spm is {self.joint}"
+            )
+
+    def _translation(self, record: Record) -> Record:
+        if self.scheme == "mixed-encoder":
+            return record
+        return replace(tagged(record), id=f"{record.id}:TR")
+
+    def _parse(self, record: Record, tree: Constituent | None) -> Record:
+        """Raises Mismatch."""
+        if record.status != "ok":
+            raise Mismatch(f"{record.status}: {record.reason or 'no reason given'}")
+        items = self._items(record, tree)
+        if self.scheme == "mixed-encoder":
+            return self._parsed_source(record, items, tree)
+        brackets = without_words(items)
+        pieces = [piece for item in brackets for piece in self.spelling.pieces(item)]
+        return changed(
+            tagged(record, PARSE),
+            id=f"{record.id}:PA",
+            tgt=text(brackets),
+            tgt_pieces=pieces,
+            transitions=None,
+            vocab=record.vocab and self.joint,
+        )
+
+    def _items(self, record: Record, tree: Constituent | None) -> list[Item]:
+        if self.penn:
+            items = tree.items if tree else []
+        else:
+            items = of_dependencies(record.heads or (), record.deprels or ())
+        if not labels(items):
+            raise Mismatch("no tree")
+        return items
+
+    def _parsed_source(self, record: Record, items: list[Item], tree: Constituent | None) -> Record:
+        pieces, piece_word = record.pieces or [], record.piece_word or []
+        units = piece_word
+        if tree is not None:
+            units = leaves_of_pieces(record.src, tree.words, pieces, self.source)
+        if max(units, default=-1) < 0:
+            raise Mismatch("no piece belongs to a word")
+        bracketed, indices = lexicalised(items, pieces, units, self.spelling.pieces)
+        return changed(
+            record,
+            id=f"{record.id}:PA",
+            pieces=bracketed,
+            piece_word=[-1 if i < 0 or not piece_word else piece_word[i] for i in indices],
+        )
+
+
+def symbols(found: Iterable[tuple[Collection[str], Place]]) -> list[str]:
+    """The tags, the closing bracket, and the opening ones of all labels, sorted.
+
+    found: labels, and where they are. Raises DataError for a label with a space.
+    """
+    openings: set[str] = set()
+    for names, place in found:
+        for name in names:
+            if (symbol := opening(name)) not in openings:
+                if problem := symbol_problem(symbol):
+                    raise DataError(*place, f"label {quoted(name)} cannot be a bracket: {problem}")
+                openings.add(symbol)
+    return [*TAGS, CLOSING, *sorted(openings)]
+
+
+def with_trees(
+    records: Iterable[tuple[Record, Place]], trees: reading.Source
+) -> Iterator[tuple[Record, Place, Constituent | None]]:
+    """Yields each record with the tree of its line. Raises DataError if the numbers differ."""
+    pairs, lines = iter(records), penn.read(trees)
+    # A line without a tree is (None,), the end of the lines None.
+    for n, (pair, line) in enumerate(zip_longest(pairs, ((tree,) for tree in lines)), 1):
+        if pair is None or line is None:
+            n_records = n - 1 if pair is None else n + sum(1 for _ in pairs)
+            n_lines = n - 1 if line is None else n + sum(1 for _ in lines)
+            problem = f"{n_lines:,} lines, but there are {n_records:,} records"
+            raise DataError(trees.name, None, problem)
+        yield *pair, line[0]

@@ -1,0 +1,195 @@
+"""CoNLL-U to CoNLL-U with other trees: whole shapes, attachment noise, other labels.
+
+The unit of work is a Batch of whole blocks as bytes, so that a worker process reads, changes
+and writes, and its parent only cuts. What is drawn depends on the seed and on the number of
+the sentence alone; heads and labels are drawn apart, so that one share never changes what the
+other brings.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from random import Random
+
+from synmt_cli.core.trees import perturbation, shapes
+from synmt_cli.core.trees.heads import ROOT, is_projective
+from synmt_cli.core.trees.relations import RELATIONS, ROOT_LABEL, universal
+from synmt_cli.core.trees.shapes import Draw
+from synmt_cli.errors import SynmtError
+from synmt_cli.formats import conllu
+from synmt_cli.formats.conllu import RawBlocks, Sentence
+from synmt_cli.formats.conllu_rows import DEPREL, DEPS, HEAD
+
+RANDOM, SHUFFLED = "random", "shuffled"
+SHAPES: dict[str, Callable[[int], list[int]]] = {
+    "left-branching": shapes.left_branching,
+    "right-branching": shapes.right_branching,
+    "balanced": shapes.balanced,
+}
+TREES = (*SHAPES, RANDOM, SHUFFLED)
+STATUS, DONE = "synmt_status", "synmt_perturbed"
+
+
+class LabelSampler:
+    """Labels to replace others by. One that is given twice is drawn twice as often.
+
+    `root`, which the head alone decides, and `_` are left out. Raises ValueError unless there
+    are two different relations, subtypes aside: else some label could not be replaced.
+    """
+
+    def __init__(self, labels: Iterable[str] = sorted(RELATIONS)) -> None:
+        counts = Counter(labels)
+        self._counts = {
+            label: n
+            for label, n in sorted(counts.items())
+            if label != "_" and universal(label) != ROOT_LABEL
+        }
+        if len({universal(label) for label in self._counts}) < 2:
+            raise ValueError("fewer than two relations beside root")
+        self._others: dict[str, tuple[list[str], list[int]]] = {}
+
+    def other(self, label: str, draw: Draw) -> str:
+        """A label of another relation, so that no score that knows labels takes it for right."""
+        relation = universal(label)
+        if relation not in self._others:
+            others = [other for other in self._counts if universal(other) != relation]
+            sums = list(accumulate(self._counts[other] for other in others))
+            self._others[relation] = others, sums
+        others, sums = self._others[relation]
+        return others[bisect_right(sums, draw() * sums[-1])]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Some sentences. first: the number of the first over all inputs, from 1."""
+
+    batch: RawBlocks
+    first: int
+
+
+@dataclass(slots=True)
+class Done:
+    """Blocks as bytes, what they count, and what ended the work early.
+
+    counts: `sentences`, `words`; `changed` sentences; `heads` and `labels` that differ;
+    `wrong`, words of which one or both do. Blocks without a tree count nothing.
+    """
+
+    blocks: list[bytes] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    error: SynmtError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Perturber:
+    """What to do to each tree, in this order.
+
+    tree: a name of TREES to replace it by. heads, labels: the chance of each word to get
+    another. projective: keep a projective tree projective, draw random ones projective.
+    """
+
+    tree: str | None = None
+    heads: float = 0.0
+    labels: float = 0.0
+    projective: bool = False
+    seed: int = 0
+    label_set: LabelSampler = field(default_factory=LabelSampler)
+
+    def run(self, work: Work) -> Done:
+        """The blocks of a batch. Never raises a SynmtError: what was done before it counts."""
+        done = Done()
+        try:
+            for number, sentence in enumerate(conllu.sentences(work.batch), work.first):
+                if sentence.comment(STATUS) is None:
+                    done.counts += self.perturb(sentence, number)
+                done.blocks.append(conllu.to_bytes(sentence))
+        except SynmtError as error:
+            done.error = error
+        return done
+
+    def perturb(self, sentence: Sentence, number: int) -> Counter[str]:
+        """Changes the rows of a sentence. Returns the counts of Done."""
+        heads = [head - 1 for head in sentence.heads]
+        labels = sentence.deprels
+        new_heads, new_labels = self.other_tree(heads, labels, number)
+        words = list(zip(sentence.words, heads, new_heads, labels, new_labels, strict=True))
+        changed = [one for one in words if one[1] != one[2] or one[3] != one[4]]
+        for row, _, head, _, label in changed:
+            row[HEAD], row[DEPREL], row[DEPS] = str(head + 1), label, "_"
+        sentence.heads = [head + 1 for head in new_heads]
+        if changed:
+            sentence.comments.append(f"# {DONE} = {self}")
+        return Counter(
+            sentences=1,
+            words=len(words),
+            changed=int(bool(changed)),
+            heads=sum(old != new for _, old, new, _, _ in changed),
+            labels=sum(old != new for _, _, _, old, new in changed),
+            wrong=len(changed),
+        )
+
+    def other_tree(
+        self, heads: list[int], labels: list[str], number: int
+    ) -> tuple[list[int], list[str]]:
+        """The heads (0-based) and labels that sentence `number` gets instead."""
+        draw = self._draw("tree", number)
+        if self.tree == SHUFFLED:
+            places = shapes.permutation(len(heads), draw)
+            heads, labels = shapes.shuffled(heads, places), [labels[place] for place in places]
+        elif self.tree is not None:
+            heads, labels = _in_shape(heads, labels, self._shape(len(heads), draw))
+        if self.heads:
+            draw = self._draw("heads", number)
+            if self.projective and is_projective(heads):
+                other = perturbation.other_projective_heads(heads, self.heads, draw)
+            else:
+                other = perturbation.other_heads(heads, self.heads, draw)
+            heads, labels = _in_shape(heads, labels, other)
+        if self.labels:
+            draw = self._draw("labels", number)
+            labels = [
+                self.label_set.other(label, draw)
+                if head != ROOT and draw() < self.labels
+                else label
+                for head, label in zip(heads, labels, strict=True)
+            ]
+        return heads, labels
+
+    def _shape(self, n: int, draw: Draw) -> list[int]:
+        if self.tree == RANDOM:
+            make = shapes.random_projective_tree if self.projective else shapes.random_tree
+            return make(n, draw)
+        assert self.tree is not None
+        return SHAPES[self.tree](n)
+
+    def _draw(self, what: str, number: int) -> Draw:
+        return Random(f"synmt perturb {self.seed} {what} {number}").random
+
+    def __str__(self) -> str:
+        """The options, as the comment synmt_perturbed has them."""
+        parts = [f"--tree {self.tree}"] if self.tree else []
+        parts += [f"--heads {self.heads}"] if self.heads else []
+        parts += [f"--labels {self.labels}"] if self.labels else []
+        parts += ["--projective"] if self.projective else []
+        return " ".join([*parts, f"--seed {self.seed}"])
+
+
+def _in_shape(heads: list[int], labels: list[str], other: list[int]) -> tuple[list[int], list[str]]:
+    """Other heads, and the labels: each stays with its word, but the label of the root goes
+    to the new root, and the old one gets that word's."""
+    old, new = heads.index(ROOT), other.index(ROOT)
+    labels = list(labels)
+    labels[old], labels[new] = labels[new], labels[old]
+    return other, labels
+
+
+def works(batches: Iterable[RawBlocks]) -> Iterator[Work]:
+    """Batches with the number of their first sentence."""
+    first = 1
+    for batch in batches:
+        yield Work(batch, first)
+        first += len(batch)

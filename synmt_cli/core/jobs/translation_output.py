@@ -1,0 +1,83 @@
+"""What `synmt translate` writes for a segment, and what it counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from synmt_cli.core.decoding.translator import SearchSettings, Translated
+from synmt_cli.core.jobs.delinearize import block
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.transitions.delinearizer import Delinearizer
+from synmt_cli.errors import printable
+from synmt_cli.formats import record
+from synmt_cli.formats.conllu import encoded
+
+
+def remarks(one: Translated, settings: SearchSettings, needs_trees: bool) -> Iterator[str]:
+    """What is counted on stderr about a segment."""
+    if one.record.status in ("failed", "skipped"):
+        yield f"{one.record.status}: translated without a tree"
+    elif needs_trees and one.lines and not one.record.heads:
+        yield "without a tree: translated as pieces that stand for themselves"
+    if one.n_parts > 1:
+        yield f"of more than {settings.max_pieces:,} pieces: translated in parts"
+    if any(line.cut for line in one.lines):
+        yield "reached the longest length: their translation is cut"
+
+
+def as_text(one: Translated, nbest: int) -> bytes:
+    """`TRANSLATION`."""
+    return (one.lines[0].text if one.lines else "").encode() + b"\n"
+
+
+def as_tsv(one: Translated, nbest: int) -> bytes:
+    """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, best first; one without any."""
+    id = printable(one.record.id)
+    rows = [f"{id}\t{line.score:.4f}\t{line.text.replace(chr(9), ' ')}\n" for line in one.lines]
+    return "".join(rows or [f"{id}\t0.0000\t\n"]).encode()
+
+
+def as_jsonl(one: Translated, nbest: int) -> bytes:
+    """The record with hyp and score, cut if it is, and nbest where more than one is asked for."""
+    fields = [
+        {"hyp": line.text, "score": round(line.score, 4)}
+        | ({"cut": True} if line.cut else {})
+        | ({"hyp_transitions": [*chain(*line.transitions)]} if line.transitions else {})
+        for line in one.lines
+    ]
+    for name in ("hyp", "score", "cut", "hyp_transitions", "nbest"):  # of an earlier run
+        one.record.extra.pop(name, None)
+    one.record.extra |= fields[0] if fields else {"hyp": "", "score": 0.0}
+    if nbest > 1:
+        one.record.extra["nbest"] = fields
+    return record.to_bytes(one.record)
+
+
+class TreeOutput:
+    """The block of each segment. counts: of the remarks on segments."""
+
+    def __init__(self, vocabulary: Vocabulary, counts: Counter[str]) -> None:
+        self._delinearizer, self._counts = Delinearizer(vocabulary, repair=True), counts
+
+    def __call__(self, one: Translated, nbest: int) -> bytes:
+        """`ID<TAB>FORM ...` rows of the best translation; a block for each part of a long one."""
+        parts = one.lines[0].transitions if one.lines else ([],)
+        sentences = [self._delinearizer.sentence(tokens, escaped=False) for tokens in parts]
+        if any(sentence.n_repairs for sentence in sentences):
+            self._counts["made no tree: it was repaired"] += 1
+        numbers = range(1, len(parts) + 1) if len(parts) > 1 else [0]
+        blocks = (block(s, one.record, n) for s, n in zip(sentences, numbers, strict=True))
+        return encoded("".join(blocks))
+
+
+def written(
+    format: str, target: Vocabulary, counts: Counter[str]
+) -> Callable[[Translated, int], bytes]:
+    """What makes bytes of a segment and the number of translations asked for.
+
+    format: text, tsv, jsonl or conllu. counts: of remarks on the way.
+    """
+    plain = {"text": as_text, "tsv": as_tsv, "jsonl": as_jsonl}
+    return plain[format] if format in plain else TreeOutput(target, counts)

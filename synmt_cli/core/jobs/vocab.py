@@ -1,0 +1,69 @@
+"""Lines of text to lines of pieces or ids, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from synmt_cli import pool
+from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.errors import DataError, quoted
+from synmt_cli.io import reading
+
+CHUNK = 256  # lines that travel to a worker at a time
+_ID = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+class VocabularyLine(NamedTuple):
+    """One line of input. number: in its file, from 1."""
+
+    source: str
+    number: int
+    data: bytes
+
+
+def lines(files: Sequence[str]) -> Iterator[VocabularyLine]:
+    """Yields the lines of all files. Raises DataError, ReadError."""
+    for source in reading.sources(files):
+        for number, data in enumerate(reading.lines(source), 1):
+            yield VocabularyLine(source.name, number, data)
+
+
+def where(some: Sequence[VocabularyLine]) -> str:
+    """The lines, for messages."""
+    return pool.span(some[0][:2], some[-1][:2])
+
+
+def encoding(model: str, ids: bool) -> Callable[[VocabularyLine], bytes]:
+    """What makes pieces of a line, or ids. Raises Unavailable, ConfigError; then DataError."""
+    vocabulary = Vocabulary.load(model)
+
+    def encoded(line: VocabularyLine) -> bytes:
+        pieces = vocabulary.pieces(reading.decode(line.data, line.source, line.number))
+        words = map(str, vocabulary.ids(pieces)) if ids else pieces
+        return " ".join(words).encode() + b"\n"
+
+    return encoded
+
+
+def decoding(model: str, ids: bool) -> Callable[[VocabularyLine], bytes]:
+    """What makes text of a line of pieces, or ids. Raises as `encoding`."""
+    vocabulary = Vocabulary.load(model)
+
+    def decoded(line: VocabularyLine) -> bytes:
+        text = reading.decode(line.data, line.source, line.number)
+        pieces = [piece for piece in text.split(" ") if piece]
+        if ids:
+            return vocabulary.decode(_ids(pieces, vocabulary.size, line)).encode() + b"\n"
+        return vocabulary.join(pieces).encode() + b"\n"
+
+    return decoded
+
+
+def _ids(words: list[str], size: int, line: VocabularyLine) -> list[int]:
+    for word in words:
+        if not _ID.fullmatch(word) or int(word) >= size:
+            problem = f"{quoted(word)} is not an id below {size}"
+            raise DataError(line.source, line.number, problem)
+    return list(map(int, words))

@@ -1,0 +1,1 @@
+"""Run directories: settings, weights, and the model that they make."""

@@ -1,0 +1,186 @@
+"""Tensors on disk: safetensors with a format version and a digest that is checked on load.
+
+No pickle is ever read. A file that is cut, has a flipped bit, or is something else under
+this suffix is refused with its name before its tensors are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from synmt_cli.errors import ConfigError, DataError, ReadError, printable
+from synmt_cli.io import writing
+
+FORMAT = "synmt-tensors-1"
+TYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+
+
+Check = Callable[[Mapping[str, Tensor], Mapping[str, str]], None]
+
+
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+def write(
+    path: Path,
+    tensors: Mapping[str, Tensor],
+    about: Mapping[str, str],
+    full: Callable[[Tensor], Tensor] = _itself,
+) -> None:
+    """Writes a file that appears whole or not at all. about: texts for its header.
+
+    full: gives a tensor's values where it has only a part of them; asked twice for each, in
+    the order of `asked_for`, so that one whole tensor at a time is in memory.
+    """
+    header = {**about, "format": FORMAT}
+    header["sha256"] = _digest(((name, full(tensors[name])) for name in sorted(tensors)), header)
+    with writing.atomic(path) as writer:
+        writer.write(_head(tensors, header))
+        for name in _laid_out(tensors):
+            writer.write(_bytes(full(tensors[name])).numpy().tobytes())
+
+
+def asked_for(tensors: Mapping[str, Tensor]) -> list[str]:
+    """The names in the order in which `write` asks for values."""
+    return [*sorted(tensors), *_laid_out(tensors)]
+
+
+def _laid_out(tensors: Mapping[str, Tensor]) -> list[str]:
+    """The wide numbers first, as safetensors does it, so that all are aligned."""
+    return sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+
+
+def _head(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> bytes:
+    """How a safetensors file begins: the size of a JSON text, and the text."""
+    table: dict[str, Any] = {"__metadata__": header}
+    begin = 0
+    for name in _laid_out(tensors):
+        tensor = tensors[name]
+        end = begin + tensor.numel() * tensor.dtype.itemsize
+        table[name] = {
+            "dtype": TYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [begin, end],
+        }
+        begin = end
+    text = json.dumps(table, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def read(path: Path, check: Check | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and what was said about them. Raises ReadError, DataError, ConfigError.
+
+    check: raises where they are not what is wanted. It is given the tensors without values, and
+    what is said about them, before any memory is taken; then the tensors themselves.
+    """
+    name = str(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = dict(file.metadata() or {})
+            if check is not None and header.get("format") == FORMAT:
+                check({key: _outline(file.get_slice(key)) for key in sorted(file.keys())}, header)
+            tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
+    except FileNotFoundError as error:
+        raise ReadError(f"cannot read {printable(name)}: No such file or directory") from error
+    except OSError as error:
+        raise ReadError(f"cannot read {printable(name)}: {error.strerror or error}") from error
+    except (SafetensorError, ValueError, KeyError, OverflowError, MemoryError) as error:
+        raise DataError(
+            name, None, f"not a whole safetensors file: {printable(str(error))}"
+        ) from None
+    if header.get("format") != FORMAT:
+        found = header.get("format", "no format")
+        raise ConfigError(f"{printable(name)}: format {printable(found)}, expected {FORMAT}")
+    if header.pop("sha256", "") != _digest(sorted(tensors.items()), header):
+        raise DataError(name, None, "damaged: its tensors do not have the digest it states")
+    if check is not None:
+        check(tensors, header)
+    return tensors, header
+
+
+def _outline(part: Any) -> Tensor:
+    """A tensor without values. Raises ValueError for a type that is never written."""
+    kinds = {name: kind for kind, name in TYPES.items()}
+    if part.get_dtype() not in kinds:
+        raise ValueError(f"numbers of type {part.get_dtype()}")
+    return torch.empty(part.get_shape(), dtype=kinds[part.get_dtype()], device="meta")
+
+
+def _digest(tensors: Iterable[tuple[str, Tensor]], header: Mapping[str, str]) -> str:
+    """SHA-256 over the header and every tensor's name, type, shape and bytes; names rise."""
+    sha = hashlib.sha256(json.dumps(sorted(header.items())).encode())
+    for name, tensor in tensors:
+        sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        sha.update(_bytes(tensor).numpy().data)
+    return sha.hexdigest()
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    """The values as bytes, (n,), on the CPU."""
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+
+
+def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
+    """Copies tensors into the parameters of the same names. Raises ConfigError.
+
+    Shared parameters are stored once, under the first of their names.
+    """
+    check_fit(module, tensors, source)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            parameter.copy_(tensors[name])
+
+
+def fitting(module: torch.nn.Module, vocabulary: str, path: Path) -> Check:
+    """A check that weights are the module's, trained with that vocabulary."""
+
+    def check(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+        if about.get("vocabulary") != vocabulary:
+            raise ConfigError(f"{printable(str(path))}: trained with another vocabulary")
+        check_fit(module, tensors, path)
+
+    return check
+
+
+def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
+    """Raises ConfigError where tensors are not as the module's parameters must be.
+
+    They have the same names, shapes and kind of number, and every value there is is finite.
+    """
+    parameters = dict(module.named_parameters())
+    if parameters.keys() != tensors.keys():
+        different = sorted(parameters.keys() ^ tensors.keys())[0]
+        where = "missing" if different in parameters else "not part of the model"
+        raise ConfigError(f"{printable(str(source))}: parameter {different} is {where}")
+    for name, parameter in parameters.items():
+        if parameter.shape != tensors[name].shape:
+            was, now = tuple(tensors[name].shape), tuple(parameter.shape)
+            raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")
+        if not is_real(tensors[name]):
+            raise ConfigError(f"{printable(str(source))}: {name} has values that are no numbers")
+
+
+def is_real(tensor: Tensor) -> bool:
+    """Whether its type is real, and its values, where it has them, are finite."""
+    return tensor.is_floating_point() and (tensor.is_meta or bool(tensor.isfinite().all()))

@@ -1,0 +1,1 @@
+"""Segments: what one line of text is, as text, record or trees."""

@@ -1,0 +1,261 @@
+"""CoNLL-U cut into work: batches of whole lines of text, with their targets.
+
+The unit is a Batch of blocks as bytes, so that a worker process reads and checks, and its
+parent only cuts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, repeat
+from typing import NamedTuple
+
+from synmt_cli import pool
+from synmt_cli.core.segments.alignment import begins_segment
+from synmt_cli.errors import DataError, SynmtError, printable, quoted
+from synmt_cli.formats import conllu
+from synmt_cli.formats.conllu import RawBlocks, Sentence
+from synmt_cli.io import reading
+from synmt_cli.io.reading import Source
+
+_MARK = b"# synmt_line"
+_LINE = re.compile(rb"^# synmt_line *= ?(.*)$", re.MULTILINE)
+_SENT_ID = re.compile(rb"^# sent_id *= ?(.*)$", re.MULTILINE)
+_BLOCK = re.compile(rb"(?:[^\n]+\n)+\n")
+Target = str | RawBlocks
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The blocks of `n` lines. first: the number of the first line over all inputs.
+
+    sizes: how many blocks each line has, None for one each. targets: the target of each
+    line, its text or the blocks of its trees, None without targets; if there are fewer, the
+    other lines are left out.
+    """
+
+    batch: RawBlocks
+    first: int
+    n: int
+    sizes: Sequence[int] | None
+    targets: Sequence[Target] | None = None
+
+    def __len__(self) -> int:
+        return self.n
+
+
+@dataclass(slots=True)
+class Done:
+    """Lines of output, and what happened on the way. error: what ended the work early.
+
+    statuses: how many lines of each. first_failure: of those failed or skipped, with its place.
+    n_lifted_trees, n_lifted: trees that were made projective, and the words of them that got
+    another head. unknown: transitions that are no symbols of the vocabulary, how many of each.
+    """
+
+    lines: list[bytes] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
+    first_failure: str = ""
+    n_lifted_trees: int = 0
+    n_lifted: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    error: SynmtError | None = None
+
+    def count(self, status: str, reason: str | None, place: tuple[str, int], strict: bool) -> None:
+        """Counts a line. Raises DataError if it failed and `strict` is set."""
+        self.statuses[status] += 1
+        if status in ("failed", "skipped"):
+            where = DataError(*place, printable(reason or ""))
+            if strict and status == "failed":
+                raise where
+            self.first_failure = self.first_failure or str(where)
+
+    def count_lifted(self, n_words: int) -> None:
+        """Counts a tree of which so many words were lifted."""
+        self.n_lifted += n_words
+        self.n_lifted_trees += n_words > 0
+
+    def add(self, other: Done) -> None:
+        """Counts what another one counted; its lines and its error stay there."""
+        self.statuses += other.statuses
+        self.first_failure = self.first_failure or other.first_failure
+        self.n_lifted_trees += other.n_lifted_trees
+        self.n_lifted += other.n_lifted
+        self.unknown += other.unknown
+
+    def warnings(self, what: str) -> Iterator[str]:
+        """What to say at the end. what: `lines`, `segments`."""
+        of_all = f"of {self.statuses.total():,}"
+        if self.n_lifted_trees:
+            yield (
+                f"{self.n_lifted_trees:,} {of_all} trees were not projective and lifted: "
+                f"{self.n_lifted:,} words have other heads"
+            )
+        for status in ("failed", "skipped"):
+            if n := self.statuses[status]:
+                yield f"{n:,} {of_all} {what} {status}"
+        if self.first_failure:
+            yield f"the first of them: {self.first_failure}"
+        if self.unknown:
+            yield (
+                f"{self.unknown.total():,} transitions of {len(self.unknown):,} kinds are not in "
+                f"the vocabulary, such as {quoted(min(self.unknown))}: synmt linearize --symbols "
+                "writes those needed for synmt vocab train --symbols"
+            )
+
+
+def batches(files: Sequence[str]) -> Iterator[RawBlocks]:
+    """Yields the blocks of files of CoNLL-U, one file after the other."""
+    for source in reading.sources(files):
+        yield from conllu.batches(source)
+
+
+def counted(every: Iterable[Done], total: Done) -> Iterator[list[bytes]]:
+    """Yields the lines of each, counted in `total`; then raises the error that came with them."""
+    for done in every:
+        total.add(done)
+        yield done.lines
+        if done.error is not None:
+            raise done.error
+
+
+def where(parts: Sequence[Work]) -> str:
+    """The lines of some pieces of work, for messages."""
+    first, last = parts[0].batch, parts[-1].batch
+    end = last.line + last.data.count(b"\n") - 1
+    return pool.span((first.source, first.line), (last.source, end))
+
+
+def groups(sentences: Iterator[Sentence], sizes: Sequence[int] | None) -> Iterator[list[Sentence]]:
+    """The sentences of each line, of which `sizes` says how many they are."""
+    if sizes is None:
+        for sentence in sentences:
+            yield [sentence]
+        return
+    for size in sizes:
+        if group := list(islice(sentences, size)):
+            yield group
+
+
+def works(batches: Iterable[RawBlocks]) -> Iterator[Work]:
+    """Cuts batches so that every line is in one piece of work.
+
+    The last line waits for the next batch if its blocks say `# synmt_line`: there may be more.
+    """
+    first = 1
+    held: RawBlocks | None = None
+    for batch in batches:
+        if held is not None and held.source != batch.source:
+            work = _work(held, first)
+            first += len(work)
+            yield work
+            held = None
+        if held is not None:
+            batch = RawBlocks(held.source, held.line, held.data + batch.data)
+            held = None
+        if _MARK in batch.data:
+            batch, held = _without_last_line(batch)
+        if batch.data:
+            work = _work(batch, first)
+            first += len(work)
+            yield work
+    if held is not None:
+        yield _work(held, first)
+
+
+def with_targets(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
+    """The same work with the target line of each line. Raises DataError if the numbers differ."""
+    lines = (text for _, text in reading.text_lines(targets))
+    return _paired(parts, lines, targets.name, "lines")
+
+
+def with_target_trees(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
+    """The same work with the target's blocks of each line, cut into lines as the sources are.
+
+    Raises DataError if the numbers differ.
+    """
+    return _paired(parts, _lines(conllu.batches(targets)), targets.name, "segments")
+
+
+def _paired(
+    parts: Iterable[Work], targets: Iterator[Target], name: str, what: str
+) -> Iterator[Work]:
+    n_targets = n_segments = 0
+    parts = iter(parts)
+    for work in parts:
+        own: list[Target] = []
+        try:
+            own.extend(islice(targets, len(work)))
+        except SynmtError:
+            yield replace(work, targets=own)  # `own` holds what came before the error
+            raise
+        n_targets += len(own)
+        n_segments += len(work)
+        yield replace(work, targets=own)
+        if len(own) < len(work):
+            break
+    n_segments += sum(map(len, parts))
+    n_targets += sum(1 for _ in targets)
+    if n_targets != n_segments:
+        problem = f"{n_targets:,} {what}, but there are {n_segments:,} source segments"
+        raise DataError(name, None, problem)
+
+
+def _lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
+    """Yields the blocks of one line at a time."""
+    for work in works(batches):
+        sizes = iter(work.sizes or repeat(1))
+        line, at = work.batch.line, 0
+        blocks = _BLOCK.finditer(work.batch.data)
+        for size in sizes:
+            if not (own := list(islice(blocks, size))):
+                break
+            begin, end = own[0].start(), own[-1].end()
+            line += work.batch.data.count(b"\n", at, begin)
+            yield RawBlocks(work.batch.source, line, work.batch.data[begin:end])
+            line += work.batch.data.count(b"\n", begin, end)
+            at = end
+
+
+def _work(batch: RawBlocks, first: int) -> Work:
+    if _MARK not in batch.data:
+        return Work(batch, first, len(batch), None)
+    sizes: list[int] = []
+    for block in _blocks(batch.data):
+        if block.begins or not sizes:
+            sizes.append(1)
+        else:
+            sizes[-1] += 1
+    return Work(batch, first, len(sizes), sizes)
+
+
+def _without_last_line(batch: RawBlocks) -> tuple[RawBlocks, RawBlocks | None]:
+    """(the batch without its last line, that line) if more of the line may follow."""
+    last = begin = None
+    for last in _blocks(batch.data):
+        begin = last.at if last.begins else begin
+    if last is None or begin is None or not last.marked:
+        return batch, None
+    line = batch.line + batch.data.count(b"\n", 0, begin)
+    rest = RawBlocks(batch.source, line, batch.data[begin:])
+    return RawBlocks(batch.source, batch.line, batch.data[:begin]), rest
+
+
+class _Block(NamedTuple):
+    at: int  # where in the batch
+    begins: bool  # whether a line of text begins here
+    marked: bool  # whether it says which line it belongs to
+
+
+def _blocks(data: bytes) -> Iterator[_Block]:
+    before: str | None = None
+    for match in _BLOCK.finditer(data):
+        line, sent_id = (
+            found[1].decode("utf-8", "replace") if found else None
+            for found in (pattern.search(match[0]) for pattern in (_LINE, _SENT_ID))
+        )
+        yield _Block(match.start(), begins_segment(before, line, sent_id), line is not None)
+        before = line

@@ -1,0 +1,1 @@
+"""Text and the models that cut it: subword vocabularies, parsers."""

@@ -1,0 +1,284 @@
+"""Training of UDPipe 1 models: a tokenizer, a tagger and a parser in one file.
+
+The library's trainer is one long call that answers no signal and can crash on odd options,
+so it runs in a child process, which can be killed. Its log comes line by line.
+
+It makes no random choice that is left open: the same data and options give the same model.
+What it does not take is prepared here:
+
+- over 255 forms of one lemma, or a FORM, LEMMA or tag over 255 bytes, do not fit its
+  dictionary (https://github.com/ufal/udpipe/issues/53). Such a lemma becomes `_`, a sentence
+  with such a word is left out; both are counted;
+- it ignores an option that it does not know. `merged` refuses it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
+
+from synmt_cli import pool
+from synmt_cli.core.text import udpipe
+from synmt_cli.errors import DataError, UsageError, WorkerLost, quoted
+from synmt_cli.formats.conllu import Sentence, to_bytes
+from synmt_cli.formats.conllu_rows import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS
+
+PARTS = ("tokenizer", "tagger", "parser")
+METHOD = "morphodita_parsito"  # the one that the library has
+MAX_BYTES = 250  # of a FORM, LEMMA or tag; the library adds up to five to its 255
+MAX_FORMS = 200  # of a lemma; its guesser adds some of its own
+
+# What the library knows, from its users' manual and src/trainer/trainer_morphodita_parsito.cpp
+OPTIONS: dict[str, str] = {
+    "tokenizer": """from_model run detokenize detokenize_handout tokenize_url segment_size
+        allow_spaces dimension epochs batch_size learning_rate learning_rate_final dropout
+        initialization_range early_stopping""",
+    "tagger": """from_model models run templates iterations early_stopping prune_features order
+        use_lemma use_xpostag use_feats provide_lemma provide_xpostag provide_feats
+        dictionary_model dictionary_file dictionary_suffix_len dictionary_flat_lemmas
+        dictionary_lemma_encoding dictionary_max_form_analyses dictionary_accuracy
+        guesser_suffix_len guesser_suffix_rules guesser_prefixes_max guesser_prefix_min_count
+        guesser_enrich_dictionary""",
+    "parser": """from_model run transition_system transition_oracle structured_interval single_root
+        use_gold_tags embedding_upostag embedding_feats embedding_xpostag embedding_form
+        embedding_form_mincount embedding_form_file embedding_lemma embedding_lemma_mincount
+        embedding_lemma_file embedding_deprel iterations hidden_layer batch_size learning_rate
+        learning_rate_final l2 early_stopping""",
+}
+
+# The values of these are not numbers.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "transition_system": ("projective", "swap", "link2"),
+    "transition_oracle": ("static", "dynamic", "static_eager", "static_lazy"),
+}
+_TEXT = ("from_model", "detokenize", "templates", "_file", "_model", "_lemmas", "_accuracy")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?", re.ASCII)
+
+# `accurate` is the library's own choice of everything. `fast` learns the same kinds of
+# models, smaller and in fewer rounds: it is a matter of seconds for 2,000 sentences.
+PRESETS: dict[str, dict[str, str]] = {
+    "fast": {
+        "tokenizer": "dimension=16;epochs=3",
+        "tagger": "iterations=2",
+        "parser": "iterations=2;hidden_layer=64;structured_interval=0;embedding_form=32;"
+        "embedding_upostag=12;embedding_feats=12;embedding_deprel=12",
+    },
+    "accurate": {"tokenizer": "", "tagger": "", "parser": ""},
+}
+_OPTION_PROBLEM = re.compile(
+    r"value '|^Cannot (create|load|open)|^Number of|^Unknown|not supported"
+)
+
+
+def merged(preset: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The options of each part: those of the preset, overridden by those given.
+
+    given: `name=value;name=value` by part, or `none` for no tokenizer. Raises UsageError.
+    """
+    options = {}
+    for part in PARTS:
+        if given.get(part) == "none" and part == "tokenizer":
+            options[part] = "none"
+            continue
+        values = _named(PRESETS[preset][part], part) | _named(given.get(part, ""), part)
+        options[part] = ";".join(f"{name}={value}" for name, value in values.items())
+    return options
+
+
+def _named(text: str, part: str) -> dict[str, str]:
+    values = {}
+    for item in filter(None, text.split(";")):
+        name, equals, value = item.partition("=")
+        known = OPTIONS[part].split()
+        # `iterations_2` is for the second tagger model
+        if name not in known and not (part == "tagger" and name[:-2] in known and name[-2] == "_"):
+            close = get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+            raise UsageError(f"--{part} has no option {quoted(name)}{hint}")
+        if not equals:
+            raise UsageError(f"--{part} {quoted(name)} has no value: write {name}=VALUE")
+        # The library would find out after hours, when that part's turn comes.
+        if name in CHOICES and value not in CHOICES[name]:
+            raise UsageError(f"--{part} {name} is one of {', '.join(CHOICES[name])}")
+        if not (name in CHOICES or _NUMBER.fullmatch(value) or any(s in name for s in _TEXT)):
+            raise UsageError(f"--{part} {name} is {quoted(value)}, expected a number")
+        values[name] = value
+    return values
+
+
+@dataclass(slots=True)
+class Treebank:
+    """CoNLL-U blocks to train on or to measure with, and what was not taken as it is.
+
+    left_out: sentences, by reason. lemmas: how many lemmas became `_`.
+    """
+
+    blocks: list[bytes] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    n_lemmas: int = 0
+
+
+def treebank(sentences: Iterable[Sentence]) -> Treebank:
+    """What of the sentences the trainer takes. They are held in memory.
+
+    Raises DataError for a root with another label than `root`, which it does not take either.
+    """
+    result, kept = Treebank(), []
+    forms: defaultdict[str, set[str]] = defaultdict(set)
+    for sentence in sentences:
+        if reason := _unfit(sentence):
+            result.left_out[reason] += 1
+            continue
+        for row in sentence.words:
+            forms[row[LEMMA]].add(row[FORM])
+        kept.append(sentence)
+    varied = {lemma for lemma, of_lemma in forms.items() if len(of_lemma) > MAX_FORMS} - {"_"}
+    for sentence in kept:
+        for row in sentence.words:
+            if row[LEMMA] in varied:
+                row[LEMMA] = "_"
+        result.blocks.append(to_bytes(sentence))
+    result.n_lemmas = len(varied)
+    return result
+
+
+def _unfit(sentence: Sentence) -> str | None:
+    if sentence.comment("synmt_status") not in (None, udpipe.OK):
+        return "without a tree"
+    for row in sentence.words:
+        tag = len(f"{row[UPOS]}{row[XPOS]}{row[FEATS]}".encode())
+        if max(len(row[FORM].encode()), len(row[LEMMA].encode()), tag) > MAX_BYTES:
+            return f"with a FORM, LEMMA or tag over {MAX_BYTES} bytes"
+    for row, head in zip(sentence.words, sentence.heads, strict=True):
+        if (head == 0) != (row[DEPREL] == "root"):
+            line = sentence.line + len(sentence.comments) + sentence.rows.index(row)
+            problem = "HEAD 0 and DEPREL root go together, here DEPREL is " + quoted(row[DEPREL])
+            raise DataError(sentence.source, line, problem)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """The bytes of a model file, and the library's own evaluation of it on the dev set."""
+
+    model: bytes
+    evaluation: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The child's ends of the pipes for its result and its log, and the parent's ends."""
+
+    result: Connection
+    log: int
+    parent_result: Connection
+    parent_log: int
+
+    def keep_those_of_the_child(self) -> None:
+        """Closes the parent's: while they are open, nothing tells that the parent is gone."""
+        self.parent_result.close()
+        os.close(self.parent_log)
+
+
+def train(
+    training: Treebank, dev: Treebank, options: Mapping[str, str], log: Callable[[str], None]
+) -> Trained:
+    """A model that `udpipe.load` loads. `log` is given each line of the trainer's log.
+
+    Without dev sentences nothing is stopped early or evaluated. Raises UsageError for options
+    and DataError for data that the library does not take, WorkerLost when it crashes.
+    """
+    result, theirs = Pipe()
+    log_lines, log_end = os.pipe()
+    ends = _Ends(theirs, log_end, result, log_lines)
+    process = pool.fork(_train, training.blocks, dev.blocks, dict(options), ends)
+    try:
+        theirs.close()
+        os.close(log_end)
+        with open(log_lines, "rb") as lines:
+            for line in lines:
+                log(line.decode("utf-8", "replace").rstrip("\n"))
+        try:
+            outcome: Trained | str = result.recv()
+        except EOFError:
+            process.join()
+            raise WorkerLost(_end(process.exitcode)) from None
+    finally:
+        process.kill()
+        process.join()
+    if isinstance(outcome, Trained):
+        return outcome
+    if _OPTION_PROBLEM.search(outcome):
+        raise UsageError(f"UDPipe: {outcome}")
+    raise DataError("training data", None, f"UDPipe: {outcome}")
+
+
+def _end(status: int | None) -> str:
+    if status is not None and status < 0:
+        name = signal.Signals(-status).name
+        return f"the training process was ended by {name}: too little memory, or an odd option"
+    return f"the training process ended with status {status}"
+
+
+def _train(
+    training: list[bytes], dev: list[bytes], options: Mapping[str, str], ends: _Ends
+) -> None:
+    """The child's whole life: sends a Trained, or the library's complaint."""
+    import ufal.udpipe as binding
+
+    ends.keep_those_of_the_child()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # without a parent its next line ends it
+    os.dup2(ends.log, 2)  # the library writes there
+    os.close(ends.log)
+    error = binding.ProcessingError()
+    both = [_sentences(blocks) for blocks in (training, dev)]
+    model = binding.Trainer.train(METHOD, *both, *(options[part] for part in PARTS), error)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the parent sees the end of the log
+    if error.occurred() or not model:
+        ends.result.send(error.message.strip() or "it gives no model")
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(model)
+        file.flush()
+        loaded = binding.Model.load(f"/dev/fd/{file.fileno()}")
+    if loaded is None:
+        ends.result.send("it gives a model that it cannot load")
+        return
+    ends.result.send(Trained(model, _evaluation(loaded, dev, options)))
+
+
+def _sentences(blocks: Iterable[bytes]) -> Any:
+    import ufal.udpipe as binding
+
+    reader = binding.InputFormat.newInputFormat("conllu")
+    sentences, error = binding.Sentences(), binding.ProcessingError()
+    for block in blocks:
+        reader.setText(block.decode())
+        sentence = binding.Sentence()
+        reader.nextSentence(sentence, error)
+        sentences.append(sentence)
+    return sentences
+
+
+def _evaluation(model: Any, dev: list[bytes], options: Mapping[str, str]) -> str:
+    import ufal.udpipe as binding
+
+    if not dev:
+        return ""
+    text = b"".join(dev).decode()
+    reports = []
+    for tokenizer in (binding.Evaluator.NONE, binding.Evaluator.DEFAULT):
+        if tokenizer == binding.Evaluator.NONE or options["tokenizer"] != "none":
+            default = binding.Evaluator.DEFAULT
+            evaluator = binding.Evaluator(model, tokenizer, default, default)
+            reports.append(evaluator.evaluate(text, binding.ProcessingError()))
+    return "".join(reports)

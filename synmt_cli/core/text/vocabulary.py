@@ -1,0 +1,248 @@
+"""A subword vocabulary: a sentencepiece model with fixed special ids.
+
+    0 <unk>   1 <pad>   2 <s>   3 </s>
+
+No text ever becomes a control id: a text `<s>` is split like any other, and where it comes
+back whole, as a run of unknown characters, it is <unk>.
+
+Symbols are control pieces behind these: task tags, brackets, whatever a tool puts among the
+pieces. `ids` knows them by name, and no text has a piece of that name: where a run of unknown
+characters spells one, `pieces` and `encode` give it character by character. Texts made of
+pieces or ids do not show them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from synmt_cli.errors import (
+    ConfigError,
+    Unavailable,
+    printable,
+    quoted,
+)
+from synmt_cli.formats.spm import Making, making, without_prefix
+
+UNK, PAD, BOS, EOS = 0, 1, 2, 3
+SPACE = "▁"  # what sentencepiece writes for a space
+
+
+def sentencepiece() -> Any:
+    """The library, silent on stderr."""
+    import sentencepiece as library
+
+    library.SetMinLogLevel(3)
+    return library
+
+
+class Vocabulary:
+    """Text <-> pieces <-> ids. Immutable.
+
+    name: of the model file, for messages. fingerprint: the first 16 hexadecimal digits of the
+    SHA-256 of that file.
+    """
+
+    def __init__(self, model: bytes, name: str) -> None:
+        self._model = model
+        self.name = name
+        self._processor = _processor(model, name)
+        self.fingerprint = hashlib.sha256(model).hexdigest()[:16]
+
+    @classmethod
+    def load(cls, path: str) -> Vocabulary:
+        """Reads a model file. Raises Unavailable, and ConfigError for other special ids."""
+        try:
+            model = Path(path).read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise Unavailable(
+                f"cannot read the vocabulary {printable(path)}: {reason} "
+                "(synmt vocab train makes one)"
+            ) from error
+        return cls(model, path)
+
+    @classmethod
+    def from_bytes(cls, model: bytes, name: str = "<bytes>") -> Vocabulary:
+        """The vocabulary of a model in memory. Raises Unavailable, ConfigError."""
+        return cls(model, name)
+
+    def to_bytes(self) -> bytes:
+        """The model file."""
+        return self._model
+
+    @property
+    def size(self) -> int:
+        """How many ids there are, the special ones counted."""
+        return int(self._processor.get_piece_size())
+
+    @cached_property
+    def making(self) -> Making:
+        """Type and normalization of the model."""
+        return making(self._model)
+
+    def encode(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
+        """The pieces of a text and [begin, end) of each in its characters.
+
+        A piece that begins a word reaches from the space before it. A piece that stands for
+        no character (the mark before the first word) is empty. The bytes of one character
+        share its place.
+        """
+        pieces = self.pieces(text)
+        if "".join(pieces) == SPACE + text.replace(" ", SPACE):  # nothing normalized: just count
+            ends = [end - 1 for end in accumulate(map(len, pieces))]
+            return pieces, list(zip([0, *ends[:-1]], ends, strict=True))
+        mapping = self._processor.encode_as_offset_mapping(text)
+        offsets = mapping["offsets"]
+        if self._bytes:
+            # The library gives the whole character to the last of its bytes.
+            for i in range(len(mapping["pieces"]) - 2, -1, -1):
+                if offsets[i][0] == offsets[i][1] and mapping["pieces"][i] in self._bytes:
+                    offsets[i] = offsets[i + 1]
+        if len(pieces) > len(mapping["pieces"]):  # the characters of a look-alike share its place
+            offsets = [
+                place
+                for piece, place in zip(mapping["pieces"], offsets, strict=True)
+                for _ in range(len(piece) if piece in self._symbols else 1)
+            ]
+        return pieces, offsets
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of a text. None has the name of a symbol."""
+        found: list[str] = self._processor.encode(text, out_type=str)
+        if self._symbols.isdisjoint(found):
+            return found
+        return [part for piece in found for part in (piece if piece in self._symbols else [piece])]
+
+    def inner_pieces(self, text: str) -> list[str]:
+        """The pieces of a text that stands without a space behind another: no mark begins it."""
+        found: list[str] = self._inner_processor.encode(text, out_type=str)
+        return [part for piece in found for part in (piece if piece in self._symbols else [piece])]
+
+    def ids(self, pieces: Sequence[str]) -> list[int]:
+        """The id of each piece, UNK for what is not a piece. Of control ids only symbols'."""
+        get = self._ids.get
+        return [get(piece, UNK) for piece in pieces]
+
+    def generated(self) -> Iterator[tuple[int, str]]:
+        """Yields the id and name of each piece and symbol: all but special and control ids."""
+        return ((id, piece) for piece, id in self._ids.items())
+
+    def names(self, ids: Sequence[int]) -> list[str]:
+        """The piece of each id. Raises IndexError for one that is not in the vocabulary."""
+        found: list[str] = self._processor.id_to_piece(list(ids))
+        return found
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids. Control ids are nothing, UNK is ` ⁇ `. Never holds a line feed.
+
+        Raises IndexError for an id that is not in the vocabulary.
+        """
+        text: str = self._processor.decode(list(ids))
+        return text.replace("\n", " ")  # byte pieces can spell one
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """The text of pieces; unknown ones stand for themselves. Never holds a line feed."""
+        shown = [piece for piece in pieces if piece not in self._symbols]
+        text = b"".join(self._bytes.get(piece) or piece.encode() for piece in shown)
+        return text.decode("utf-8", "replace").replace(SPACE, " ").replace("\n", " ").lstrip(" ")
+
+    def refuse_missing(self, symbols: Iterable[str], how: str) -> None:
+        """Raises ConfigError at the first of these that is no symbol here.
+
+        how: the command that writes the symbols needed, for the message.
+        """
+        for symbol in symbols:
+            if symbol not in self._symbols:
+                raise ConfigError(
+                    f"{printable(self.name)} has no symbol {quoted(symbol)}; {how} writes "
+                    "those needed, and synmt vocab train --symbols FILE takes them"
+                )
+
+    @cached_property
+    def _inner_processor(self) -> Any:
+        return _processor(without_prefix(self._model), self.name)
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols in the order of their ids."""
+        return tuple(piece for piece in self._ids if piece in self._symbols)
+
+    @cached_property
+    def _symbols(self) -> frozenset[str]:
+        """A single character, as models of other tools may have it, is no symbol: text has it."""
+        ids = list(range(EOS + 1, self.size))
+        control = [
+            id for id, is_so in zip(ids, self._processor.is_control(ids), strict=True) if is_so
+        ]
+        return frozenset(piece for piece in self.names(control) if not symbol_problem(piece))
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        processor = self._processor
+        return {
+            piece: id
+            for id, piece in enumerate(processor.id_to_piece(list(range(self.size))))
+            if piece in self._symbols or not (processor.is_control(id) or processor.is_unknown(id))
+        }
+
+    @cached_property
+    def _bytes(self) -> dict[str, bytes]:
+        """The pieces of byte fallback, `<0x00>` to `<0xFF>`; empty without it."""
+        if not self.making.byte_fallback:
+            return {}
+        return {f"<0x{value:02X}>": bytes([value]) for value in range(256)}
+
+
+def symbol_problem(symbol: str) -> str | None:
+    """Why a text cannot be the name of a symbol, None if it can.
+
+    >>> symbol_problem("<(nsubj>"), symbol_problem(")")
+    (None, 'it is a single character, which text has')
+    """
+    if len(symbol) < 2:
+        return "it is a single character, which text has" if symbol else "it is empty"
+    if not symbol.isprintable() or " " in symbol or SPACE in symbol:
+        return "it has a space or a character that does not print"
+    return None
+
+
+def _processor(model: bytes, name: str) -> Any:
+    try:
+        processor = sentencepiece().SentencePieceProcessor(model_proto=model)
+    except (RuntimeError, ValueError):
+        processor = None
+    if processor is None or not processor.get_piece_size():
+        raise Unavailable(
+            f"{printable(name)} is no sentencepiece model, or it is damaged "
+            "(synmt vocab train makes one)"
+        )
+    names = ("unk", "pad", "bos", "eos")
+    found = [getattr(processor, f"{name}_id")() for name in names]
+    if found != [UNK, PAD, BOS, EOS]:
+        has = ", ".join(f"{name} {id}" for name, id in zip(names, found, strict=True))
+        raise ConfigError(
+            f"{printable(name)} has {has}; needed are unk 0, pad 1, bos 2, eos 3, "
+            "as synmt vocab train makes them"
+        )
+    return processor
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabularies:
+    """The subword vocabularies of both sides; the same object where they are one."""
+
+    source: Vocabulary
+    target: Vocabulary
+
+    @property
+    def fingerprint(self) -> str:
+        """What records carry in `vocab`: one fingerprint, or SOURCE+TARGET."""
+        if self.source.fingerprint == self.target.fingerprint:
+            return self.source.fingerprint
+        return f"{self.source.fingerprint}+{self.target.fingerprint}"

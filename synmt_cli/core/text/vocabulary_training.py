@@ -1,0 +1,114 @@
+"""Subword vocabularies learned from text, by sentencepiece.
+
+The same text and settings give the same bytes: every sentence is used, in order, and the
+number of threads is fixed. All text is held in memory.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, SPACE, UNK, sentencepiece, symbol_problem
+from synmt_cli.errors import DataError, UsageError, quoted
+
+N_THREADS = 4  # sums of floats depend on it: fixed, not the machine's
+LONGEST = 2**30  # bytes; sentencepiece would leave out lines over 4192 bytes without a word
+SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
+Type = Literal["bpe", "unigram"]
+Normalization = Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"]
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularySettings:
+    """size: ids, the four special ones and all symbols counted.
+
+    user_symbols: strings of the text that are never split, wherever they are. symbols: pieces
+    that no text becomes (vocabulary.py); where the text to learn from has their names, it is
+    cut there.
+    character_coverage: the share of characters that get a piece, the rarest left out.
+    byte_fallback: other characters are spelled in bytes instead of <unk>.
+    """
+
+    size: int = 8000
+    type: Type = "bpe"
+    character_coverage: float = 1.0
+    user_symbols: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    byte_fallback: bool = False
+    normalization: Normalization = "identity"
+
+
+def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
+    """The model file. Raises UsageError if the size does not suit the data, DataError."""
+    _check_symbols(settings.user_symbols, settings.symbols)
+    model = io.BytesIO()
+    watched = _Watched(sentences)
+    try:
+        sentencepiece().SentencePieceTrainer.train(
+            sentence_iterator=iter(watched),
+            model_writer=model,
+            vocab_size=settings.size,
+            model_type=settings.type,
+            character_coverage=settings.character_coverage,
+            user_defined_symbols=list(dict.fromkeys(settings.user_symbols)),
+            control_symbols=list(dict.fromkeys(settings.symbols)),
+            byte_fallback=settings.byte_fallback,
+            normalization_rule_name=settings.normalization,
+            unk_id=UNK,
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            num_threads=N_THREADS,
+            max_sentence_length=LONGEST,
+            minloglevel=3,
+        )
+    except RuntimeError as error:
+        if watched.error is not None:
+            raise watched.error from None
+        raise _explained(str(error), settings.size) from error
+    return model.getvalue()
+
+
+class _Watched:
+    """Passes sentences on and remembers what ended them: the library hides exceptions."""
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        self._sentences = sentences
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            yield from self._sentences
+        except BaseException as error:
+            self.error = error
+            raise
+
+
+def _check_symbols(user_symbols: Sequence[str], symbols: Iterable[str]) -> None:
+    for symbol in user_symbols:
+        if symbol in SPECIAL or not symbol or {" ", "\n", SPACE} & set(symbol):
+            raise UsageError(f"{quoted(symbol)} cannot be a user symbol")
+    for symbol in symbols:
+        if problem := symbol_problem(symbol):
+            raise UsageError(f"{quoted(symbol)} cannot be a symbol: {problem}")
+        if symbol in SPECIAL or symbol in user_symbols:
+            raise UsageError(f"{quoted(symbol)} cannot be a symbol: it is a piece already")
+
+
+def _explained(message: str, size: int) -> Exception:
+    if most := re.search(r"too high .* <= (\d+)", message):
+        return UsageError(f"size {size} is too large for this text: at most {most[1]}")
+    if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
+        return UsageError(
+            f"size {size} is too small: single characters alone need {least[1]} "
+            "(or a lower character coverage)"
+        )
+    if taken := re.search(r"INTERNAL: (.*) is already defined", message):
+        return UsageError(f"{quoted(taken[1])} cannot be a symbol: it is a piece already")
+    if "sentences_.empty()" in message or "all_chars_count" in message:
+        return DataError("<input>", None, "no text to learn from")
+    return RuntimeError(message)

@@ -1,0 +1,53 @@
+"""What a training run will need, before it is started."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.config import Training
+from synmt_cli.core.training.loss import BLOCK
+
+PROGRAM = 250 * 2**20  # bytes of Python and torch before any tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """parameters: trained numbers. updates_per_epoch. memory: bytes at the peak, about."""
+
+    parameters: int
+    pairs: int
+    target_tokens: int
+    batches_per_epoch: int
+    updates_per_epoch: int
+    memory: int
+
+
+def estimate(model: Transformer, corpus: Corpus, settings: Training) -> Estimate:
+    """Counts what can be counted; memory is a formula, good to about a third on a CPU.
+
+    Four numbers for each parameter (weight, gradient, two moments), and for each padded
+    token about 10 vectors of d_model and 3 of d_ff a layer that the backward pass reads.
+    """
+    parameters = sum(p.numel() for p in model.parameters())
+    epoch = corpus.epoch(settings.batch_tokens, settings.seed, 0, settings.batch_sentences)
+    n_batches = sum(1 for _ in epoch)
+    size = model.size
+    layers = size.encoder_layers + 1.6 * size.decoder_layers  # the decoder attends twice
+    vectors = layers * (10 * size.d_model + 3 * size.d_ff)
+    longest = math.sqrt(settings.batch_tokens)  # attention weights of a typical square batch
+    weights = layers * size.n_heads * min(longest, 64)
+    width = torch.get_default_dtype().itemsize
+    activations = settings.batch_tokens * (vectors + weights) + 3 * BLOCK
+    return Estimate(
+        parameters=parameters,
+        pairs=len(corpus),
+        target_tokens=corpus.n_tokens,
+        batches_per_epoch=n_batches,
+        updates_per_epoch=math.ceil(n_batches / settings.accumulate),
+        memory=PROGRAM + int(width * (4 * parameters + activations)),
+    )

@@ -1,0 +1,1 @@
+"""Trees written as sequences of tokens, and read back from them."""

@@ -1,0 +1,94 @@
+"""A target vocabulary as the moves of a transition system: what each of its tokens does.
+
+Moves are those of trees/arc_standard.py. A vocabulary has them if `linearize --symbols` gave
+its symbols; arcs are whole tokens, or a direction and a label each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from synmt_cli.core.text.vocabulary import EOS, Vocabulary
+from synmt_cli.core.transitions.moves import move_of
+from synmt_cli.core.trees.arc_standard import NEVER, Move, attachments
+from synmt_cli.errors import ConfigError, printable, quoted
+from synmt_cli.formats.transitions import arc, is_symbol
+
+HOW = "synmt linearize --symbols"
+OTHER = len(Move)  # the move of a token that has none
+NO_LABEL = 0
+# What a decoder may know of the tree so far, for each token of its input, BOS the first:
+# the position of the transition that attaches it, [begin, end) of its heads, and its label.
+FEATURES = ("arc", "head_begin", "head_end", "arc_label")
+Features = dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """moves: (V,), the Move of each id, OTHER for special ids and symbols of other tools.
+
+    labels: (V,), the number of the label of each arc, from 1, NO_LABEL for all else. names:
+    the labels, the first of them number 1. split: whether direction and label are two tokens.
+    """
+
+    moves: np.ndarray
+    labels: np.ndarray
+    names: tuple[str, ...]
+    split: bool
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Grammar:
+        """What the tokens of a vocabulary do. Raises ConfigError if none of them is an arc."""
+        moves = np.full(vocabulary.size, OTHER, np.int64)
+        labels = np.full(vocabulary.size, NO_LABEL, np.int64)
+        numbers: dict[str, int] = {}
+        symbols, name = set(vocabulary.symbols), printable(vocabulary.name)
+        for id, token in vocabulary.generated():
+            if is_symbol(token) != (token in symbols):
+                continue  # another tool's symbol, or a piece that looks like one of ours
+            try:
+                moves[id], half = move_of(token), arc(token)
+            except ValueError as problem:
+                raise ConfigError(f"{name}: symbol {quoted(token)}: {problem}") from None
+            if half is not None and half.label is not None:
+                labels[id] = numbers.setdefault(half.label, len(numbers) + 1)
+        moves[EOS] = Move.FINISH
+        split = bool((moves == Move.LABEL).any())
+        whole = (labels > NO_LABEL) & (moves != Move.LABEL)
+        if not numbers:
+            raise ConfigError(
+                f"{name} has no transitions; {HOW} writes those needed, and synmt vocab train "
+                "--symbols FILE takes them"
+            )
+        if split and whole.any():
+            raise ConfigError(f"{name} has arcs as one token and as two; one vocabulary, one way")
+        return cls(moves, labels, tuple(numbers), split)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names, 1)}
+
+    def features(self, tokens: Sequence[str]) -> Features:
+        """FEATURES of BOS and of each token behind it. Raises ValueError for what is no tree."""
+        found = attachments([move_of(token) for token in tokens], self.split, whole=True)
+        label = [NO_LABEL, *(self._label(token) for token in tokens)]
+        arcs = [NEVER, *(at if at == NEVER else at + 1 for at in found.at)]
+        return {
+            "arc": arcs,
+            "head_begin": [0, *(position + 1 for position in found.begin)],
+            "head_end": [0, *(position + 1 for position in found.end)],
+            "arc_label": [NO_LABEL if at == NEVER else label[at] for at in arcs],
+        }
+
+    def _label(self, token: str) -> int:
+        half = arc(token)
+        return NO_LABEL if half is None else self._numbers.get(half.label or "", NO_LABEL)
+
+
+def refuse_missing(vocabulary: Vocabulary, tokens: Iterable[str]) -> None:
+    """Raises ConfigError at the first transition that is no symbol of the vocabulary."""
+    vocabulary.refuse_missing(filter(is_symbol, tokens), HOW)

@@ -1,0 +1,1 @@
+"""Results as tables, TSV and JSON."""

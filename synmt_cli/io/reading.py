@@ -1,0 +1,132 @@
+"""Streams of bytes: what a line is, how inputs are opened, how outputs become files.
+
+Only LF ends a line; one CR before it is dropped, and a byte-order mark at the very start.
+`-` is stdin or stdout. Compressed input is known by its first bytes, compressed output by
+its suffix. A file named by `-o` appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from synmt_cli.errors import DataError, ReadError, printable, reason
+from synmt_cli.io import compression
+
+LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused, so that memory stays bounded
+BUFFER = 2**16
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An open input and the name to blame in messages."""
+
+    name: str
+    file: BinaryIO
+
+
+def sources(paths: Sequence[str]) -> Iterator[Source]:
+    """Yields each input in turn, decompressed, closed when the next is asked for.
+
+    No path at all is stdin. Raises ReadError.
+    """
+    for path in paths or ("-",):
+        with open_source(path) as source:
+            yield source
+
+
+@contextlib.contextmanager
+def open_source(path: str) -> Iterator[Source]:
+    """One input, decompressed. Raises ReadError."""
+    name = "<stdin>" if path == "-" else path
+    try:
+        raw = open(0 if path == "-" else path, "rb", buffering=BUFFER, closefd=path != "-")  # noqa: SIM115
+    except (OSError, ValueError) as error:
+        raise ReadError(f"cannot read {printable(name)}: {reason(error)}") from error
+    with raw:
+        try:
+            file = compression.decompressed(raw)
+        except OSError as error:
+            raise ReadError(f"cannot read {printable(name)}: {reason(error)}") from error
+        with file:
+            yield Source(name, file)
+
+
+def lines(source: Source) -> Iterator[bytes]:
+    """Yields the lines of a source without their ends. Raises DataError, ReadError.
+
+    Memory is one line. A last line without LF counts; nothing after the last LF does not.
+    """
+    for number, line in enumerate(_physical_lines(source), 1):
+        ended = line.endswith(b"\n")
+        if not ended and len(line) > LINE_LIMIT:
+            limit = LINE_LIMIT // 2**20
+            raise DataError(source.name, number, f"line longer than {limit} MiB")
+        if number == 1 and line.startswith(BOM):
+            line = line[len(BOM) :]
+            if not line:  # a mark alone is an empty file
+                return
+        if ended:
+            line = line[:-1]
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        yield line
+
+
+def _physical_lines(source: Source) -> Iterator[bytes]:
+    number = 0
+    try:
+        while line := source.file.readline(LINE_LIMIT + 1):
+            number += 1
+            yield line
+    except Exception as error:
+        failure = read_failure(source, number + 1, error)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def chunks(source: Source, size: int = BUFFER) -> Iterator[bytes]:
+    """Yields the bytes of a source as they arrive, at most `size` at a time.
+
+    For readers that look for their own boundaries. Raises DataError, ReadError.
+    """
+    number = 1
+    try:
+        while data := source.file.read1(size):  # type: ignore[attr-defined]
+            number += data.count(b"\n")
+            yield data
+    except Exception as error:
+        failure = read_failure(source, number, error)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def read_failure(source: Source, line: int, error: Exception) -> Exception:
+    """What to raise when reading `source` failed at `line`; `error` itself if that is a bug."""
+    if isinstance(error, MemoryError):
+        return DataError(source.name, line, "line too long for the memory there is")
+    if isinstance(error, OSError) and error.errno is not None:
+        return ReadError(f"cannot read {printable(source.name)}: {reason(error)}")
+    if compression.is_damage(error):
+        return DataError(source.name, line, f"damaged compressed data: {printable(str(error))}")
+    return error
+
+
+def decode(line: bytes, source: str, number: int) -> str:
+    """The text of a line. Raises DataError at its first byte that is not UTF-8 (from 1)."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"invalid UTF-8 at byte {error.start + 1}"
+        raise DataError(source, number, problem) from None
+
+
+def text_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Yields (line number from 1, text) of a source. Raises DataError, ReadError."""
+    for number, line in enumerate(lines(source), 1):
+        yield number, decode(line, source.name, number)

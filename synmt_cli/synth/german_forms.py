@@ -1,0 +1,288 @@
+"""German words in every form the grammar needs, with their UD features.
+
+Endings are looked up by case and by gender, which is Plur in the plural.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from synmt_cli.synth.lexemes import Adjective, Adverb, GermanVerb, Modal, Noun, Pronoun
+from synmt_cli.synth.meaning import Determiner, Kind, Phrase
+from synmt_cli.synth.tokens import MadeWord, word
+
+CASES = {"Nom": 0, "Acc": 1, "Dat": 2}
+COLUMNS = {"Masc": 0, "Fem": 1, "Neut": 2, "Plur": 3}
+_THE = {"Nom": "der die das die", "Acc": "den die das die", "Dat": "dem der dem den"}
+_DER = {"Nom": "er e es e", "Acc": "en e es e", "Dat": "em er em en"}  # dieser, jeder, einige
+_EIN = {"Nom": "- e - e", "Acc": "en e - e", "Dat": "em er em en"}  # ein, kein, mein
+_WEAK = {"Nom": "e e e en", "Acc": "en e e en", "Dat": "en en en en"}  # after der, dieser
+_MIXED = {"Nom": "er e es en", "Acc": "en e es en", "Dat": "en en en en"}  # after ein, kein
+# after nothing, einige, zwei: of nouns without a determiner the grammar has only plurals
+_STRONG = {"Nom": "er e es e", "Acc": "en e es e", "Dat": "em er em en"}
+_RELATIVE = {**_THE, "Dat": "dem der dem denen"}
+_WEAK_AFTER = frozenset((Determiner.DEFINITE, Determiner.THIS, Determiner.EVERY))
+_STRONG_AFTER = frozenset((Determiner.SOME, Determiner.TWO, Determiner.THREE))
+FUSED = {("in", "dem"): "im", ("an", "dem"): "am", ("von", "dem"): "vom"}
+NOT = word("nicht", "nicht", "PART", Polarity="Neg")
+HAVE = GermanVerb("haben", "hat", "hatte", "gehabt")
+
+
+def _ending(table: dict[str, str], case: str, gender: str, number: str) -> str:
+    ending = table[case].split()[COLUMNS["Plur" if number == "Plur" else gender]]
+    return "" if ending == "-" else ending
+
+
+@cache
+def noun(entry: Noun, case: str, number: str) -> MadeWord:
+    """A noun or a name."""
+    form = entry.german[number == "Plur" or (entry.weak and case != "Nom")]
+    if number == "Plur" and case == "Dat" and form[-1] not in "ns":
+        form += "n"
+    upos = "NOUN" if entry.german[1] else "PROPN"
+    return word(form, entry.german[0], upos, Case=case, Gender=entry.gender, Number=number)
+
+
+@cache
+def determiner(
+    kind: Determiner, denied: bool, case: str, gender: str, number: str
+) -> MadeWord | None:
+    """The determiner; denied: `kein` for `ein`. None for a plural without one."""
+    agreement = {"Case": case, "Gender": gender, "Number": number}
+    match kind:
+        case Determiner.DEFINITE:
+            form = _ending(_THE, case, gender, number)
+            return word(form, "der", "DET", **agreement, Definite="Def", PronType="Art")
+        case Determiner.INDEFINITE if denied:
+            form = "kein" + _ending(_EIN, case, gender, number)
+            return word(form, "kein", "DET", **agreement, PronType="Neg")
+        case Determiner.INDEFINITE if number == "Sing":
+            form = "ein" + _ending(_EIN, case, gender, number)
+            return word(form, "ein", "DET", **agreement, Definite="Ind", PronType="Art")
+        case Determiner.THIS:
+            form = "dies" + _ending(_DER, case, gender, number)
+            return word(form, "dieser", "DET", **agreement, PronType="Dem")
+        case Determiner.EVERY:
+            form = "jed" + _ending(_DER, case, gender, number)
+            return word(form, "jeder", "DET", **agreement, PronType="Tot")
+        case Determiner.SOME:
+            form = "einig" + _ending(_DER, case, gender, number)
+            return word(form, "einige", "DET", **agreement, PronType="Ind")
+        case Determiner.TWO | Determiner.THREE:
+            form = "zwei" if kind is Determiner.TWO else "drei"
+            return word(form, form, "NUM", NumType="Card")
+    return None
+
+
+@cache
+def possessive(stem: str, possessor: Pronoun, case: str, gender: str, number: str) -> MadeWord:
+    """Mein, sein, ihr, unser with an ending. stem: by the possessor's gender in German."""
+    return word(
+        stem + _ending(_EIN, case, gender, number),
+        stem,
+        "DET",
+        Case=case,
+        Gender=gender,
+        Number=number,
+        Person=possessor.person,
+        Poss="Yes",
+        PronType="Prs",
+    )
+
+
+@cache
+def adjective(
+    entry: Adjective, kind: Determiner, denied: bool, case: str, gender: str, number: str
+) -> MadeWord:
+    """An adjective before its noun: weak, mixed or strong by the determiner."""
+    bare = kind is Determiner.INDEFINITE and number == "Plur" and not denied
+    if kind in _WEAK_AFTER:
+        table = _WEAK
+    elif bare or kind in _STRONG_AFTER:
+        table = _STRONG
+    else:
+        table = _MIXED
+    return word(
+        entry.stem + _ending(table, case, gender, number),
+        entry.german,
+        "ADJ",
+        Case=case,
+        Degree="Pos",
+        Gender=gender,
+        Number=number,
+    )
+
+
+@cache
+def predicate(entry: Adjective) -> MadeWord:
+    """An adjective behind `sein`, without ending."""
+    return word(entry.german, entry.german, "ADJ", Degree="Pos")
+
+
+@cache
+def pronoun(entry: Pronoun, case: str) -> MadeWord:
+    """A personal pronoun."""
+    return word(
+        entry.german[CASES[case]],
+        entry.german[0],
+        "PRON",
+        Case=case,
+        Gender=entry.gender if entry.number == "Sing" else None,
+        Number=entry.number,
+        Person=entry.person,
+        PronType="Prs",
+    )
+
+
+@cache
+def reflexive(entry: Pronoun, case: str) -> MadeWord:
+    """Sich, or the personal pronoun where there is no other (mich, mir, uns)."""
+    return word(
+        "sich" if entry.person == 3 else entry.german[CASES[case]],
+        "sich" if entry.person == 3 else entry.german[0],
+        "PRON",
+        Case=case,
+        Number=entry.number,
+        Person=entry.person,
+        PronType="Prs",
+        Reflex="Yes",
+    )
+
+
+@cache
+def relative(case: str, gender: str, number: str) -> MadeWord:
+    """A relative pronoun."""
+    form = _ending(_RELATIVE, case, gender, number)
+    return word(form, "der", "PRON", Case=case, Gender=gender, Number=number, PronType="Rel")
+
+
+@cache
+def interrogative(case: str, of_person: bool) -> MadeWord:
+    """Wer or was, in its case."""
+    form = {"Nom": "wer", "Acc": "wen", "Dat": "wem"}[case] if of_person else "was"
+    lemma = "wer" if of_person else "was"
+    return word(form, lemma, "PRON", Case=case, Number="Sing", PronType="Int")
+
+
+@cache
+def interrogative_adverb(preposition: str) -> MadeWord:
+    """Worauf, womit: was with a preposition."""
+    form = "wo" + ("r" if preposition[0] in "aeiouäöü" else "") + preposition
+    return word(form, form, "ADV", PronType="Int")
+
+
+@cache
+def finite(
+    verb: GermanVerb, tense: str, person: int, number: str, upos: str, prefix: str
+) -> MadeWord:
+    """A finite verb; prefix: the separable one where it stands joined to the verb."""
+    if verb.infinitive == "sein":
+        form = _be(tense, person, number)
+    elif tense == "past":
+        ending = "" if number == "Sing" else "n" if verb.past.endswith("e") else "en"
+        form = verb.past + ending
+    elif number == "Plur":
+        form = verb.infinitive
+    elif person == 3:
+        form = verb.third
+    else:
+        form = _first(verb)
+    return word(
+        prefix + form,
+        prefix + verb.infinitive,
+        upos,
+        Mood="Ind",
+        Number=number,
+        Person=person,
+        Tense="Past" if tense == "past" else "Pres",
+        VerbForm="Fin",
+    )
+
+
+def _be(tense: str, person: int, number: str) -> str:
+    if tense == "past":
+        return "war" if number == "Sing" else "waren"
+    return "sind" if number == "Plur" else "ist" if person == 3 else "bin"
+
+
+def _first(verb: GermanVerb) -> str:
+    if verb.infinitive == "wissen":
+        return verb.third
+    stem = verb.infinitive.removesuffix("n")
+    return stem if stem.endswith("e") else stem + "e"
+
+
+@cache
+def infinitive(verb: GermanVerb, upos: str) -> MadeWord:
+    """An infinitive, its prefix joined."""
+    form = verb.prefix + verb.infinitive
+    return word(form, form, upos, VerbForm="Inf")
+
+
+@cache
+def participle(verb: GermanVerb, upos: str) -> MadeWord:
+    """A past participle, its prefix joined."""
+    form = verb.prefix + verb.participle
+    return word(form, verb.prefix + verb.infinitive, upos, VerbForm="Part")
+
+
+@cache
+def modal(entry: Modal, person: int, number: str) -> MadeWord:
+    """A modal or the future's `werden`; `sollte` is a subjunctive."""
+    form = entry.german[2 if number == "Plur" else 1 if person == 3 else 0]
+    return word(
+        form,
+        entry.lemma,
+        "AUX",
+        Mood="Sub" if entry.subjunctive else "Ind",
+        Number=number,
+        Person=person,
+        Tense="Past" if entry.subjunctive else "Pres",
+        VerbForm="Fin",
+    )
+
+
+@cache
+def particle(form: str) -> MadeWord:
+    """A separated prefix, or a preposition."""
+    return word(form, form, "ADP")
+
+
+@cache
+def conjunction(form: str) -> MadeWord:
+    """A subordinating conjunction."""
+    return word(form, form, "SCONJ")
+
+
+@cache
+def adverb(entry: Adverb) -> MadeWord:
+    """An adverb."""
+    return word(entry.german, entry.german, "ADV")
+
+
+def possessive_stem(possessor: Phrase) -> str:
+    """The stem of the possessive: by number and by gender in German."""
+    if possessor.person == 3 and possessor.number == "Sing":
+        return "ihr" if possessor.gender == "Fem" else "sein"
+    return possessor.pronoun.german[3]
+
+
+def marks_case(phrase: Phrase, case: str) -> bool:
+    """Whether the phrase looks different in the nominative and in `case` (Acc or Dat)."""
+    if phrase.kind is Kind.NAME:
+        return False
+    if phrase.kind is Kind.PRONOUN:
+        forms = phrase.pronoun.german
+        return forms[0] != forms[CASES[case]]
+    if phrase.number == "Sing" or phrase.kind is Kind.RELATIVE:
+        return case == "Dat" or (phrase.gender == "Masc" and phrase.number == "Sing")
+    if case == "Acc":
+        return False
+    assert phrase.noun is not None
+    inflected = phrase.determiner not in (
+        Determiner.INDEFINITE,
+        Determiner.TWO,
+        Determiner.THREE,
+    )
+    plain, dative = (noun(phrase.noun, name, "Plur").form for name in ("Nom", "Dat"))
+    return inflected or phrase.adjective is not None or plain != dative

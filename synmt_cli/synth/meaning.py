@@ -1,0 +1,128 @@
+"""What a sentence says, before either language says it: phrases and clauses.
+
+Every choice that shows on one side is written here once, so that both sides make it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from synmt_cli.synth.lexemes import (
+    PERSON,
+    Adjective,
+    Adverb,
+    Conjunction,
+    Modal,
+    Noun,
+    Preposition,
+    Pronoun,
+    Verb,
+)
+from synmt_cli.synth.nouns import HE
+
+
+class Kind(Enum):
+    """How a phrase is said. RELATIVE and QUESTION stand first in their clause, as a pronoun."""
+
+    NOUN = "noun"
+    NAME = "name"
+    PRONOUN = "pronoun"
+    REFLEXIVE = "reflexive"
+    RELATIVE = "relative"
+    QUESTION = "question"
+
+
+class Determiner(Enum):
+    """What opens a noun phrase. INDEFINITE has no word in the plural."""
+
+    DEFINITE = "definite"
+    INDEFINITE = "indefinite"
+    THIS = "this"
+    EVERY = "every"
+    POSSESSIVE = "possessive"
+    SOME = "some"
+    TWO = "two"
+    THREE = "three"
+
+
+@dataclass(slots=True)
+class Phrase:
+    """Who or what. pronoun: the one that would stand for it; it gives person and reflexive.
+
+    number: Sing, Plur. gender: of the German word, for RELATIVE that of the antecedent.
+    possessor: whom a possessive names. attribute: a preposition and its phrase behind the noun.
+    """
+
+    kind: Kind
+    pronoun: Pronoun
+    number: str
+    gender: str
+    noun: Noun | None = None
+    determiner: Determiner = Determiner.DEFINITE
+    possessor: Phrase | None = None
+    adjective: Adjective | None = None
+    attribute: tuple[Preposition, Phrase] | None = None
+    relative: Clause | None = None
+
+    @property
+    def person(self) -> int:
+        """1 or 3."""
+        return self.pronoun.person
+
+    @property
+    def sort(self) -> int:
+        """The sort of its noun; who is only a pronoun is a person."""
+        return PERSON if self.noun is None else self.noun.sort
+
+    @property
+    def asks_who(self) -> bool:
+        """A QUESTION for a person, not for a thing."""
+        return self.pronoun is HE
+
+    @property
+    def moved(self) -> bool:
+        """It stands first in its clause, as a relative or interrogative pronoun."""
+        return self.kind in (Kind.RELATIVE, Kind.QUESTION)
+
+    @property
+    def agreement(self) -> tuple[int, str]:
+        """Person and number, as the verb shows them."""
+        return self.pronoun.person, self.number
+
+
+@dataclass(slots=True)
+class Clause:
+    """Who does what to whom, when and where.
+
+    tense: present, past, perfect; with a modal, present. state: the predicate of `be`.
+    complement: what the verb takes, with the preposition or case it asks for in each language.
+    place: preposition and phrase. front: the field that German puts before the verb, "" the
+    subject; english_front: the same for English. apart: the English particle stands behind the
+    object. extraposed: German puts the complement's relative clause behind the verb.
+    embedded: a that- or whether-clause. circumstance: an adverbial clause.
+    """
+
+    verb: Verb
+    subject: Phrase
+    tense: str = "present"
+    modal: Modal | None = None
+    negated: bool = False
+    state: Adjective | None = None
+    complement: Phrase | None = None
+    recipient: Phrase | None = None
+    time: Adverb | None = None
+    frequency: Adverb | None = None
+    manner: Adverb | None = None
+    place: tuple[Preposition, Phrase] | None = None
+    embedded: tuple[Conjunction, Clause] | None = None
+    circumstance: tuple[Conjunction, Clause] | None = None
+    front: str = ""
+    english_front: str = ""
+    apart: bool = True
+    extraposed: bool = False
+
+    @property
+    def is_question(self) -> bool:
+        """It asks for its complement."""
+        return self.complement is not None and self.complement.kind is Kind.QUESTION

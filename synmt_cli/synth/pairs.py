@@ -1,0 +1,80 @@
+"""Sentence pairs by seed: drawn, said in both languages, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from synmt_cli.errors import UsageError
+from synmt_cli.synth import english, german
+from synmt_cli.synth.description import MeaningDescription
+from synmt_cli.synth.sampling import Sampler
+from synmt_cli.synth.settings import SynthSettings
+from synmt_cli.synth.tokens import MadeSentence
+
+PATIENCE = 10_000  # pairs drawn in vain, one after another, before giving up
+
+
+@dataclass(frozen=True, slots=True)
+class MadePair:
+    """One meaning, said twice. number: from 1, as in the files."""
+
+    number: int
+    english: MadeSentence
+    german: MadeSentence
+    description: MeaningDescription
+
+    def side(self, language: str) -> MadeSentence:
+        """The sentence in `en` or `de`."""
+        return self.english if language == "en" else self.german
+
+    def conllu(self, language: str) -> bytes:
+        """The sentence as a CoNLL-U block, its empty line included."""
+        sentence = self.side(language)
+        head = f"# sent_id = {self.number}\n# text = {sentence.text}\n"
+        return f"{head}{self.description.comments()}{sentence.rows()}\n".encode()
+
+
+def digest(line: str) -> bytes:
+    """Eight bytes that stand for a line, the same in every process."""
+    return blake2b(line.encode(), digest_size=8).digest()
+
+
+def pairs(
+    settings: SynthSettings,
+    seed: int,
+    n: int,
+    unique: bool = False,
+    excluded: Container[bytes] = frozenset(),
+) -> Iterator[MadePair]:
+    """Yields n pairs; the first of more are the same.
+
+    unique: no line comes twice on either side. excluded: digests of lines that are not to come
+    on either side. Memory is constant; with `unique` it grows by two digests a pair. Raises
+    UsageError where no new pair is found.
+    """
+    sampler = Sampler(settings, seed)
+    seen: set[bytes] = set()
+    made = vain = 0
+    while made < n:
+        clause, description = sampler.draw()
+        pair = MadePair(made + 1, english.say(clause), german.say(clause), description)
+        if unique or excluded:
+            digests = [digest(pair.english.text), digest(pair.german.text)]
+            if any(item in seen or item in excluded for item in digests):
+                vain += 1
+                if vain == PATIENCE:
+                    raise UsageError(_exhausted(made))
+                continue
+            if unique:
+                seen.update(digests)
+        made, vain = made + 1, 0
+        yield pair
+
+
+def _exhausted(made: int) -> str:
+    return (
+        f"no new pair in {PATIENCE:,} tries after {made:,}: allow more --phenomena, "
+        "a greater --depth or a smaller -n"
+    )

@@ -1,0 +1,98 @@
+"""What can be asked of the grammar."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from synmt_cli.errors import UsageError, quoted
+
+PHENOMENA: dict[str, str] = {
+    "plain": "none of the others: subject, verb, complement",
+    "fronting": "an adverbial or clause opens the sentence; the German verb stays second",
+    "subordinate": "a dass-, ob-, weil-, obwohl-, während- or wenn-clause, German verb last",
+    "particle": "a particle verb on either side (ruft ... an, calls ... up)",
+    "reflexive": "sich, himself, themselves; also where only German has it (sich beeilen)",
+    "dative": "a German dative object (hilft der Frau, gibt der Frau den Brief)",
+    "object-first": "German object before the verb, told by case or agreement",
+    "object-first-ambiguous": "the same where neither case nor agreement tells",
+    "relative": "relative clauses, as deep as --depth says",
+    "stranding": "an English preposition without its noun: in questions, and in relative "
+    "clauses where `relative` is chosen too",
+    "agreement": "a noun of the other number between subject and verb",
+    "perfect": "have or haben, sein with a participle",
+    "modal": "can, should, may, must, will with an infinitive",
+    "negation": "not, nicht, kein",
+    "adjective": "adjectives before nouns, with German endings",
+}
+_ITEM = re.compile(r"([a-z-]+)(?::([0-9]+(?:\.[0-9]+)?))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SynthSettings:
+    """What sentences are drawn from.
+
+    weights: how often a sentence is built around each phenomenon, relative to the others; one
+    that is not there never occurs. mix: the chance that each of the others joins, in 0..1.
+    min_depth, max_depth: of relative clauses in one another. marked: English opens a sentence
+    with what German opens it with. particles: the English particle behind the object (split),
+    before it (joined), by the object's weight (weight), or either (mixed). extrapose: German
+    puts a relative clause behind the verb that would end the clause.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(PHENOMENA, 1.0))
+    mix: float = 0.2
+    min_depth: int = 0
+    max_depth: int = 2
+    marked: bool = True
+    particles: str = "weight"
+    extrapose: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses what no sentence can satisfy. Raises UsageError."""
+        if not 0 <= self.mix <= 1:
+            raise UsageError(f"--mix is {self.mix}, expected 0 to 1")
+        if self.min_depth > self.max_depth:
+            raise UsageError(f"--min-depth {self.min_depth} is above --depth {self.max_depth}")
+        if self.min_depth and "relative" not in self.weights:
+            raise UsageError("--min-depth needs relative among --phenomena")
+        if not any(weight for _, weight in self.leads()):
+            raise UsageError("--phenomena leaves nothing to build on; relative needs a --depth")
+
+    def leads(self) -> list[tuple[str, float]]:
+        """What sentences can be built around, with weights."""
+        return [
+            (name, weight)
+            for name, weight in self.weights.items()
+            if name != "relative" or self.max_depth
+        ]
+
+
+def phenomena(text: str) -> dict[str, float]:
+    """Reads `name[:weight],...`, `all` for every one; in the order of PHENOMENA.
+
+    Raises UsageError for an unknown name, a weight that is no number, and no weight above 0.
+
+    >>> phenomena("relative:2,particle")
+    {'particle': 1.0, 'relative': 2.0}
+    """
+    if text == "all":
+        return dict.fromkeys(PHENOMENA, 1.0)
+    weights: dict[str, float] = {}
+    for item in text.split(","):
+        match = _ITEM.fullmatch(item)
+        name, weight = match.groups() if match else (item, None)
+        if name not in PHENOMENA:
+            near = get_close_matches(name, PHENOMENA, 1)
+            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(PHENOMENA)}"
+            raise UsageError(f"--phenomena: unknown {quoted(item)}; {hint}")
+        if name in weights:
+            raise UsageError(f"--phenomena: {name} is there twice")
+        weights[name] = 1.0 if weight is None else float(weight)
+    total = sum(weights.values())
+    if not total or math.isinf(total):
+        raise UsageError("--phenomena: the weights must have a finite sum above 0")
+    return {name: weights[name] for name in PHENOMENA if name in weights}

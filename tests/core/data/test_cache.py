@@ -1,0 +1,99 @@
+"""The training records as numbers on disk: the same as in memory, made anew where they changed."""
+
+import os
+
+import numpy as np
+import pytest
+
+from synmt_cli import signals
+from synmt_cli.core.data import cache, record_reader
+from synmt_cli.core.data.targets import Targets
+from synmt_cli.core.run.config import resolve
+from synmt_cli.core.training.session import Inputs, open_session
+from synmt_cli.errors import DataError
+
+FEATURED = "pascal+gps+tags"  # numbers, paths and labels
+
+
+@pytest.fixture
+def opened(example_folder):
+    def start(kept=None, variant=FEATURED, train=None, jobs=1):
+        config = resolve(variant, "tiny", [])
+        files = [str(train or example_folder / "train.jsonl")]
+        dev, spm = (str(example_folder / name) for name in ("dev.jsonl", "spm.model"))
+        inputs = Inputs(files, dev, spm, jobs=jobs)
+        read = []
+        session = open_session(config, inputs, "cpu", signals.Request(), kept, None, read.append)
+        return session, sum(read)
+
+    return start
+
+
+def batches(corpus):
+    """All that training reads of a corpus, as plain lists."""
+
+    def plain(side):
+        paths = side.paths and [side.paths.labels.tolist(), side.paths.shorter.tolist()]
+        return [side.ids.tolist(), {n: v.tolist() for n, v in side.features.items()}, paths]
+
+    made = map(corpus.batch, corpus.epoch(500, 1, 0))
+    return [[plain(b.source), plain(b.target), b.target_out.tolist()] for b in made]
+
+
+def test_chunks_and_files_change_nothing(opened, tmp_path, monkeypatch):
+    in_memory, n_lines = opened()
+    monkeypatch.setattr(record_reader, "CHUNK", 7)
+    first, n_first = opened(tmp_path / "c")
+    again, n_again = opened(tmp_path / "c")
+    by_two, _ = opened(tmp_path / "d", jobs=2)
+    assert (n_lines == n_first, n_again < n_first) == (True, True)  # only dev is read again
+    for session in (first, again, by_two):
+        assert session.labels.names == in_memory.labels.names
+        assert not session.labels.growing
+        assert batches(session.train) == batches(in_memory.train)
+        assert batches(session.dev) == batches(in_memory.dev)
+        assert session.train_sha256 == in_memory.train_sha256
+        assert session.train.left_out == in_memory.train.left_out
+
+
+def test_numbers_are_mapped_and_not_copied(opened, tmp_path):
+    session, _ = opened(tmp_path / "c")
+    values = session.train.source.values
+    assert isinstance(values.base, np.memmap)
+    assert values.dtype == np.int32
+
+
+@pytest.mark.parametrize("what", ["touched", "variant", "damaged", "no index"])
+def test_a_cache_that_does_not_fit_is_made_anew(opened, tmp_path, example_folder, what):
+    train = tmp_path / "train.jsonl"
+    train.write_bytes((example_folder / "train.jsonl").read_bytes())
+    kept = tmp_path / "c"
+    session, n_lines = opened(kept, train=train)
+    if what == "touched":
+        os.utime(train, ns=(1, 1))
+    elif what == "damaged":
+        (kept / "target.values").write_bytes(b"1234")
+    elif what == "no index":
+        (kept / "index.json").unlink()
+    variant = "gps" if what == "variant" else FEATURED
+    again, n_again = opened(kept, variant, train)
+    assert n_again == n_lines
+    assert len(again.train) == len(session.train)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "train.jsonl"]
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(opened, tmp_path, example_folder):
+    train = tmp_path / "train.jsonl"
+    train.write_bytes((example_folder / "train.jsonl").read_bytes())
+    session, _ = opened(train=train)
+    reader = record_reader.CorpusReader(
+        session.vocabularies, (), Targets(session.vocabularies.target), 256
+    )
+
+    def lines():
+        yield from record_reader.lines_of([str(train)])
+        os.utime(train, ns=(1, 1))
+
+    with pytest.raises(DataError, match=r"train\.jsonl: changed while it was read"):
+        cache.make(tmp_path / "c", reader, map(reader.chunk, lines()), [str(train)])
+    assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]

@@ -1,0 +1,111 @@
+"""Paths as rows of a tree of prefixes: nothing is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synmt_cli.core.data.labels import Labels, PathTree
+
+PATHS = st.lists(st.lists(st.integers(0, 4), max_size=6), max_size=12)
+
+
+def numbered(paths):
+    """A tree that met these paths, and the row of each."""
+    tree = PathTree()
+    return tree, np.array([tree.row(path) for path in paths], np.int64)
+
+
+def recovered(paths, row):
+    found = []
+    while row:
+        assert paths.shorter[row] < row  # or this would never end
+        found.append(paths.labels[row].item())
+        row = paths.shorter[row].item()
+    return found[::-1]
+
+
+@given(PATHS)
+def test_a_row_is_a_path_and_a_path_is_a_row(paths):
+    tree, rows = numbered(paths)
+    assert [tree.row(iter(path)) for path in paths] == rows.tolist()
+    for path, row in zip(paths, rows, strict=True):
+        for other, other_row in zip(paths, rows, strict=True):
+            assert (path == other) == (row == other_row)
+        assert (row == 0) == (path == [])
+
+
+@given(PATHS)
+def test_every_path_of_a_batch_can_be_read_back(paths):
+    tree, rows = numbered(paths)
+    own, found = tree.batch(rows)
+    assert [recovered(found, row) for row in own] == paths
+
+
+@given(PATHS)
+def test_a_batch_has_each_prefix_of_its_paths_once_and_nothing_else(paths):
+    tree, rows = numbered(paths)
+    _, found = tree.batch(rows)
+    everything = [tuple(recovered(found, row)) for row in range(len(found.labels))]
+    prefixes = {tuple(path[:n]) for path in paths for n in range(len(path) + 1)} | {()}
+    assert len(everything) == len(prefixes)
+    assert set(everything) == prefixes
+
+
+@given(PATHS)
+def test_rows_are_sorted_by_length_and_sizes_count_them(paths):
+    tree, rows = numbered(paths)
+    _, found = tree.batch(rows)
+    lengths = [len(recovered(found, row)) for row in range(len(found.labels))]
+    assert lengths == sorted(lengths)
+    assert found.sizes == [lengths.count(n) for n in range(max(lengths) + 1)]
+    assert sum(found.sizes) == len(found.labels) == len(found.shorter)
+    assert found.sizes[0] == 1
+    assert (found.labels[0], found.shorter[0]) == (0, 0)
+
+
+@given(PATHS, st.data())
+def test_a_batch_does_not_know_what_else_the_tree_met(paths, data):
+    tree, rows = numbered(paths)
+    chosen = data.draw(st.lists(st.sampled_from(range(len(paths))))) if paths else []
+    own, found = tree.batch(rows[chosen])
+    alone, alone_rows = numbered([paths[i] for i in chosen])
+    _, expected = alone.batch(alone_rows)
+    assert found.sizes == expected.sizes
+    assert [recovered(found, row) for row in own] == [paths[i] for i in chosen]
+
+
+@given(PATHS, PATHS)
+def test_a_tree_may_grow_between_batches(before, after):
+    tree, rows = numbered(before)
+    tree.batch(rows)
+    later = np.array([tree.row(path) for path in after], np.int64)
+    for own, paths in ((later, after), (rows, before)):
+        mapped, found = tree.batch(own)
+        assert [recovered(found, row) for row in mapped] == paths
+
+
+def test_rows_keep_their_shape():
+    tree, rows = numbered([[1, 2], [1], [3], []])
+    own, _ = tree.batch(rows.reshape(2, 2))
+    assert own.shape == (2, 2)
+    assert own[1, 1] == 0
+
+
+def test_a_very_deep_path_is_no_recursion():
+    """A chain of n words has n prefixes; reading it back walks them one by one."""
+    tree = PathTree()
+    row, shorter = tree.row([1] * 1500), tree.row([1] * 1499)
+    own, found = tree.batch(np.array([row, shorter]))
+    assert own.tolist() == [1500, 1499]
+    assert found.sizes == [1] * 1501
+
+
+def test_labels_have_ids_in_the_order_they_were_met():
+    labels = Labels(growing=True)
+    assert [labels.id(name) for name in ("nsubj", "obj", "nsubj", "", "obl")] == [1, 2, 1, 0, 3]
+    assert (labels.names, len(labels)) == (["nsubj", "obj", "obl"], 3)
+    known = Labels(labels.names)
+    assert [known.id(name) for name in ("obl", "vocative", "")] == [3, 0, 0]
+    assert known.names == labels.names

@@ -1,0 +1,199 @@
+import io
+import random
+from itertools import product
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from synmt_cli.core.text import udpipe
+from synmt_cli.errors import Unavailable
+from synmt_cli.formats import conllu
+from synmt_cli.io.reading import Source
+
+# Without NUL and LF, which no line that comes here has
+lines_of_text = st.text(st.characters(exclude_characters="\0\n", codec="utf-8"), max_size=40)
+
+
+@pytest.fixture(scope="module")
+def parser(tiny_udpipe):
+    return udpipe.Parser(str(tiny_udpipe))
+
+
+def read(parsed):
+    """The record as our own reader of CoNLL-U takes it, which checks ids, heads and tree."""
+    file = io.BufferedReader(io.BytesIO(conllu.encoded(parsed.conllu)))
+    return list(conllu.read(Source("x", file)))
+
+
+def spans(sentence):
+    """The characters that each token's TokenRange names."""
+    for row in sentence.rows:
+        found = dict(item.split("=", 1) for item in row[9].split("|") if "=" in item)
+        if "TokenRange" in found:
+            begin, end = map(int, found["TokenRange"].split(":"))
+            yield row[1], sentence.comment("text")[begin:end]
+
+
+def test_a_line_becomes_its_tree(parser):
+    (sentence,) = read(parser.line("The dog sees the cat.", "7"))
+    assert sentence.comments == ["# sent_id = 7", "# text = The dog sees the cat."]
+    assert sentence.forms == ["The", "dog", "sees", "the", "cat", "."]
+    assert sentence.heads == [2, 3, 0, 5, 3, 3]
+    assert sentence.upos[:3] == ["DET", "NOUN", "VERB"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "😀 The dog sees 𝒳.",
+        "  The  dog\tsees the cat .  ",
+        "The\u00a0dog sees\u3000the cat.",
+        "The de\u0301g sees the cat.",
+        "The dog\u2028sees the\u2029cat.",
+        "The dog\rsees\x85the\x0bcat\x0c.\x1c\x1d\x1e\x1f",
+        "# The dog sees the cat.",
+        "# sent_id = 12",
+        "The TokenRange=7:9 dog",
+        "\ufeffThe dog",
+        "The dog\r",
+    ],
+)
+def test_offsets_count_characters_of_the_line_as_it_is(parser, text):
+    (sentence,) = read(parser.line(text, "1"))
+    assert sentence.comment("text") == text
+    pairs = list(spans(sentence))
+    assert pairs
+    assert all(form == text for form, text in pairs)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t \u3000", "\u2028\r\x0b", "\u00a0"])
+@pytest.mark.parametrize("method", ["line", "sentences", "tokens"])
+def test_a_blank_line_is_an_empty_record(parser, text, method):
+    parsed = getattr(parser, method)(text, "3")
+    (sentence,) = read(parsed)
+    assert parsed.status == "empty"
+    assert sentence.metadata() == {"sent_id": "3", "text": text, "synmt_status": "empty"}
+    assert sentence.rows == [["1", "_", "_", "X", "_", "_", "0", "root", "_", "_"]]
+
+
+def test_sentences_of_a_line_are_joined_by_their_comments(parser):
+    text = "  The dog sleeps.  A cat sees the cat.   The man is. "
+    sentences = read(parser.sentences(text, "5"))
+    assert [sentence.comment("sent_id") for sentence in sentences] == ["5.1", "5.2", "5.3"]
+    assert {sentence.comment("synmt_line") for sentence in sentences} == {"5"}
+    assert "".join(sentence.comment("text") for sentence in sentences) == text
+    for sentence in sentences:
+        begin, end = sentence.words[0][9].split("TokenRange=")[1].split(":")
+        assert text[int(begin) : int(end)] == sentence.forms[0]
+
+
+@pytest.mark.parametrize("method", ["line", "tokens"])
+def test_a_line_of_several_sentences_is_one_tree(parser, method):
+    assert len(read(getattr(parser, method)("The dog sleeps . A cat sleeps .", "1"))) == 1
+
+
+def test_tokens_are_kept_as_they_are(parser):
+    text = " The  dog. _ don't\t# \u2028 x\u00a0y "
+    (sentence,) = read(parser.tokens(text, "1"))
+    assert sentence.forms == ["The", "dog.", "_", "don't", "#", "\u2028", "x\u00a0y"]
+    assert all(form == text for form, text in spans(sentence))
+
+
+def test_parsing_again_keeps_all_but_tags_and_trees(parser):
+    block = (
+        "# global = é\n# sent_id = a-1\n"
+        "1-2\tThedog\t_\t_\t_\t_\t_\t_\t_\tTokenRange=0:6\n"
+        "1\tThe\tx\tX\tx\tX=x\t0\troot\t_\tA=1|SpaceAfter=No\n"
+        "2\tbig dog\tx\tX\tx\tX=x\t1\tx\t1:x\tB\n"
+        "2.1\tgone\t_\t_\t_\t_\t_\t_\t1:x\t_\n"
+        "3\tsleeps\tx\tX\tx\tX=x\t1\tx\t_\t_\n\n"
+    )
+    (before,) = read(udpipe.Parsed(block))
+    (after,) = read(parser.again(before))
+    assert after.comments == before.comments
+    assert [row[:2] + row[9:] for row in after.rows] == [row[:2] + row[9:] for row in before.rows]
+    assert (after.upos, after.heads) == (["DET", "NOUN", "VERB"], [2, 3, 0])
+
+
+@pytest.mark.parametrize("text", ["", "x" * (udpipe.MAX_CHARACTERS + 1)])
+def test_parsing_again_leaves_a_record_without_a_tree_alone(parser, text):
+    parsed = parser.line(text, "1")
+    (sentence,) = read(parsed)
+    assert parser.again(sentence) == parsed
+
+
+@pytest.mark.parametrize("text", ["The dog sees the cat. " * 1400, "x" * 20_000, "x 1 . " * 2_700])
+def test_a_long_line_is_one_tree_in_reasonable_time(parser, text):
+    (sentence,) = read(parser.line(text, "1"))
+    assert "".join(sentence.forms) == text.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x" * 1_000_001, "1,000,001 characters, at most 1,000,000"),
+        ("x " * 50_001, "50,001 words in a sentence, at most 50,000"),
+    ],
+)
+def test_a_line_over_the_limits_is_a_failed_record(parser, text, reason):
+    parsed = parser.line(text, "1")
+    (sentence,) = read(parsed)
+    assert (parsed.status, parsed.reason) == ("failed", reason)
+    assert sentence.comment("synmt_reason") == reason
+    assert sentence.comment("text") == text
+
+
+@settings(max_examples=100, deadline=None)
+@example(text="\r", method="line")
+@example(text="The\r", method="sentences")
+@given(text=lines_of_text, method=st.sampled_from(["line", "sentences", "tokens"]))
+def test_any_line_is_one_valid_record(parser, text, method):
+    parsed = getattr(parser, method)(text, "1")
+    sentences = read(parsed)
+    assert "".join(sentence.comment("text") for sentence in sentences) == text
+    assert parsed.status == ("empty" if not text or text.isspace() else "ok")
+    assert len(sentences) == 1 or method == "sentences"
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+def test_a_damaged_model_is_refused_with_its_name(tiny_udpipe, tmp_path, damage):
+    draw, path = random.Random(1), tmp_path / "damaged.udpipe"
+    for _ in range(20):
+        data = bytearray(tiny_udpipe.read_bytes())
+        if damage == "flip":  # in what lzma packs, which knows its own damage
+            data[draw.randrange(len(data) // 2, len(data) - 99)] ^= 1 << draw.randrange(8)
+        else:
+            del data[draw.randrange(len(data)) :]
+        path.write_bytes(data)
+        with pytest.raises(Unavailable, match=r"damaged\.udpipe is damaged or no UDPipe 1 model"):
+            udpipe.load(str(path))
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n" * 99, bytes(10_000), b"\x1f\x8b" * 99, None])
+def test_what_is_no_model_is_refused_with_its_name(tmp_path, content):
+    path = tmp_path / "no.udpipe"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(Unavailable, match=r"no\.udpipe"):
+        udpipe.load(str(path))
+
+
+def test_a_folder_and_a_name_that_is_not_unicode_are_no_models(tmp_path):
+    for path in (str(tmp_path), str(tmp_path / "\udcff"), "a\0b"):
+        with pytest.raises(Unavailable, match="cannot read the model"):
+            udpipe.load(path)
+
+
+def test_a_forest_is_a_failed_record_and_never_mended(run, tiny_treebank, tmp_path):
+    options = ["--tokenizer=none", "--tagger=iterations=1", "-o", tmp_path / "forests.udpipe"]
+    many_roots = "--parser=single_root=0;iterations=1;hidden_layer=10;structured_interval=0"
+    assert run("parser", "train", "-", many_roots, *options, stdin=tiny_treebank).returncode == 0
+    parser = udpipe.Parser(str(tmp_path / "forests.udpipe"))
+    texts = [" ".join(words) for words in product(("The", "dog", "sleeps", "."), repeat=3)]
+    parsed = [parser.tokens(text, "1") for text in texts]
+    assert {record.status for record in parsed} == {"ok", "failed"}
+    for text, record in zip(texts, parsed, strict=True):
+        (sentence,) = read(record)
+        assert sentence.comment("text") == text
+        assert record.status == "ok" or record.reason.endswith(" roots")

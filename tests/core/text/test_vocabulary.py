@@ -1,0 +1,170 @@
+import gzip
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary, sentencepiece
+from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
+from synmt_cli.errors import ConfigError, DataError, Unavailable, UsageError
+
+TEXT = [
+    *("the dog sees the cat .", "a cat sees the dogs .", "the dogs sleep in the garden"),
+    *("my father bought a red car .", "nobody knows the trouble I have seen"),
+    *("she reads books about birds and fishes", "reading is learning , learning is living"),
+] * 5
+LINE = st.text(st.characters(codec="utf-8", exclude_characters="\n"))
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram", "bytes"])
+def vocabulary(request):
+    small = VocabularySettings(40)
+    by_name = {
+        "bpe": small,
+        "unigram": VocabularySettings(30, "unigram"),
+        "bytes": VocabularySettings(300, byte_fallback=True),
+    }
+    return Vocabulary.from_bytes(train(TEXT, by_name[request.param]))
+
+
+def test_special_ids_are_fixed(vocabulary):
+    assert (UNK, PAD, BOS, EOS) == (0, 1, 2, 3)
+    assert vocabulary.decode([PAD, BOS, *vocabulary.ids(vocabulary.pieces("the dog")), EOS]) == (
+        "the dog"
+    )
+
+
+@given(LINE)
+@settings(max_examples=100, deadline=None)
+def test_offsets_cut_the_text_into_its_pieces(vocabulary, text):
+    pieces, offsets = vocabulary.encode(text)
+    ends, previous = 0, None
+    for piece, (begin, end) in zip(pieces, offsets, strict=True):
+        assert begin <= end <= len(text)
+        assert begin >= ends or (begin, end) == previous  # the bytes of one character
+        ends, previous = end, (begin, end)
+        if piece not in vocabulary._bytes and piece.strip("▁"):
+            assert text[begin:end].strip(" ▁") == piece.strip("▁")
+    assert all(text[i] in " ▁" for i in set(range(len(text))) - covered(offsets))
+
+
+def covered(offsets):
+    return {i for begin, end in offsets for i in range(begin, end)}
+
+
+@given(LINE)
+@settings(max_examples=100, deadline=None)
+def test_offsets_are_those_of_sentencepiece(vocabulary, text):
+    pieces, offsets = vocabulary.encode(text)
+    theirs = vocabulary._processor.encode_as_offset_mapping(text)
+    assert pieces == theirs["pieces"]
+    for piece, ours, other in zip(pieces, offsets, theirs["offsets"], strict=True):
+        assert ours == other or (piece in vocabulary._bytes and other[0] == other[1])
+
+
+@given(LINE)
+@settings(max_examples=100, deadline=None)
+def test_pieces_join_to_the_text_but_for_spaces(vocabulary, text):
+    spaces = text.replace("▁", " ")
+    assert vocabulary.join(vocabulary.pieces(text)) == " ".join(filter(None, spaces.split(" ")))
+
+
+@pytest.mark.parametrize("text", ["<s>", "</s> <pad>", "a<s>", "<unk>", "<0x41>", "中<s>文"])
+def test_no_text_becomes_a_control_id(vocabulary, text):
+    pieces = vocabulary.pieces(text)
+    assert not {PAD, BOS, EOS} & set(vocabulary.ids(pieces))
+    assert vocabulary.join(pieces) == text
+    assert not {PAD, BOS, EOS} & set(vocabulary.ids(["<s>", "</s>", "<pad>"]))
+
+
+def test_decoded_text_is_one_line():
+    vocabulary = Vocabulary.from_bytes(train(TEXT, VocabularySettings(300, byte_fallback=True)))
+    assert vocabulary.join(["▁a", "<0x0A>", "b"]) == "a b"
+    assert vocabulary.decode(vocabulary.ids(["▁a", "<0x0A>", "b"])) == "a b"
+    assert vocabulary.join(["<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "<0xFF>"]) == "😀\ufffd"
+
+
+def test_the_bytes_of_a_character_share_its_place():
+    vocabulary = Vocabulary.from_bytes(train(TEXT, VocabularySettings(300, byte_fallback=True)))
+    pieces, offsets = vocabulary.encode("a 😀")
+    assert pieces[-4:] == ["<0xF0>", "<0x9F>", "<0x98>", "<0x80>"]
+    assert offsets[-4:] == [(2, 3)] * 4
+
+
+@pytest.mark.parametrize("type", ["bpe", "unigram"])
+def test_the_same_text_gives_the_same_bytes(type):
+    assert train(TEXT, VocabularySettings(30, type)) == train(
+        iter(TEXT), VocabularySettings(30, type)
+    )
+
+
+def test_user_symbols_stay_whole():
+    symbols = ("LEFT-ARC:det", "a,b", "<2de>")
+    vocabulary = Vocabulary.from_bytes(train(TEXT, VocabularySettings(40, user_symbols=symbols)))
+    for symbol in symbols:
+        assert symbol in vocabulary.pieces(f"the {symbol} dog{symbol}.")
+
+
+def test_what_a_model_says_of_its_making(vocabulary):
+    assert vocabulary.making.type in ("bpe", "unigram")
+    assert vocabulary.making.normalization == "identity"
+    assert vocabulary.making.byte_fallback == bool(vocabulary._bytes)
+    assert vocabulary.size in (30, 40, 300)
+
+
+@pytest.mark.parametrize(
+    ("size", "symbols", "problem"),
+    [
+        (100_000, (), r"size 100000 is too large for this text: at most \d+$"),
+        (6, (), r"size 6 is too small: single characters alone need \d+"),
+        (40, ("<s>",), "'<s>' cannot be a user symbol"),
+        (40, ("a b",), "'a b' cannot be a user symbol"),
+    ],
+)
+def test_impossible_settings_are_explained(size, symbols, problem):
+    with pytest.raises(UsageError, match=problem):
+        train(TEXT, VocabularySettings(size, user_symbols=symbols))
+
+
+@pytest.mark.parametrize("text", [[], [""], ["  "]])
+def test_no_text_is_bad_data(text):
+    with pytest.raises(DataError, match="no text to learn from"):
+        train(text, VocabularySettings(40))
+
+
+def test_an_error_of_the_text_is_kept():
+    def text():
+        yield "a"
+        raise DataError("f", 2, "invalid UTF-8 at byte 1")
+
+    with pytest.raises(DataError, match="f:2: invalid UTF-8 at byte 1"):
+        train(text(), VocabularySettings(40))
+
+
+def test_damaged_and_missing_models_are_named(tmp_path):
+    model = train(TEXT, VocabularySettings(40))
+    for number, bad in enumerate([b"", b"x" * 99, model[:-9], model[: len(model) // 2]]):
+        path = tmp_path / f"{number}.model"
+        path.write_bytes(bad)
+        with pytest.raises(Unavailable, match=f"{number}.model is no sentencepiece model"):
+            Vocabulary.load(str(path))
+    for path in (tmp_path / "none", tmp_path, "a\0b"):
+        with pytest.raises(Unavailable, match="cannot read the vocabulary"):
+            Vocabulary.load(str(path))
+
+
+def test_other_special_ids_are_refused(tmp_path):
+    sentencepiece().SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXT), model_prefix=str(tmp_path / "m"), vocab_size=40, minloglevel=3
+    )
+    with pytest.raises(ConfigError, match=r"has unk 0, pad -1, bos 1, eos 2; needed are unk 0"):
+        Vocabulary.load(str(tmp_path / "m.model"))
+
+
+def test_real_text_keeps_its_characters(data):
+    raw = gzip.decompress((data / "news" / "newstest2015.de.gz").read_bytes()).decode()
+    lines = raw.split("\n")[:500]
+    vocabulary = Vocabulary.from_bytes(train(lines, VocabularySettings(1500)))
+    for line in lines:
+        pieces = vocabulary.pieces(line)
+        assert vocabulary.decode(vocabulary.ids(pieces)) == " ".join(filter(None, line.split(" ")))

@@ -1,0 +1,133 @@
+"""The gradient of a batch: one pass, or one for each length of prefix."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from support.tiny import make, side, small
+
+from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.text.vocabulary import PAD
+from synmt_cli.core.training import gradient
+from synmt_cli.core.training.gradient import backward, passes
+from synmt_cli.core.variants import plan
+from synmt_cli.core.variants.setting import Setting
+
+SOURCES = [[4, 7, 9, 3], [5, 10, 8, 9, 6, 3], [4, 3]]
+TARGETS = [[5, 6], [9, 4, 8, 7, 10], [6]]
+
+
+# What a decoder of trees may ask, BOS first: 2 depends on 1 by the transition at 3, and so on.
+FEATURES = {
+    "arc": [[2**30] * 3, [2**30, 3, 2**30, 3, 5, 5], [2**30] * 2],
+    "head_begin": [[0] * 3, [0, 2, 0, 2, 2, 2], [0] * 2],
+    "head_end": [[0] * 3, [0, 3, 0, 3, 3, 3], [0] * 2],
+    "arc_label": [[0] * 3, [0, 2, 0, 2, 1, 1], [0] * 2],
+}
+
+
+def batch(targets=TARGETS):
+    width = max(map(len, targets)) + 1
+    into = side([[2, *row] for row in targets], fill=PAD, width=width, **FEATURES)
+    out = torch.tensor([[*row, 3, *[PAD] * (width - 1 - len(row))] for row in targets])
+    n_tokens = sum(len(row) + 1 for row in targets)
+    return Batch(side(SOURCES, fill=PAD), Side(into.ids, features=into.features), out, n_tokens)
+
+
+def model(name="bitran", norm="post"):
+    size = small(norm)
+    one, setting = plan(name), Setting(small(norm), 2, 5)
+    torch.manual_seed(1)
+    built = make(size, one.encoder(setting, {}), one.decoder(setting, {}))
+    built.rereads = one.rereads
+    return built
+
+
+def gradients(whole, sums):
+    assert all(p.grad is not None and p.grad.any() for p in whole.parameters())
+    return [p.grad.clone() for p in whole.parameters()], sums
+
+
+def by_definition(whole, smoothing):
+    """Every prefix alone: the sum of -log P of its next token, with smoothing."""
+    total = 0.0
+    whole.zero_grad()
+    targets = batch().target
+    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        memory = whole.encode(side([source]))
+        for n, token in enumerate([*target, 3], 1):
+            states, _ = whole.decode(targets.prefixes(slice(row, row + 1), n), memory)
+            log_p = whole.logits(states[0, -1]).log_softmax(-1)
+            total = total - (1 - smoothing) * log_p[token] - smoothing * log_p.mean()
+    (total * 0.5).backward()
+    return total.item()
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize(
+    "name", ["vanilla", "bitran", "rel+bitran", "parent", "gcn", "rel+gcn+parent"]
+)
+def test_the_gradient_is_that_of_each_prefix_alone(name, norm):
+    whole = model(name, norm)
+    expected = by_definition(whole, 0.1)
+    wanted, _ = gradients(whole, None)
+    whole.zero_grad()
+    found, sums = gradients(whole, backward(whole, batch(), 0.1, 0.5))
+    assert sums.smoothed == pytest.approx(expected, rel=1e-5)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_passes_cut_by_memory_change_nothing(monkeypatch):
+    whole = model()
+    one, sums = gradients(whole, backward(whole, batch(), 0.1, 1.0))
+    whole.zero_grad()
+    monkeypatch.setattr(gradient, "CELLS", 4)
+    other, again = gradients(whole, backward(whole, batch(), 0.1, 1.0))
+    assert again.smoothed == pytest.approx(sums.smoothed)
+    for a, b in zip(one, other, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_passes_read_every_prefix_once_without_padding():
+    lengths = [6, 4, 4, 1]
+    read = [(n, row) for n, rows in passes(lengths) for row in range(4)[rows]]
+    assert sorted(read) == sorted(
+        (n, row) for row, length in enumerate(lengths) for n in range(1, length + 1)
+    )
+
+
+def test_drawn_prefixes_give_the_same_on_average():
+    whole = model()
+    everything = backward(whole, batch(), 0.0, 1.0).nll
+    torch.manual_seed(3)
+    drawn = [backward(whole, batch(), 0.0, 1.0, prefix_share=0.4).nll for _ in range(400)]
+    mean = sum(drawn) / len(drawn)
+    spread = (sum((d - mean) ** 2 for d in drawn) / len(drawn)) ** 0.5
+    assert abs(mean - everything) < 4 * spread / len(drawn) ** 0.5
+    assert spread > 0
+
+
+def test_known_tokens_see_later_ones_and_only_in_a_rereading_decoder():
+    for name, sees in (("vanilla", False), ("bitran", True)):
+        whole = model(name)
+        seen = []
+        layer = whole.decoder.layers[0]
+        memory = whole.encode(side([SOURCES[0]]))
+        original = layer.rest
+        layer.rest = lambda x, *rest, original=original, seen=seen: (
+            seen.append(x.detach()) or original(x, *rest)
+        )
+        for last in (5, 9):
+            whole.decode(side([[2, 4, last]]), memory)
+        n = len(seen) // 2
+        first, second = seen[n - 1], seen[-1]  # the whole prefix, after self-attention
+        assert (not torch.equal(first[:, 0], second[:, 0])) == sees
+
+
+def test_a_rereading_model_has_the_parameters_of_the_plain_one():
+    size = small()
+    names = [n for n, _ in Transformer(size, 11, 11).named_parameters()]
+    assert [n for n, _ in Transformer(size, 11, 11, rereads=True).named_parameters()] == names

@@ -1,0 +1,129 @@
+"""The three forms of a report, on one small report."""
+
+import json
+
+import pytest
+
+from synmt_cli.formats.reports.scores import (
+    MetricInfo,
+    Paired,
+    ScoredBucket,
+    ScoreReport,
+    System,
+    columns,
+    to_json,
+    to_table,
+    to_tsv,
+)
+
+BLEU = MetricInfo("bleu", "BLEU", "nrefs:1|tok:13a", higher_is_better=True, digits=2)
+TER = MetricInfo("ter", "TER", "nrefs:1|tok:tercom", higher_is_better=False, digits=2)
+PAIRED = {
+    "bleu": Paired("bs", "centred", 1000, 12345, 1.5, (0.25, 2.75), 0.004),
+    "ter": Paired("bs", "centred", 1000, 12345, -0.5, (-1.5, 0.5), 0.2),
+}
+
+
+@pytest.fixture
+def report():
+    return ScoreReport(
+        n=1200,
+        references=["ref.de"],
+        metrics=[BLEU, TER],
+        systems=[
+            System("base.de", {"bleu": 20.0, "ter": 60.0}),
+            System("new.de", {"bleu": 21.5, "ter": 59.5}, PAIRED),
+        ],
+        buckets=[
+            ScoredBucket("0-9", 0, 9, 1200, [{"bleu": 20, "ter": 60}, {"bleu": 21.5, "ter": 60}]),
+            ScoredBucket("10+", 10, None, 0, [dict.fromkeys(["bleu", "ter"])] * 2),
+        ],
+        formula="a formula",
+        interval_n=1000,
+    )
+
+
+def test_table(report):
+    assert (
+        to_table(report).decode()
+        == """\
+1,200 sentences against ref.de
+
+system    BLEU       TER
+base.de  20.00     60.00
+new.de   21.50^**  59.50^
+
+Paired bootstrap against base.de
+
+system  metric  delta   95 % interval       p  definition      n   seed
+new.de  BLEU    +1.50  [+0.25, +2.75]  0.0040     centred  1,000  12345
+new.de  TER     -0.50  [-1.50, +0.50]  0.2000     centred  1,000  12345
+
+BLEU by source length
+
+words      n  base.de         new.de
+0-9    1,200    20.00  21.50 (+1.50)
+10+        0      n/a            n/a
+
+TER by source length
+
+words      n  base.de         new.de
+0-9    1,200    60.00  60.00 (+0.00)
+10+        0      n/a            n/a
+
+^ the best score
+* p < 0.05, ** p < 0.01 against base.de: paired bootstrap
+p, centred: a formula
+95 % interval of delta = system - base.de: percentile bootstrap, 1,000 samples, seed 12345
+BLEU|nrefs:1|tok:13a
+TER|nrefs:1|tok:tercom (lower is better)
+"""
+    )
+
+
+def test_json_is_the_documented_one(report):
+    document = json.loads(to_json(report))
+    assert list(document) == ["n", "references", "systems", "buckets"]
+    assert document["systems"][0] == {
+        "name": "base.de",
+        "scores": {
+            "bleu": {"score": 20.0, "signature": "nrefs:1|tok:13a"},
+            "ter": {"score": 60.0, "signature": "nrefs:1|tok:tercom"},
+        },
+        "paired": {},
+    }
+    assert document["systems"][1]["paired"]["bleu"] == {
+        "test": "bs",
+        "definition": "centred",
+        "n": 1000,
+        "seed": 12345,
+        "delta": 1.5,
+        "ci95": [0.25, 2.75],
+        "p": 0.004,
+    }
+    first, last = document["buckets"]
+    assert (first["name"], first["low"], first["high"], first["n"]) == ("0-9", 0, 9, 1200)
+    assert first["systems"][1]["scores"]["bleu"] == {"score": 21.5, "delta": 1.5}
+    assert last["high"] is None
+    assert last["systems"][0]["scores"]["ter"] == {"score": None, "delta": None}
+
+
+def test_tsv_has_one_line_for_each_figure(report):
+    header, *rows = [line.split("\t") for line in to_tsv(report).decode().splitlines()]
+    records = [dict(zip(header, row, strict=True)) for row in rows]
+    assert len(records) == 3 * 2 * 2  # the whole and two buckets, systems, metrics
+    best = records[2]
+    assert (best["bucket"], best["system"], best["metric"]) == ("all", "new.de", "bleu")
+    assert (best["score"], best["delta"], best["p"]) == ("21.5", "1.5", "0.004")
+    assert (best["ci95_low"], best["definition"], best["seed"]) == ("0.25", "centred", "12345")
+    assert records[-1]["score"] == "n/a"
+
+
+def test_no_difference_is_never_marked():
+    assert Paired("bs", "sacrebleu", 1000, 1, 0.0, (0.0, 0.0), 1 / 1001).mark() == ""
+    marks = [Paired("bs", "centred", 1000, 1, 0.1, (0.0, 0.1), p).mark() for p in (0.05, 0.04, 0)]
+    assert marks == ["", "*", "**"]
+
+
+def test_a_name_cannot_break_a_line():
+    assert list(columns([["a\nb", "c"], ["\u202e", "d"]])) == ["a\\nb    c", "\\u202e  d"]

@@ -1,0 +1,525 @@
+"""What a line is, how inputs are opened, how outputs become files."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synmt_cli.errors import CreateError, DataError, ReadError
+from synmt_cli.io import reading
+from synmt_cli.io.reading import Source, lines, sources, text_lines
+from synmt_cli.io.writing import output
+
+COMPRESS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+DECOMPRESS = {
+    "gz": gzip.decompress,
+    "bz2": bz2.decompress,
+    "xz": lzma.decompress,
+    "zst": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
+}
+each_format = pytest.mark.parametrize("kind", COMPRESS)
+TEXT = b"".join(b"%d %x\n" % (n, n * n * 2654435761 % 2**32) for n in range(20_000))
+
+# A filter on nothing but the foundation: cat, by lines.
+CAT = """
+import sys
+from synmt_cli import cli, signals
+from synmt_cli.io import reading, writing
+
+def cat(target, *paths, flush=False):
+    with writing.output(target, "-u" in sys.argv) as writer:
+        for source in reading.sources(paths):
+            for line in reading.lines(source):
+                writer.write(line + b"\\n")
+
+writing.guard_descriptors()
+signals.install()
+try:
+    cat(*[a for a in sys.argv[1:] if a != "-u"])
+    status = 0
+except BaseException as error:
+    status = cli._status(error)
+cli._leave(status)
+"""
+
+
+def cat(*arguments, before="", after="", stdin=b"", **options):
+    """Runs CAT in a shell, as `before; cat ARGUMENTS after`. The status is CAT's own."""
+    words = [sys.executable, "-c", CAT, *map(str, arguments)]
+    quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
+    line = f"{before}\n{quoted} {after}\nexit ${{PIPESTATUS[0]}}"
+    return subprocess.run(
+        ["bash", "-c", line], input=stdin, capture_output=True, timeout=60, check=False, **options
+    )
+
+
+def start(*arguments, stdin=subprocess.PIPE, code=CAT):
+    """CAT as a running child with unbuffered pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    )
+
+
+def read(path):
+    return [line for source in sources([str(path)]) for line in lines(source)]
+
+
+def written(path, *records):
+    with output(str(path)) as writer:
+        for record in records:
+            writer.write(record)
+    return path
+
+
+# Lines.
+
+
+@pytest.mark.parametrize(
+    "inside", ["\u2028", "\u2029", "\x85", "\v", "\f", "\x1c", "\x1d", "\x1e", "\r", "\0", "\u3000"]
+)
+def test_nothing_but_lf_ends_a_line(tmp_path, inside):
+    path = tmp_path / "x"
+    path.write_bytes(f"a{inside}b\nc\n".encode())
+    assert read(path) == [f"a{inside}b".encode(), b"c"]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", []),
+        (b"\n", [b""]),
+        (b"a", [b"a"]),
+        (b"a\n", [b"a"]),
+        (b"a\n\n", [b"a", b""]),
+        (b"a\r\nb\r\n", [b"a", b"b"]),
+        (b"a\r\r\n", [b"a\r"]),
+        (b"a\nb\r", [b"a", b"b"]),
+        (b"\xef\xbb\xbfa\nb\n", [b"a", b"b"]),
+        (b"a\n\xef\xbb\xbfb\n", [b"a", b"\xef\xbb\xbfb"]),
+        (b"\xef\xbb\xbf\xef\xbb\xbfa\n", [b"\xef\xbb\xbfa"]),
+        (b"\xef\xbb\xbf\r\n", [b""]),
+        (b"\xef\xbb\xbf", []),
+    ],
+)
+def test_line_ends_and_the_byte_order_mark(tmp_path, data, expected):
+    path = tmp_path / "x"
+    path.write_bytes(data)
+    assert read(path) == expected
+
+
+@given(st.lists(st.text().map(lambda t: t.replace("\n", "").rstrip("\r"))))
+def test_any_lines_come_back(texts):
+    data = "".join(f"{text}\n" for text in texts).encode("utf-8", "surrogatepass")
+    if data.startswith(reading.BOM):
+        data = data[len(reading.BOM) :]
+        texts = [texts[0][1:], *texts[1:]]
+        if data.startswith(reading.BOM):
+            return
+    got = list(lines(Source("x", io.BytesIO(data))))
+    assert got == [text.encode("utf-8", "surrogatepass") for text in texts]
+
+
+def test_every_file_has_its_own_mark_and_its_own_line_numbers(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_bytes(b"\xef\xbb\xbfa")
+    two.write_bytes(b"\xef\xbb\xbfb\nc")
+    got = [
+        (source.name, number, text)
+        for source in sources([str(one), str(two)])
+        for number, text in text_lines(source)
+    ]
+    assert got == [(str(one), 1, "a"), (str(two), 1, "b"), (str(two), 2, "c")]
+
+
+@pytest.mark.parametrize(
+    ("line", "byte"),
+    [
+        (b"\xff", 1),
+        (b"abc\xe9 ", 4),  # Latin-1
+        ("aä".encode() + b"\xed\xa0\x80", 4),  # a surrogate
+        (b"\xc0\xaf", 1),  # overlong
+        (b"ab\xe2\x82", 3),  # cut within a character
+        (b"\xf4\x90\x80\x80", 1),  # beyond U+10FFFF
+        ("a".encode("utf-16"), 1),
+    ],
+)
+def test_invalid_utf8_is_refused_with_file_line_and_byte(tmp_path, line, byte):
+    path = tmp_path / "x"
+    path.write_bytes(b"fine\n" + line + b"\nfine\n")
+    source_lines = (pair for source in sources([str(path)]) for pair in text_lines(source))
+    assert next(source_lines) == (1, "fine")
+    with pytest.raises(
+        DataError, match=rf"^{re.escape(str(path))}:2: invalid UTF-8 at byte {byte}$"
+    ):
+        next(source_lines)
+
+
+@pytest.mark.parametrize("ending", [b"\n", b""])
+def test_a_line_over_the_limit_is_refused_with_its_number(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(reading, "LINE_LIMIT", 100)
+    path = tmp_path / "x"
+    path.write_bytes(b"a\n" + b"b" * 100 + b"\n" + b"c" * 100 + ending)
+    assert [len(line) for line in read(path)] == [1, 100, 100]
+    path.write_bytes(b"a\n" + b"b" * 101 + ending)
+    with pytest.raises(DataError, match=r":2: line longer than"):
+        read(path)
+
+
+# Inputs.
+
+
+@each_format
+@pytest.mark.parametrize("name", ["x", "x.txt", "x.gz", "x.zst"])
+def test_compression_is_known_by_its_first_bytes_not_by_the_name(tmp_path, kind, name):
+    path = tmp_path / name
+    path.write_bytes(COMPRESS[kind](TEXT))
+    assert read(path) == TEXT.split(b"\n")[:-1]
+
+
+@pytest.mark.parametrize("name", ["x.gz", "x.xz"])
+def test_plain_text_under_a_compressed_name_is_plain_text(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"B\nZh\n")
+    assert read(path) == [b"B", b"Zh"]
+
+
+@each_format
+def test_compression_is_known_on_stdin(kind):
+    assert cat("-", stdin=COMPRESS[kind](TEXT)).stdout == TEXT
+
+
+@each_format
+def test_a_pipe_may_bring_the_first_bytes_one_by_one(kind):
+    data = COMPRESS[kind](b"a\nb\n")
+    with start("-") as child:
+        for i in (0, 1, 2):
+            child.stdin.write(data[i : i + 1])
+            time.sleep(0.15)
+        out, _ = child.communicate(data[3:], timeout=30)
+    assert (out, child.returncode) == (b"a\nb\n", 0)
+
+
+def test_a_short_first_line_is_not_held_back():
+    """`B` may begin bzip2; `B` and LF may not, and a person waits for an answer."""
+    with start("-", "-u") as child:
+        child.stdin.write(b"B\n")
+        assert child.stdout.read(2) == b"B\n"
+        child.communicate(timeout=30)
+
+
+def test_a_terminal_gets_each_record_at_once():
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", CAT, "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=theirs, bufsize=0) as child:
+        child.stdin.write(b"a\n")
+        assert os.read(ours, 10) == b"a\r\n"
+        child.communicate(timeout=30)
+    os.close(theirs)
+    os.close(ours)
+
+
+@each_format
+def test_members_one_behind_the_other_are_all_read(tmp_path, kind):
+    path = tmp_path / "x"
+    path.write_bytes(COMPRESS[kind](b"a\n") + COMPRESS[kind](b"b\n"))
+    assert read(path) == [b"a", b"b"]
+
+
+@each_format
+@pytest.mark.parametrize("kept", ["half", "all but one byte", "the first bytes"])
+def test_cut_compressed_data_is_never_a_short_input(tmp_path, kind, kept):
+    path, data = tmp_path / "x", COMPRESS[kind](TEXT)
+    n = {"half": len(data) // 2, "all but one byte": len(data) - 1, "the first bytes": 8}[kept]
+    path.write_bytes(data[:n])
+    with pytest.raises(DataError, match=r"x:\d+: damaged compressed data: "):
+        read(path)
+
+
+@each_format
+@pytest.mark.parametrize("place", [0.3, 0.5, 0.99])
+def test_a_flipped_bit_in_compressed_data_is_noticed(tmp_path, kind, place):
+    path, data = tmp_path / "x", bytearray(COMPRESS[kind](TEXT))
+    data[int(place * len(data))] ^= 16
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"x:\d+: damaged compressed data: "):
+        read(path)
+
+
+@each_format
+def test_an_empty_compressed_file_is_an_empty_input(tmp_path, kind):
+    path = tmp_path / "x"
+    path.write_bytes(COMPRESS[kind](b""))
+    assert read(path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("missing", "No such file or directory"), (".", "Is a directory"), ("x/y", "Not a directory")],
+)
+def test_what_cannot_be_read_is_named(tmp_path, name, reason):
+    (tmp_path / "x").touch()
+    with pytest.raises(ReadError, match=rf"cannot read .*: {reason}"):
+        read(tmp_path / name)
+
+
+def test_an_odd_name_is_escaped_in_the_message(tmp_path):
+    odd = os.fsdecode(b"new\nline \xff -x")
+    with pytest.raises(ReadError, match=r"new\\nline \\udcff -x: No such file"):
+        read(tmp_path / odd)
+    path = tmp_path / odd
+    path.write_bytes(b"a\n")
+    assert read(path) == [b"a"]
+
+
+def test_operands_are_read_in_order_and_a_dash_is_stdin(tmp_path):
+    (tmp_path / "a").write_bytes(b"1\n")
+    (tmp_path / "b").write_bytes(COMPRESS["gz"](b"3"))
+    done = cat("-", tmp_path / "a", "-", tmp_path / "b", stdin=b"2")
+    assert done.stdout == b"1\n2\n3\n"
+
+
+def test_a_missing_second_file_comes_after_the_first_ones_records(tmp_path):
+    (tmp_path / "a").write_bytes(b"1\n2\n")
+    done = cat("-", tmp_path / "a", tmp_path / "none")
+    assert (done.stdout, done.returncode) == (b"1\n2\n", 66)
+    assert done.stderr.count(b"\n") == 1
+
+
+# Outputs.
+
+
+@each_format
+def test_output_is_compressed_by_suffix(tmp_path, kind):
+    path = written(tmp_path / f"x.{kind}", TEXT[:99], TEXT[99:], b"")
+    assert DECOMPRESS[kind](path.read_bytes()) == TEXT
+    again = written(tmp_path / f"y.{kind}", TEXT[:99], TEXT[99:])
+    assert again.read_bytes() == path.read_bytes()  # no time, no name inside
+
+
+def test_output_without_such_a_suffix_is_plain(tmp_path):
+    assert written(tmp_path / "x.gz.txt", b"a\n").read_bytes() == b"a\n"
+
+
+def test_a_file_appears_only_when_it_is_whole(tmp_path):
+    path = tmp_path / "x"
+    with output(str(path)) as writer:
+        writer.write(TEXT)
+        writer.flush()
+        assert not path.exists()
+        assert len(os.listdir(tmp_path)) == 1
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
+@pytest.mark.parametrize("error", [DataError("f", 3, "bad"), KeyboardInterrupt()])
+def test_after_an_error_the_old_file_stands_and_nothing_else(tmp_path, suffix, error):
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(b"old")
+
+    def fail():
+        with output(str(path)) as writer:
+            writer.write(TEXT)
+            raise error
+
+    with pytest.raises(type(error)):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize(
+    "path", ["/proc/x", "/dev/null/x", "none/x", ".", "", "x" * 300, "/proc/1/mem/x"]
+)
+def test_an_output_that_cannot_be_created_is_refused_before_any_work(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CreateError, match=r"^cannot create "), output(path):
+        pytest.fail("work began")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_long_name_that_the_system_takes_is_taken(tmp_path):
+    assert written(tmp_path / ("x" * 255), b"a\n").read_bytes() == b"a\n"
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    written(tmp_path / "link", b"new\n")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new\n"
+
+
+def test_a_private_file_stays_private(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    assert written(path, b"new\n").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize("after", ["| cat", "> file"])
+def test_dev_stdout_is_stdout_and_stays_what_it_is(tmp_path, name, after):
+    before = os.lstat("/dev/stdout")
+    done = cat(name, stdin=b"a\n", after=f"{after}; cat file 2> /dev/null", cwd=tmp_path)
+    assert done.stdout == b"a\n"
+    assert os.lstat("/dev/stdout").st_ino == before.st_ino
+
+
+@pytest.mark.parametrize("n", [1, 3_000_000])
+@pytest.mark.parametrize("where", ["stdout", "file"])
+def test_a_full_disk_is_one_line_and_74(n, where):
+    target, after = ("-", "> /dev/full") if where == "stdout" else ("/dev/full", "")
+    done = cat(target, stdin=b"x\n" * n, after=after)
+    assert done.returncode == 74
+    assert re.fullmatch(rb"synmt: cannot write \S+: No space left on device\n", done.stderr)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
+def test_a_file_size_limit_leaves_nothing_behind(tmp_path, suffix):
+    data = os.urandom(30_000).hex().encode()
+    done = cat(tmp_path / f"x{suffix}", before="ulimit -f 8", stdin=data)
+    assert done.returncode == 74
+    assert re.fullmatch(rb"synmt: cannot write .*: File too large\n", done.stderr)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_size_limit_on_stdout(tmp_path):
+    done = cat("-", before="ulimit -f 8", stdin=TEXT, after="> out", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count(b"\n")) == (74, 1)
+    kept = (tmp_path / "out").read_bytes()
+    assert TEXT.startswith(kept)
+
+
+@pytest.mark.parametrize("reader", ["head -1", "true"])
+def test_a_closed_pipe_ends_silently(reader):
+    done = cat("-", before="yes | head -c 20000000 |", after=f"| {reader}")
+    assert done.stderr == b""
+    endless = subprocess.run(
+        [
+            "bash",
+            "-c",
+            'yes | "$0" -c "$1" - | head -1; echo ${PIPESTATUS[1]}',
+            sys.executable,
+            CAT,
+        ],
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert (endless.stdout, endless.stderr) == (b"y\n141\n", b"")
+
+
+def test_closed_standard_streams_are_errors_not_crashes(tmp_path):
+    done = cat("-", stdin=b"a\n", after=">&-")
+    assert (done.returncode, done.stderr) == (
+        74,
+        b"synmt: cannot write <stdout>: Bad file descriptor\n",
+    )
+    done = cat("-", after="<&-")
+    assert (done.returncode, done.stdout) == (66, b"")
+    assert done.stderr == b"synmt: cannot read <stdin>: Bad file descriptor\n"
+    done = cat(tmp_path / "x", stdin=b"a\n", after=">&- 2>&-")
+    assert (done.returncode, (tmp_path / "x").read_bytes()) == (0, b"a\n")
+    assert cat("-", "none", after="2>&-").returncode == 66
+
+
+def test_no_file_takes_the_place_of_a_closed_stream(tmp_path):
+    """With stdout and stderr closed, the next file opened would be 1 or 2."""
+    (tmp_path / "in").write_bytes(b"a\n")
+    done = cat(tmp_path / "out", tmp_path / "in", tmp_path / "none", after="<&- >&- 2>&-")
+    assert done.returncode == 66
+    assert os.listdir(tmp_path) == ["in"]
+    assert (tmp_path / "in").read_bytes() == b"a\n"
+
+
+each_signal = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+
+
+@each_signal
+def test_a_signal_ends_a_stream_with_its_last_line_whole(number):
+    line = "x" * 997 + "\n"
+    with subprocess.Popen(["yes", line[:-1]], stdout=subprocess.PIPE) as yes:
+        with start("-", stdin=yes.stdout) as child:
+            out = b"".join(child.stdout.read(50_000) for _ in range(50))
+            child.send_signal(number)
+            rest, err = child.communicate(timeout=20)
+        yes.kill()
+    assert (child.returncode, err) == (128 + number, b"")
+    assert (out + rest).replace(line.encode(), b"") == b""
+
+
+def test_memory_does_not_grow_with_the_input():
+    code = CAT.replace(
+        "cli._leave(status)",
+        "import resource, os\n"
+        "os.write(2, b'%d' % resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "cli._leave(status)",
+    )
+    peaks = []
+    for megabytes in (2, 20):
+        done = subprocess.run(
+            [
+                "bash",
+                "-c",
+                f'yes "a line of text" | head -c {megabytes}M | "$0" -c "$1" -',
+                sys.executable,
+                code,
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=100,
+            check=True,
+        )
+        peaks.append(int(done.stderr))
+    assert peaks[1] - peaks[0] < 8 * 1024  # KiB
+
+
+@each_signal
+def test_a_reader_that_never_reads_cannot_keep_the_process_alive(number):
+    """Its pipe is full and more is buffered: the end waits, but not for ever."""
+    short = CAT.replace("signals.install()", "signals.GRACE = 0.5; signals.install()")
+    with start("-", code=short) as child:
+        child.stdin.write(b"x" * (2**16 - 1) + b"\n")
+        time.sleep(0.5)
+        child.stdin.write(b"y\n")
+        time.sleep(0.3)
+        began = time.monotonic()
+        child.send_signal(number)
+        assert child.wait(timeout=20) == 128 + number
+        assert 0.4 < time.monotonic() - began < 5
+
+
+def test_pressing_control_c_again_and_again_leaves_nothing_behind(tmp_path):
+    for _ in range(2):
+        with start(str(tmp_path / "x.gz")) as child:
+            child.stdin.write(TEXT[:100_000])
+            time.sleep(0.4)
+            for _ in range(30):
+                child.send_signal(signal.SIGINT)
+                time.sleep(0.0005)
+            _, err = child.communicate(timeout=20)
+        assert (child.returncode, err) == (130, b"")
+        assert os.listdir(tmp_path) == []

@@ -1,0 +1,28 @@
+"""The program as a user runs it, and where real data lies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("SYNMT_DATA", ROOT.parent / "shared" / "data"))
+ENVIRONMENT = {
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+def synmt(*arguments, stdin=b"", cwd=None, env=None, timeout=300):
+    """Runs the installed program. Returns CompletedProcess with bytes."""
+    return subprocess.run(
+        [sys.executable, "-m", "synmt_cli", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **ENVIRONMENT, **(env or {})},
+        timeout=timeout,
+        check=False,
+    )
