@@ -1,22 +1,22 @@
-"""What a drawn sentence holds: its phenomena, its depth, and what its German leaves open."""
+"""What a drawn sentence shows: its phenomena, its depth, and what its German leaves open."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from synmt_cli.synth.german_forms import marks_case
+from synmt_cli.synth.german.forms import marks_case
 from synmt_cli.synth.meaning import Clause, Kind, Phrase
 from synmt_cli.synth.settings import PHENOMENA
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningDescription:
-    """phenomena: in the order of PHENOMENA, `plain` if there is none.
+    """phenomena: in the order of PHENOMENA, `plain` if there are none.
 
-    depth: of relative clauses in one another. ambiguous: the places where neither German case
-    nor agreement tells subject from object: subject-first, object-first, relative. cue: in an
-    object-first sentence, what tells the object: case, agreement, sense, none.
+    depth: how deep relative clauses are nested. ambiguous: where neither German case nor
+    agreement tells subject from object: subject-first, object-first, relative. cue: what
+    identifies the object of an object-first sentence: case, agreement, sense or none.
     """
 
     phenomena: tuple[str, ...]
@@ -38,21 +38,21 @@ class MeaningDescription:
 
 
 def describe(clause: Clause) -> MeaningDescription:
-    """What the sentence of this main clause holds."""
-    found: set[str] = set()
+    """The description of the sentence that this main clause is."""
+    shown: set[str] = set()
     ambiguous = set()
     for part in clauses(clause):
-        found |= _of_clause(part)
+        shown |= _phenomena_of(part)
         if is_relative(part) and cue(part) in ("sense", "none"):
             ambiguous.add("relative")
     main_cue = cue(clause)
     if clause.front == "complement":
-        told = main_cue in ("case", "agreement")
-        found.add("object-first" if told else "object-first-ambiguous")
+        is_marked = main_cue in ("case", "agreement")
+        shown.add("object-first" if is_marked else "object-first-ambiguous")
     if main_cue in ("sense", "none"):
         ambiguous.add("object-first" if clause.front == "complement" else "subject-first")
     return MeaningDescription(
-        phenomena=tuple(name for name in PHENOMENA if name in found) or ("plain",),
+        phenomena=tuple(name for name in PHENOMENA if name in shown) or ("plain",),
         depth=_depth(clause),
         ambiguous=tuple(sorted(ambiguous)),
         cue=main_cue if clause.front == "complement" else "",
@@ -71,7 +71,7 @@ def clauses(clause: Clause) -> Iterator[Clause]:
 
 
 def phrases(clause: Clause) -> Iterator[Phrase]:
-    """The phrases of a clause, with those behind their nouns; not those of inner clauses."""
+    """The phrases of a clause and their attributes, without those of inner clauses."""
     place = None if clause.place is None else clause.place[1]
     for phrase in (clause.subject, clause.recipient, clause.complement, place):
         if phrase is not None:
@@ -88,7 +88,7 @@ def is_relative(clause: Clause) -> bool:
     )
 
 
-def _of_clause(clause: Clause) -> set[str]:
+def _phenomena_of(clause: Clause) -> set[str]:
     complement, attribute = clause.complement, clause.subject.attribute
     moved = complement is not None and complement.moved
     facts = {
@@ -117,7 +117,7 @@ def _depth(clause: Clause) -> int:
 def cue(clause: Clause) -> str:
     """What tells subject from complement in German: case, agreement, sense or none.
 
-    "" where there is nothing to tell apart: no complement without preposition, or a reflexive
+    "" if there is nothing to tell apart: no complement without a preposition, or a reflexive
     or interrogative one.
     """
     subject, complement, verb = clause.subject, clause.complement, clause.verb

@@ -15,7 +15,7 @@ FILES = (("en", "text"), ("de", "text"), ("en", "conllu"), ("de", "conllu"))
 
 
 def record(pair: MadePair, side: str, kind: str) -> bytes:
-    """A pair as text or conllu of one side (en, de), or as tsv, English and German."""
+    """A pair as text or conllu of one side (en, de), or as tsv of both, English first."""
     if kind == "conllu":
         return pair.conllu(side)
     if kind == "text":
@@ -24,18 +24,18 @@ def record(pair: MadePair, side: str, kind: str) -> bytes:
 
 
 def paths(prefix: str) -> list[str]:
-    """The four files of a prefix. Raises UsageError where the prefix names none.
+    """The four files of a prefix. Raises UsageError if the prefix cannot begin a file name.
 
     >>> paths("data/train")
     ['data/train.en', 'data/train.de', 'data/train.en.conllu', 'data/train.de.conllu']
     """
     if not prefix or prefix.endswith("/"):
-        raise UsageError(f"--prefix {quoted(prefix)} is no beginning of a file name")
+        raise UsageError(f"--prefix {quoted(prefix)} does not begin a file name")
     return [f"{prefix}.{side}{'.conllu' * (kind == 'conllu')}" for side, kind in FILES]
 
 
 def write(pairs: Iterable[MadePair], prefix: str) -> None:
-    """Writes the four files, which all appear or none. Raises CreateError, WriteError."""
+    """Writes the four files: all appear, or none. Raises CreateError, WriteError."""
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(writing.atomic(path)) for path in paths(prefix)]
         for pair in pairs:
@@ -48,15 +48,15 @@ def write(pairs: Iterable[MadePair], prefix: str) -> None:
 
 
 def excluded(names: Sequence[str], outputs: Sequence[str]) -> frozenset[bytes]:
-    """Digests of every line of the files named. Raises DataError, ReadError, UsageError.
+    """Digests of every line of the named files. Raises DataError, ReadError, UsageError.
 
-    outputs: files that are going to be replaced, and so may not be among them.
+    outputs: files about to be replaced, which must not be among them.
     """
     for name in names:
         if any(os.path.exists(path) and _is_same(path, name) for path in outputs):
             raise UsageError(f"--prefix would replace what --exclude reads: {printable(name)}")
     if not names:
-        return frozenset()  # streams.sources would read stdin
+        return frozenset()  # reading.sources would read stdin
     return frozenset(
         digest(line) for source in reading.sources(names) for _, line in reading.text_lines(source)
     )

@@ -1,6 +1,6 @@
-"""What a sentence says, before either language says it: phrases and clauses.
+"""What a sentence means, before either language says it: phrases and clauses.
 
-Every choice that shows on one side is written here once, so that both sides make it.
+Every choice that shows on one side is recorded here once, so that both sides make it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from synmt_cli.synth.lexemes import (
+from synmt_cli.synth.lexicon.entries import (
     PERSON,
     Adjective,
     Adverb,
@@ -19,11 +19,11 @@ from synmt_cli.synth.lexemes import (
     Pronoun,
     Verb,
 )
-from synmt_cli.synth.nouns import HE
+from synmt_cli.synth.lexicon.nouns import HE
 
 
 class Kind(Enum):
-    """How a phrase is said. RELATIVE and QUESTION stand first in their clause, as a pronoun."""
+    """How a phrase is said. RELATIVE and QUESTION are pronouns that open their clause."""
 
     NOUN = "noun"
     NAME = "name"
@@ -45,13 +45,18 @@ class Determiner(Enum):
     TWO = "two"
     THREE = "three"
 
+    @property
+    def deprel(self) -> str:
+        """The relation of the determiner to its noun."""
+        return "nummod" if self in (Determiner.TWO, Determiner.THREE) else "det"
+
 
 @dataclass(slots=True)
 class Phrase:
-    """Who or what. pronoun: the one that would stand for it; it gives person and reflexive.
+    """Who or what. pronoun: the one that would replace it; it gives person and reflexive.
 
-    number: Sing, Plur. gender: of the German word, for RELATIVE that of the antecedent.
-    possessor: whom a possessive names. attribute: a preposition and its phrase behind the noun.
+    number: Sing or Plur. gender: of the German word; of the antecedent for RELATIVE.
+    possessor: whom a possessive names. attribute: a preposition and its phrase after the noun.
     """
 
     kind: Kind
@@ -72,17 +77,17 @@ class Phrase:
 
     @property
     def sort(self) -> int:
-        """The sort of its noun; who is only a pronoun is a person."""
+        """The sort of its noun; a pronoun alone is a person."""
         return PERSON if self.noun is None else self.noun.sort
 
     @property
     def asks_who(self) -> bool:
-        """A QUESTION for a person, not for a thing."""
+        """Whether a QUESTION asks for a person rather than a thing."""
         return self.pronoun is HE
 
     @property
     def moved(self) -> bool:
-        """It stands first in its clause, as a relative or interrogative pronoun."""
+        """Whether it opens its clause as a relative or interrogative pronoun."""
         return self.kind in (Kind.RELATIVE, Kind.QUESTION)
 
     @property
@@ -95,11 +100,11 @@ class Phrase:
 class Clause:
     """Who does what to whom, when and where.
 
-    tense: present, past, perfect; with a modal, present. state: the predicate of `be`.
-    complement: what the verb takes, with the preposition or case it asks for in each language.
-    place: preposition and phrase. front: the field that German puts before the verb, "" the
-    subject; english_front: the same for English. apart: the English particle stands behind the
-    object. extraposed: German puts the complement's relative clause behind the verb.
+    tense: present, past or perfect; present with a modal. state: the predicate of `be`.
+    complement: takes the preposition or case that the verb asks for in each language.
+    place: preposition and phrase. front: the field that German puts before the verb, "" for the
+    subject; english_front: the same for English. apart: the English particle follows the object.
+    extraposed: German puts the complement's relative clause after the verb.
     embedded: a that- or whether-clause. circumstance: an adverbial clause.
     """
 
@@ -124,5 +129,5 @@ class Clause:
 
     @property
     def is_question(self) -> bool:
-        """It asks for its complement."""
+        """Whether it asks for its complement."""
         return self.complement is not None and self.complement.kind is Kind.QUESTION

@@ -1,4 +1,4 @@
-"""Sentence pairs by seed: drawn, said in both languages, counted."""
+"""Sentence pairs by seed: drawn, said in both languages, numbered."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from synmt_cli.errors import UsageError
-from synmt_cli.synth import english, german
 from synmt_cli.synth.description import MeaningDescription
-from synmt_cli.synth.sampling import Sampler
+from synmt_cli.synth.english import realisation as english
+from synmt_cli.synth.german import realisation as german
+from synmt_cli.synth.sampling.sampler import Sampler
 from synmt_cli.synth.settings import SynthSettings
 from synmt_cli.synth.tokens import MadeSentence
 
@@ -18,7 +19,7 @@ PATIENCE = 10_000  # pairs drawn in vain, one after another, before giving up
 
 @dataclass(frozen=True, slots=True)
 class MadePair:
-    """One meaning, said twice. number: from 1, as in the files."""
+    """One meaning in both languages. number: from 1, as in the files."""
 
     number: int
     english: MadeSentence
@@ -37,7 +38,7 @@ class MadePair:
 
 
 def digest(line: str) -> bytes:
-    """Eight bytes that stand for a line, the same in every process."""
+    """Eight bytes that identify a line, the same in every process."""
     return blake2b(line.encode(), digest_size=8).digest()
 
 
@@ -48,18 +49,18 @@ def pairs(
     unique: bool = False,
     excluded: Container[bytes] = frozenset(),
 ) -> Iterator[MadePair]:
-    """Yields n pairs; the first of more are the same.
+    """Yields n pairs, the same pairs that begin a longer run.
 
-    unique: no line comes twice on either side. excluded: digests of lines that are not to come
-    on either side. Memory is constant; with `unique` it grows by two digests a pair. Raises
-    UsageError where no new pair is found.
+    unique: no line repeats on either side. excluded: digests of lines that neither side may
+    have. Memory is constant; with `unique` it grows by two digests a pair. Raises UsageError
+    when no new pair can be drawn.
     """
     sampler = Sampler(settings, seed)
     seen: set[bytes] = set()
     made = vain = 0
     while made < n:
         clause, description = sampler.draw()
-        pair = MadePair(made + 1, english.say(clause), german.say(clause), description)
+        pair = MadePair(made + 1, english.realise(clause), german.realise(clause), description)
         if unique or excluded:
             digests = [digest(pair.english.text), digest(pair.german.text)]
             if any(item in seen or item in excluded for item in digests):

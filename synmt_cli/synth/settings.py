@@ -1,4 +1,4 @@
-"""What can be asked of the grammar."""
+"""The options of the grammar, checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PHENOMENA: dict[str, str] = {
     "particle": "a particle verb on either side (ruft ... an, calls ... up)",
     "reflexive": "sich, himself, themselves; also where only German has it (sich beeilen)",
     "dative": "a German dative object (hilft der Frau, gibt der Frau den Brief)",
-    "object-first": "German object before the verb, told by case or agreement",
+    "object-first": "German object before the verb, marked by case or agreement",
     "object-first-ambiguous": "the same where neither case nor agreement tells",
     "relative": "relative clauses, as deep as --depth says",
     "stranding": "an English preposition without its noun: in questions, and in relative "
@@ -33,14 +33,14 @@ _ITEM = re.compile(r"([a-z-]+)(?::([0-9]+(?:\.[0-9]+)?))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SynthSettings:
-    """What sentences are drawn from.
+    """How sentences are drawn.
 
-    weights: how often a sentence is built around each phenomenon, relative to the others; one
-    that is not there never occurs. mix: the chance that each of the others joins, in 0..1.
-    min_depth, max_depth: of relative clauses in one another. marked: English opens a sentence
-    with what German opens it with. particles: the English particle behind the object (split),
-    before it (joined), by the object's weight (weight), or either (mixed). extrapose: German
-    puts a relative clause behind the verb that would end the clause.
+    weights: how often a sentence is built around each phenomenon, relative to the others; a
+    phenomenon that is missing never occurs. mix: the chance that each of the others joins, 0..1.
+    min_depth, max_depth: how deep relative clauses are nested. marked: English opens a sentence
+    as German does. particles: the English particle follows the object (split), precedes it
+    (joined), depends on the object's weight (weight), or either (mixed). extrapose: German
+    puts a relative clause after the verb that would end the clause.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(PHENOMENA, 1.0))
@@ -52,7 +52,7 @@ class SynthSettings:
     extrapose: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses what no sentence can satisfy. Raises UsageError."""
+        """Refuses settings that no sentence can satisfy. Raises UsageError."""
         if not 0 <= self.mix <= 1:
             raise UsageError(f"--mix is {self.mix}, expected 0 to 1")
         if self.min_depth > self.max_depth:
@@ -63,7 +63,7 @@ class SynthSettings:
             raise UsageError("--phenomena leaves nothing to build on; relative needs a --depth")
 
     def leads(self) -> list[tuple[str, float]]:
-        """What sentences can be built around, with weights."""
+        """The phenomena that sentences can be built around, with their weights."""
         return [
             (name, weight)
             for name, weight in self.weights.items()
@@ -72,9 +72,9 @@ class SynthSettings:
 
 
 def phenomena(text: str) -> dict[str, float]:
-    """Reads `name[:weight],...`, `all` for every one; in the order of PHENOMENA.
+    """Reads `name[:weight],...`, or `all`; the result is in the order of PHENOMENA.
 
-    Raises UsageError for an unknown name, a weight that is no number, and no weight above 0.
+    Raises UsageError for an unknown name, a weight that is not a number, and no weight above 0.
 
     >>> phenomena("relative:2,particle")
     {'particle': 1.0, 'relative': 2.0}
@@ -90,7 +90,7 @@ def phenomena(text: str) -> dict[str, float]:
             hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(PHENOMENA)}"
             raise UsageError(f"--phenomena: unknown {quoted(item)}; {hint}")
         if name in weights:
-            raise UsageError(f"--phenomena: {name} is there twice")
+            raise UsageError(f"--phenomena: {name} is given twice")
         weights[name] = 1.0 if weight is None else float(weight)
     total = sum(weights.values())
     if not total or math.isinf(total):

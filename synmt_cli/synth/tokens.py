@@ -1,39 +1,18 @@
-"""Words in order, with heads: what a realisation builds, and the text and rows it becomes."""
+"""Tokens in order with heads, and the text and CoNLL-U rows that they become."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+
+from synmt_cli.synth.words import MadeWord
 
 ENDS = frozenset((",", ".", "?"))
 
 
-class MadeWord(NamedTuple):
-    """A form and the middle of its CoNLL-U row: lemma, UPOS, XPOS and features."""
-
-    form: str
-    analysis: str
-
-
-@cache
-def word(form: str, lemma: str, upos: str, **features: str | int | None) -> MadeWord:
-    """A word; features without a value are left out, the rest sorted as UD does.
-
-    >>> word("dogs", "dog", "NOUN", Number="Plur")
-    Word(form='dogs', analysis='dog\\tNOUN\\t_\\tNumber=Plur')
-    """
-    kept = sorted((name.lower(), f"{name}={value}") for name, value in features.items() if value)
-    return MadeWord(form, f"{lemma}\t{upos}\t_\t{'|'.join(text for _, text in kept) or '_'}")
-
-
-COMMA, PERIOD, QUESTION_MARK = (word(mark, mark, "PUNCT") for mark in ",.?")
-
-
 class MadeToken:
-    """A word in its place. head: None is the root.
+    """A word in its place. head: None at the root.
 
-    tight: no space follows. fused: the one word in the text that this and the next token are
+    tight: no space follows. fused: the word that this token and the next are in the text
     (im = in dem).
     """
 
@@ -49,7 +28,7 @@ class MadeToken:
 
 @dataclass(frozen=True, slots=True)
 class MadeSentence:
-    """A sentence on one side: its line of text and its tokens in order."""
+    """A sentence of one language: its line of text and its tokens in order."""
 
     text: str
     tokens: list[MadeToken]
@@ -57,7 +36,7 @@ class MadeSentence:
     def rows(self) -> str:
         """The CoNLL-U rows, each with its LF."""
         rows = []
-        covered = 0  # tokens whose spacing the row of their fused word shows
+        covered = 0  # tokens up to here are spaced by the row of their fused word
         for token in self.tokens:
             i = token.index
             head = token.head.index if token.head is not None else 0

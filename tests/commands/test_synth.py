@@ -119,7 +119,7 @@ def test_too_few_sentences(run, tmp_path):
         (("--format", "text"), "need --side"),
         (("--side", "en"), "tsv has both sides"),
         (("--prefix", "x", "--side", "en"), "--prefix names its files"),
-        (("--prefix", "x/"), "no beginning of a file name"),
+        (("--prefix", "x/"), "does not begin a file name"),
         (("--phenomena", "relativ"), "did you mean relative?"),
         (("--min-depth", "3"), "above --depth 2"),
         (("--mix", "1.1"), "expected 0 to 1"),

@@ -4,11 +4,18 @@ from collections import Counter
 
 import pytest
 
-from synmt_cli.synth import english_forms, german_forms
-from synmt_cli.synth.lexemes import PERSON, german_verb
-from synmt_cli.synth.modifiers import ADJECTIVES, CIRCUMSTANCES, FREQUENCIES, MANNERS, MODALS
-from synmt_cli.synth.nouns import NAMES, NOUNS
-from synmt_cli.synth.verbs import VERBS
+from synmt_cli.synth.english import forms as english_forms
+from synmt_cli.synth.german import forms as german_forms
+from synmt_cli.synth.lexicon.entries import PERSON, german_verb
+from synmt_cli.synth.lexicon.modifiers import (
+    ADJECTIVES,
+    CIRCUMSTANCES,
+    FREQUENCIES,
+    MANNERS,
+    MODALS,
+)
+from synmt_cli.synth.lexicon.nouns import NAMES, NOUNS
+from synmt_cli.synth.lexicon.verbs import VERBS
 
 
 def repeated(items):

@@ -1,15 +1,23 @@
-"""Draws noun phrases: who and what a clause is about."""
+"""Draws noun phrases."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
 
-from synmt_cli.synth.dice import Again, Dice
-from synmt_cli.synth.lexemes import PERSON, SORTS, Adjective, Noun, Preposition, Pronoun, mask
+from synmt_cli.synth.lexicon.entries import (
+    PERSON,
+    SORTS,
+    Adjective,
+    Noun,
+    Preposition,
+    Pronoun,
+    mask,
+)
+from synmt_cli.synth.lexicon.modifiers import ADJECTIVES, ATTRIBUTES, PLACES
+from synmt_cli.synth.lexicon.nouns import HE, ME, NAMES, NOUNS, SHE, THEY, WE
 from synmt_cli.synth.meaning import Determiner, Kind, Phrase
-from synmt_cli.synth.modifiers import ADJECTIVES, ATTRIBUTES, PLACES
-from synmt_cli.synth.nouns import HE, ME, NAMES, NOUNS, SHE, THEY, WE
+from synmt_cli.synth.sampling.dice import Again, Dice
 
 D = Determiner
 ALL_SORTS = (1 << len(SORTS)) - 1
@@ -42,7 +50,7 @@ _COUNTS = {
 _KNOWN = ((D.DEFINITE, 80.0), (D.THIS, 20.0))
 _DENIED = ((D.DEFINITE, 50.0), (D.INDEFINITE, 35.0), (D.THIS, 15.0))
 SUBJECTS = (ME, HE, SHE, WE, THEY)
-OBJECTS = (ME, HE, WE)  # not "sie": her and them alike
+OBJECTS = (ME, HE, WE)  # not "sie", which is both her and them
 RECIPIENTS = (ME, HE, SHE, WE, THEY)
 
 
@@ -50,9 +58,9 @@ RECIPIENTS = (ME, HE, SHE, WE, THEY)
 class Asked:
     """What a phrase must be. sorts: of its noun.
 
-    role: subject or other. number: Sing or Plur where it is given. noun: no name, no pronoun.
+    role: subject or other. number: Sing, Plur, or "" for either. noun: not a name or pronoun.
     known: definite. denied: its clause is negated. unmarked: accusative looks like nominative.
-    adjective: has one if any fits. possessor: who may own it. pronouns: that may stand for it.
+    adjective: it has one. possessor: who may own it. pronouns: those that may replace it.
     """
 
     sorts: int
@@ -140,7 +148,7 @@ class Phrases:
         raise Again
 
     def attribute(self, phrase: Phrase) -> tuple[Preposition, Phrase]:
-        """What may stand behind the noun of `phrase`: of the other number. Raises Again."""
+        """An attribute for the noun of `phrase`, in the other number. Raises Again."""
         preposition, sorts = self._dice.pick(_attributes(phrase.sort))
         number = "Plur" if phrase.number == "Sing" else "Sing"
         return preposition, self._noun_phrase(Asked(sorts, number=number, noun=True, known=True))
@@ -155,9 +163,9 @@ class Phrases:
 
 
 def may_own(phrase: Phrase) -> bool:
-    """Whether a possessive can name the phrase without doubt about its gender.
+    """Whether a possessive can refer to the phrase with the same gender in both languages.
 
-    Das Mädchen is `she` in English and neuter in German: its possessive is left out.
+    Das Mädchen is `she` in English and neuter in German, so it gets no possessive.
     """
     if phrase.sort != PERSON:
         return False

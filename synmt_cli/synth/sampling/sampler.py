@@ -1,23 +1,23 @@
-"""Draws sentences: a plan of what is to be in it, then its clauses, then a look at the result.
+"""Draws sentences: a plan, then the clauses, then a check of the result.
 
-A plan is drawn loosely and the finished sentence is held against it: what does not show what it
-is built around, shows what was not chosen, or is not exactly as deep, is drawn again.
+A plan is loose, so the finished sentence is held against it. A sentence that does not show the
+phenomenon it is built around, shows one that was not chosen, or has another depth is drawn again.
 """
 
 from __future__ import annotations
 
-from synmt_cli.synth.clauses import Clauses
 from synmt_cli.synth.description import MeaningDescription, describe
-from synmt_cli.synth.dice import Again, Dice
 from synmt_cli.synth.meaning import Clause
-from synmt_cli.synth.plan import SentencePlan, draw_depth, draw_plan
+from synmt_cli.synth.sampling.clauses import Clauses
+from synmt_cli.synth.sampling.dice import Again, Dice
+from synmt_cli.synth.sampling.plan import SentencePlan, draw_depth, draw_plan
 from synmt_cli.synth.settings import SynthSettings
 
 TRIES = 10_000
 
 
 class Sampler:
-    """Draws meanings. The same settings and seed draw the same, sentence by sentence."""
+    """Draws meanings: the same settings and seed give the same sentences in the same order."""
 
     def __init__(self, settings: SynthSettings, seed: int) -> None:
         self._settings = settings
@@ -25,9 +25,9 @@ class Sampler:
         self._leads = settings.leads()
 
     def draw(self) -> tuple[Clause, MeaningDescription]:
-        """One sentence, and what it holds."""
+        """One sentence and its description."""
         settings, dice = self._settings, self._dice
-        # Outside the loop: what is hard to draw stays as frequent as its weight says.
+        # Outside the loop, so that a phenomenon that is hard to draw keeps the share of its weight.
         lead = dice.weighted(self._leads)
         depth = draw_depth(settings, dice, lead)
         for _ in range(TRIES):
@@ -42,11 +42,9 @@ class Sampler:
         raise AssertionError(f"no sentence in {TRIES} tries: {lead}, depth {depth}")
 
     def _fulfils(self, plan: SentencePlan, description: MeaningDescription) -> bool:
-        found = set(description.phenomena)
+        if description.depth != plan.depth:
+            return False
+        shown = set(description.phenomena)
         if plan.lead == "plain":
-            return found <= {"plain", "relative"} and description.depth == plan.depth
-        return (
-            plan.lead in found
-            and found <= self._settings.weights.keys()
-            and description.depth == plan.depth
-        )
+            return shown <= {"plain", "relative"}
+        return plan.lead in shown and shown <= self._settings.weights.keys()

@@ -1,12 +1,12 @@
-"""Which verbs fit where: the lexicon's verbs by what a clause needs."""
+"""The verbs of the lexicon that fit a clause."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import NamedTuple
 
-from synmt_cli.synth.lexemes import Verb
-from synmt_cli.synth.verbs import VERBS
+from synmt_cli.synth.lexicon.entries import Verb
+from synmt_cli.synth.lexicon.verbs import VERBS
 
 TRANSITIVE = frozenset(("transitive", "ditransitive"))
 STATEMENT = TRANSITIVE | {"intransitive"}
@@ -14,12 +14,12 @@ CLAUSAL = frozenset(("that", "whether"))
 
 
 class Need(NamedTuple):
-    """What a verb must be. must: a kind it has, "" for any. allowed: no other kinds than these.
+    """What a clause needs of its verb. must: a kind it has, "" for any. allowed: its only kinds.
 
-    frames: one of these. subject, complement: sorts, of which it takes one; 0 for any.
-    preposition: English has one, or has none; None for either. oneself: the complement may be
-    the subject itself. active: adverbials go with it. bare: a plain object on both sides.
-    placeless: its complement is no place.
+    frames: it has one of these. subject, complement: it takes one of these sorts; 0 for any.
+    preposition: whether English has one; None for either. oneself: the complement may be the
+    subject itself. active: adverbials go with it. bare: a plain object in both languages.
+    placeless: its complement is not a place.
     """
 
     frames: frozenset[str]

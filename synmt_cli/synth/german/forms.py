@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from synmt_cli.synth.lexemes import Adjective, Adverb, GermanVerb, Modal, Noun, Pronoun
+from synmt_cli.synth import words
+from synmt_cli.synth.lexicon.entries import Adjective, Adverb, GermanVerb, Modal, Noun, Pronoun
 from synmt_cli.synth.meaning import Determiner, Kind, Phrase
-from synmt_cli.synth.tokens import MadeWord, word
+from synmt_cli.synth.words import MadeWord, word
 
 CASES = {"Nom": 0, "Acc": 1, "Dat": 2}
 COLUMNS = {"Masc": 0, "Fem": 1, "Neut": 2, "Plur": 3}
@@ -18,7 +19,7 @@ _DER = {"Nom": "er e es e", "Acc": "en e es e", "Dat": "em er em en"}  # dieser,
 _EIN = {"Nom": "- e - e", "Acc": "en e - e", "Dat": "em er em en"}  # ein, kein, mein
 _WEAK = {"Nom": "e e e en", "Acc": "en e e en", "Dat": "en en en en"}  # after der, dieser
 _MIXED = {"Nom": "er e es en", "Acc": "en e es en", "Dat": "en en en en"}  # after ein, kein
-# after nothing, einige, zwei: of nouns without a determiner the grammar has only plurals
+# after einige, zwei or no determiner: the grammar uses nouns without one in the plural only
 _STRONG = {"Nom": "er e es e", "Acc": "en e es e", "Dat": "em er em en"}
 _RELATIVE = {**_THE, "Dat": "dem der dem denen"}
 _WEAK_AFTER = frozenset((Determiner.DEFINITE, Determiner.THIS, Determiner.EVERY))
@@ -47,7 +48,7 @@ def noun(entry: Noun, case: str, number: str) -> MadeWord:
 def determiner(
     kind: Determiner, denied: bool, case: str, gender: str, number: str
 ) -> MadeWord | None:
-    """The determiner; denied: `kein` for `ein`. None for a plural without one."""
+    """The determiner; denied: `kein` for `ein`. None for an indefinite plural."""
     agreement = {"Case": case, "Gender": gender, "Number": number}
     match kind:
         case Determiner.DEFINITE:
@@ -115,38 +116,23 @@ def adjective(
 
 @cache
 def predicate(entry: Adjective) -> MadeWord:
-    """An adjective behind `sein`, without ending."""
+    """An adjective after `sein`, without an ending."""
     return word(entry.german, entry.german, "ADJ", Degree="Pos")
 
 
 @cache
 def pronoun(entry: Pronoun, case: str) -> MadeWord:
     """A personal pronoun."""
-    return word(
-        entry.german[CASES[case]],
-        entry.german[0],
-        "PRON",
-        Case=case,
-        Gender=entry.gender if entry.number == "Sing" else None,
-        Number=entry.number,
-        Person=entry.person,
-        PronType="Prs",
-    )
+    return words.personal(entry.german[CASES[case]], entry.german[0], entry, Case=case)
 
 
 @cache
 def reflexive(entry: Pronoun, case: str) -> MadeWord:
-    """Sich, or the personal pronoun where there is no other (mich, mir, uns)."""
-    return word(
-        "sich" if entry.person == 3 else entry.german[CASES[case]],
-        "sich" if entry.person == 3 else entry.german[0],
-        "PRON",
-        Case=case,
-        Number=entry.number,
-        Person=entry.person,
-        PronType="Prs",
-        Reflex="Yes",
-    )
+    """Sich, or the personal pronoun in the first person (mich, mir, uns)."""
+    form, lemma = entry.german[CASES[case]], entry.german[0]
+    if entry.person == 3:
+        form = lemma = "sich"
+    return words.personal(form, lemma, entry, Case=case, Gender=None, Reflex="Yes")
 
 
 @cache
@@ -166,7 +152,7 @@ def interrogative(case: str, of_person: bool) -> MadeWord:
 
 @cache
 def interrogative_adverb(preposition: str) -> MadeWord:
-    """Worauf, womit: was with a preposition."""
+    """Worauf, womit: `was` joined to a preposition."""
     form = "wo" + ("r" if preposition[0] in "aeiouäöü" else "") + preposition
     return word(form, form, "ADV", PronType="Int")
 
@@ -187,16 +173,8 @@ def finite(
         form = verb.third
     else:
         form = _first(verb)
-    return word(
-        prefix + form,
-        prefix + verb.infinitive,
-        upos,
-        Mood="Ind",
-        Number=number,
-        Person=person,
-        Tense="Past" if tense == "past" else "Pres",
-        VerbForm="Fin",
-    )
+    lemma = prefix + verb.infinitive
+    return words.finite(prefix + form, lemma, upos, (person, number), tense == "past")
 
 
 def _be(tense: str, person: int, number: str) -> str:
@@ -230,28 +208,8 @@ def participle(verb: GermanVerb, upos: str) -> MadeWord:
 def modal(entry: Modal, person: int, number: str) -> MadeWord:
     """A modal or the future's `werden`; `sollte` is a subjunctive."""
     form = entry.german[2 if number == "Plur" else 1 if person == 3 else 0]
-    return word(
-        form,
-        entry.lemma,
-        "AUX",
-        Mood="Sub" if entry.subjunctive else "Ind",
-        Number=number,
-        Person=person,
-        Tense="Past" if entry.subjunctive else "Pres",
-        VerbForm="Fin",
-    )
-
-
-@cache
-def particle(form: str) -> MadeWord:
-    """A separated prefix, or a preposition."""
-    return word(form, form, "ADP")
-
-
-@cache
-def conjunction(form: str) -> MadeWord:
-    """A subordinating conjunction."""
-    return word(form, form, "SCONJ")
+    mood = "Sub" if entry.subjunctive else "Ind"  # sollte, könnte: the past subjunctive
+    return words.finite(form, entry.lemma, "AUX", (person, number), entry.subjunctive, mood)
 
 
 @cache

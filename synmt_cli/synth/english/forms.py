@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from synmt_cli.synth.lexemes import Adjective, Adverb, EnglishVerb, Noun, Pronoun, with_s
+from synmt_cli.synth import words
+from synmt_cli.synth.lexicon.entries import Adjective, Adverb, EnglishVerb, Noun, Pronoun, with_s
 from synmt_cli.synth.meaning import Determiner
-from synmt_cli.synth.tokens import MadeWord, word
+from synmt_cli.synth.words import MadeWord, word
 
 CASES = {"Nom": 0, "Acc": 1, "Gen": 3}
 NOT = word("not", "not", "PART", Polarity="Neg")
@@ -41,7 +42,7 @@ def noun(entry: Noun, number: str) -> MadeWord:
 
 @cache
 def adjective(entry: Adjective) -> MadeWord:
-    """An adjective, the same in every place."""
+    """An adjective, which has one form."""
     return word(entry.english, entry.english, "ADJ", Degree="Pos")
 
 
@@ -55,38 +56,22 @@ def article(kind: Determiner, number: str, following: str) -> MadeWord | None:
 @cache
 def pronoun(entry: Pronoun, case: str) -> MadeWord:
     """A personal pronoun (Nom, Acc) or a possessive one (Gen)."""
-    return word(
-        entry.english[CASES[case]],
-        entry.english[CASES[case] if case == "Gen" else 0],
-        "PRON",
-        Case=case,
-        Gender=entry.gender if entry.number == "Sing" else None,
-        Number=entry.number,
-        Person=entry.person,
-        Poss="Yes" if case == "Gen" else None,
-        PronType="Prs",
-    )
+    form, nominative = entry.english[CASES[case]], entry.english[0]
+    if case == "Gen":
+        return words.personal(form, form, entry, Case=case, Poss="Yes")
+    return words.personal(form, nominative, entry, Case=case)
 
 
 @cache
 def reflexive(entry: Pronoun) -> MadeWord:
     """Myself, herself, themselves, ..."""
-    return word(
-        entry.english[2],
-        entry.english[2],
-        "PRON",
-        Case="Acc",
-        Gender=entry.gender if entry.number == "Sing" else None,
-        Number=entry.number,
-        Person=entry.person,
-        PronType="Prs",
-        Reflex="Yes",
-    )
+    form = entry.english[2]
+    return words.personal(form, form, entry, Case="Acc", Reflex="Yes")
 
 
 @cache
 def finite(lemma: str, past_form: str, tense: str, person: int, number: str, upos: str) -> MadeWord:
-    """A finite verb. past_form: what it is in the past, where it is regular in person."""
+    """A finite verb. past_form: its past, if that is the same for every person."""
     is_third = person == 3 and number == "Sing"
     if lemma in _IRREGULAR:
         forms = _IRREGULAR[lemma][tense == "past"]
@@ -95,21 +80,12 @@ def finite(lemma: str, past_form: str, tense: str, person: int, number: str, upo
         form = past_form
     else:
         form = with_s(lemma) if is_third else lemma
-    return word(
-        form,
-        lemma,
-        upos,
-        Mood="Ind",
-        Number=number,
-        Person=person,
-        Tense="Past" if tense == "past" else "Pres",
-        VerbForm="Fin",
-    )
+    return words.finite(form, lemma, upos, (person, number), tense == "past")
 
 
 @cache
 def infinitive(lemma: str, upos: str) -> MadeWord:
-    """A verb without ending."""
+    """A verb without an ending."""
     return word(lemma, lemma, upos, VerbForm="Inf")
 
 
@@ -126,20 +102,8 @@ def modal(form: str) -> MadeWord:
 
 
 @cache
-def preposition(form: str) -> MadeWord:
-    """A preposition, or the particle of a verb."""
-    return word(form, form, "ADP")
-
-
-@cache
-def conjunction(form: str) -> MadeWord:
-    """A subordinating conjunction."""
-    return word(form, form, "SCONJ")
-
-
-@cache
 def adverb(entry: Adverb) -> MadeWord:
-    """An adverb; `today` and its like are nouns in UD."""
+    """An adverb; `today` and the like are nouns in UD."""
     if entry.noun:
         return word(entry.english, entry.english, "NOUN", Number="Sing")
     return word(entry.english, entry.english, "ADV")

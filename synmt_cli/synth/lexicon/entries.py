@@ -1,7 +1,7 @@
-"""What a word of the lexicon is, and how the tables of words are read.
+"""The entries of the lexicon, and how its tables are read.
 
-A noun belongs to one sort (person, food, ...); a verb says of which sorts its subject and its
-complement may be, so that nobody eats a bridge. Sorts are bits, masks of sorts are integers.
+A noun has one sort (person, food, ...); a verb says which sorts its subject and its complement
+may have, so that nobody eats a bridge. Sorts are bits, masks of sorts are integers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GROUPS = {
 
 
 def mask(names: str) -> int:
-    """The union of the sorts and groups of sorts named.
+    """The union of the named sorts and groups of sorts.
 
     >>> mask("living") == PERSON | ANIMAL
     True
@@ -53,7 +53,7 @@ def mask(names: str) -> int:
 class Pronoun:
     """A personal pronoun with its reflexive and possessive. English: nom, acc, refl, poss.
 
-    German: nom, acc, dat, the stem of the possessive. gender: of who is meant.
+    German: nom, acc, dat, the stem of the possessive. gender: of the person meant.
     """
 
     english: tuple[str, str, str, str]
@@ -65,7 +65,7 @@ class Pronoun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noun:
-    """A noun or a name: (singular, plural) on both sides; a name has no plural.
+    """A noun or a name: (singular, plural) in both languages; a name has no plural.
 
     gender: of the German word. pronoun: the English one that the singular takes. weak: the
     German singular takes the plural's form in every case but the nominative.
@@ -81,7 +81,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnglishVerb:
-    """Principal parts; past is empty where it would look like the present (put, read)."""
+    """Principal parts; past is empty if it would look like the present (put, read)."""
 
     lemma: str
     past: str
@@ -107,11 +107,11 @@ class GermanVerb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verb:
-    """One meaning, said in both languages. frame: what it takes beside its subject.
+    """One meaning in both languages. frame: what it takes besides its subject.
 
     kinds: the phenomena that the verb itself brings (particle, reflexive, dative).
-    manner: which adverbs of manner go with it, a key of modifiers.MANNERS. stative: no adverbial
-    goes with it. local: no place goes with it, it has or leaves one. oneself: its complement
+    manner: the adverbs of manner that go with it, a key of modifiers.MANNERS. stative: it takes
+    no adverbial. local: it takes no place, because it has or leaves one. oneself: its complement
     may be the subject itself.
     """
 
@@ -129,7 +129,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjective:
-    """An adjective. stem: what German endings are put on. sorts: of the nouns it fits.
+    """An adjective. stem: takes the German endings. sorts: of the nouns it fits.
 
     passing: a state that comes and goes (tired), so that adverbs of time go with it.
     """
@@ -143,7 +143,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adverb:
-    """An adverb that is one word on both sides. noun: English calls it a noun (today)."""
+    """An adverb that is one word in both languages. noun: it is a noun in English (today)."""
 
     english: str
     german: str
@@ -152,7 +152,7 @@ class Adverb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preposition:
-    """A preposition of place or company; German dative."""
+    """A preposition of place or company; it takes the dative in German."""
 
     english: str
     german: str
@@ -162,7 +162,7 @@ class Preposition:
 class Modal:
     """A modal or future auxiliary. german: first and third person singular, plural.
 
-    deniable: negation means the same on both sides. lasting: goes with states.
+    deniable: negation means the same in both languages. lasting: it goes with states.
     """
 
     english: str

@@ -1,24 +1,24 @@
-"""Draws plans: what a sentence is to hold, before any word of it."""
+"""Draws plans: what a sentence is to show, before any of its words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from synmt_cli.synth.dice import Dice
+from synmt_cli.synth.sampling.dice import Dice
 from synmt_cli.synth.settings import SynthSettings
 
-KINDS = ("particle", "reflexive", "dative")  # what a verb itself brings
+KINDS = ("particle", "reflexive", "dative")  # phenomena that a verb itself brings
 FRONTS = ("fronting", "object-first", "object-first-ambiguous", "stranding")
 WITHIN = (*KINDS, "agreement", "perfect", "modal", "negation", "adjective")  # of single clauses
 
 
 @dataclass(slots=True)
 class SentencePlan:
-    """What one sentence is to hold. lead: what it is built around; wishes: that and the rest.
+    """What one sentence is to show. lead: what it is built around; wishes: that and the rest.
 
-    depth: of relative clauses. front: one of FRONTS, what opens the main clause. strands: a
+    depth: of relative clauses. front: what opens the main clause, one of FRONTS or "". strands: a
     relative clause strands its preposition. subordinate: embedded, circumstance or "".
-    hosts: the clause that is to show each phenomenon of WITHIN: main, other, relative.
+    hosts: which clause is to show a phenomenon of WITHIN: main, other or relative.
     """
 
     lead: str
@@ -30,7 +30,7 @@ class SentencePlan:
     hosts: dict[str, str] = field(default_factory=dict)
 
     def wants(self, name: str, role: str, dice: Dice) -> bool:
-        """Whether the clause of that role (a key's value in hosts, or nested) is to show it."""
+        """Whether the clause of that role (a value of `hosts`, or nested) is to show `name`."""
         if role == "nested":
             return name in self.hosts and dice.chance(0.3)
         return self.hosts.get(name) == role
@@ -45,7 +45,7 @@ def draw_depth(settings: SynthSettings, dice: Dice, lead: str) -> int:
 
 
 def draw_plan(settings: SynthSettings, dice: Dice, lead: str, depth: int) -> SentencePlan:
-    """A plan around `lead`, which others join by chance."""
+    """A plan around `lead`, joined by other phenomena by chance."""
     others = [name for name in settings.weights if lead != "plain" and name != lead]
     wishes = frozenset([lead, *(name for name in others if dice.chance(settings.mix))])
     plan = SentencePlan(lead, depth, wishes)

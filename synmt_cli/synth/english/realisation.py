@@ -1,30 +1,23 @@
 """Says a meaning in English, as tokens of a UD tree.
 
-Subject, verb and complement keep their order; what stands first is followed by a comma. A verb
-with a preposition leaves it behind when its complement moves to the front (stranding): as in UD,
-the preposition depends on the moved word and the arc crosses the verb's.
+Subject, verb and complement keep their order; whatever opens the sentence before the subject
+is followed by a comma. A verb with a preposition leaves it where it was when its complement moves
+to the front (stranding): as in UD, the preposition depends on the moved word, and the arc crosses
+the verb's.
 """
 
 from __future__ import annotations
 
-from synmt_cli.synth import english_forms as forms
-from synmt_cli.synth.lexemes import PERSON, EnglishVerb, Preposition
+from synmt_cli.synth.english import forms
+from synmt_cli.synth.lexicon.entries import PERSON, EnglishVerb, Preposition
 from synmt_cli.synth.meaning import Clause, Determiner, Kind, Phrase
-from synmt_cli.synth.tokens import (
-    COMMA,
-    PERIOD,
-    QUESTION_MARK,
-    MadeSentence,
-    MadeToken,
-    MadeWord,
-    put,
-    sentence,
-)
+from synmt_cli.synth.tokens import MadeSentence, MadeToken, put, sentence
+from synmt_cli.synth.words import COMMA, PERIOD, QUESTION_MARK, MadeWord, adposition, subordinator
 
 HAVE, DO = EnglishVerb("have", "had", "had"), EnglishVerb("do", "did", "done")
 
 
-def say(clause: Clause) -> MadeSentence:
+def realise(clause: Clause) -> MadeSentence:
     """A main clause as a sentence."""
     out: list[MadeToken] = []
     top = _clause(out, clause, "root", None)
@@ -42,7 +35,7 @@ def _clause(
         top = MadeToken(forms.adjective(clause.state), deprel, head)
         verb.deprel, verb.head = "cop", top
     if mark:
-        put(out, forms.conjunction(mark), "mark", top)
+        put(out, subordinator(mark), "mark", top)
     _put_front(out, clause, top)
     moved = _put_moved(out, clause, top)
     first, rest = auxiliaries[:1], auxiliaries[1:]
@@ -137,14 +130,14 @@ def _put_complements(
     out: list[MadeToken], clause: Clause, top: MadeToken, moved: MadeToken | None
 ) -> None:
     verb = clause.verb.english
-    particle = MadeToken(forms.preposition(verb.particle), "compound:prt", top)
+    particle = MadeToken(adposition(verb.particle), "compound:prt", top)
     if verb.particle and not clause.apart:
         out.append(particle)
     if clause.recipient is not None:
         _put_phrase(out, clause.recipient, "Acc", "iobj", top)
     if moved is not None:
         if verb.preposition:
-            put(out, forms.preposition(verb.preposition), "case", moved)
+            put(out, adposition(verb.preposition), "case", moved)
     elif clause.english_front != "complement":
         _put_complement(out, clause, top)
     if verb.particle and clause.apart:
@@ -158,7 +151,7 @@ def _put_complement(out: list[MadeToken], clause: Clause, top: MadeToken) -> Non
     if not verb.preposition:
         _put_phrase(out, phrase, "Acc", "obj", top)
         return
-    case = put(out, forms.preposition(verb.preposition), "case", None)
+    case = put(out, adposition(verb.preposition), "case", None)
     case.head = _put_phrase(out, phrase, "Acc", "obl", top)
 
 
@@ -198,7 +191,7 @@ def _put_prepositional(
     out: list[MadeToken], place: tuple[Preposition, Phrase], deprel: str, head: MadeToken
 ) -> None:
     preposition, phrase = place
-    case = put(out, forms.preposition(preposition.english), "case", None)
+    case = put(out, adposition(preposition.english), "case", None)
     case.head = _put_phrase(out, phrase, "Acc", deprel, head)
 
 
@@ -233,5 +226,4 @@ def _put_determiner(out: list[MadeToken], phrase: Phrase, noun: MadeToken, follo
         return
     word = forms.article(phrase.determiner, phrase.number, following)
     if word is not None:
-        is_number = phrase.determiner in (Determiner.TWO, Determiner.THREE)
-        put(out, word, "nummod" if is_number else "det", noun)
+        put(out, word, phrase.determiner.deprel, noun)

@@ -1,14 +1,14 @@
 """Verbs, by frame: `english | german | sorts of subjects | sorts of complements | notes`.
 
-lexemes.english_verb and german_verb say how the two are written. Notes: loud, careful, stative,
-local, oneself (lexemes.Verb). A pair of verbs differs where the languages do: a preposition on
-one side only (look for, suchen), a particle on one side only (invite, einladen), a reflexive on
-one side only (hurry, sich beeilen), dative for object (help, helfen).
+entries.english_verb and german_verb say how the two are written. Notes: loud, careful, stative,
+local, oneself (entries.Verb). The two verbs differ as the languages do: only one has a
+preposition (look for, suchen), a particle (invite, einladen) or a reflexive (hurry, sich
+beeilen), or German has a dative for the object (help, helfen).
 """
 
 from __future__ import annotations
 
-from synmt_cli.synth.lexemes import Verb, english_verb, german_verb, mask
+from synmt_cli.synth.lexicon.entries import Verb, english_verb, german_verb, mask
 
 _VERBS = """
 intransitive

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from synmt_cli.synth.lexemes import Adjective, Adverb, Conjunction, Modal, Preposition, mask
-from synmt_cli.synth.nouns import NOUNS
+from synmt_cli.synth.lexicon.entries import Adjective, Adverb, Conjunction, Modal, Preposition, mask
+from synmt_cli.synth.lexicon.nouns import NOUNS
 
 # english german[/stem] | sorts of nouns [| passing]
 _ADJECTIVES = """
@@ -49,7 +49,7 @@ TODAY = Adverb("today", "heute", noun=True)
 YESTERDAY = Adverb("yesterday", "gestern", noun=True)
 TOMORROW = Adverb("tomorrow", "morgen", noun=True)
 NOW = Adverb("now", "jetzt")
-# English puts these before the verb, German where the others go.
+# English puts these before the verb, German where other adverbs go.
 FREQUENCIES = (
     Adverb("often", "oft"),
     Adverb("always", "immer"),
@@ -69,7 +69,7 @@ WITH = Preposition("with", "mit")
 IN, ON, AT = Preposition("in", "in"), Preposition("on", "auf"), Preposition("at", "an")
 BEHIND, BESIDE = Preposition("behind", "hinter"), Preposition("beside", "neben")
 UNDER = Preposition("under", "unter")
-# What may stand behind a noun of these sorts: (sorts, preposition, sorts of its noun).
+# Attributes of a noun: (sorts of the noun, preposition, sorts of the preposition's noun).
 ATTRIBUTES = tuple(
     (mask(sorts), preposition, mask(others))
     for sorts, preposition, others in (

@@ -1,32 +1,27 @@
 """Says a meaning in German, as tokens of a UD tree.
 
-A main clause: one field, the finite verb, the middle, the second part of the verb (participle,
-infinitive or separated prefix), clauses. In a subordinate clause the finite verb ends the verb
-and the prefix is joined to it. The middle: subject, pronouns, adverbs of time, recipient,
-object, `nicht`, manner, place, prepositional complement or predicate.
+A main clause is one field, the finite verb, the middle, the second part of the verb (participle,
+infinitive or separated prefix), then clauses. In a subordinate clause the finite verb comes last,
+with its prefix joined to it. The middle is subject, pronouns, adverbs of time, recipient, object,
+`nicht`, manner, place, prepositional complement or predicate.
 """
 
 from __future__ import annotations
 
-from synmt_cli.synth import german_forms as forms
-from synmt_cli.synth.german_verb import verb_tokens
-from synmt_cli.synth.lexemes import Conjunction
+from dataclasses import dataclass
+
+from synmt_cli.synth.german import forms
+from synmt_cli.synth.lexicon.entries import Conjunction
+from synmt_cli.synth.lexicon.verbs import BE
 from synmt_cli.synth.meaning import Clause, Determiner, Kind, Phrase
-from synmt_cli.synth.tokens import (
-    COMMA,
-    PERIOD,
-    QUESTION_MARK,
-    MadeSentence,
-    MadeToken,
-    put,
-    sentence,
-)
+from synmt_cli.synth.tokens import MadeSentence, MadeToken, put, sentence
+from synmt_cli.synth.words import COMMA, PERIOD, QUESTION_MARK, adposition, subordinator
 
 
-def say(clause: Clause) -> MadeSentence:
+def realise(clause: Clause) -> MadeSentence:
     """A main clause as a sentence."""
     out: list[MadeToken] = []
-    verb = verb_tokens(clause, "root", None, final=False)
+    verb = _verb_tokens(clause, "root", None, final=False)
     _put_field(out, clause, verb.top)
     out.append(verb.finite)
     inverted = bool(clause.front) or clause.is_question
@@ -37,6 +32,49 @@ def say(clause: Clause) -> MadeSentence:
     return sentence(out)
 
 
+@dataclass(slots=True)
+class _VerbTokens:
+    """The parts of a clause's verb, before they are put in place.
+
+    top: the head of the clause, the verb itself or its predicate. others: a predicate, a
+    participle or infinitive, or a separated prefix, in order.
+    """
+
+    top: MadeToken
+    finite: MadeToken
+    others: list[MadeToken]
+
+
+def _verb_tokens(clause: Clause, deprel: str, head: MadeToken | None, final: bool) -> _VerbTokens:
+    """The tokens of the verb. final: the finite verb comes last, its prefix joined."""
+    verb = clause.verb.german
+    agreement = clause.subject.agreement
+    upos = "VERB" if clause.state is None else "AUX"
+    others: list[MadeToken] = []
+    if clause.modal is not None:
+        auxiliary = forms.modal(clause.modal, *agreement)
+        main = MadeToken(forms.infinitive(verb, upos), deprel, head)
+    elif clause.tense == "perfect":
+        helper = BE.german if verb.auxiliary == "sein" else forms.HAVE
+        auxiliary = forms.finite(helper, "present", *agreement, "AUX", "")
+        main = MadeToken(forms.participle(verb, upos), deprel, head)
+    else:
+        auxiliary = None
+        prefix = verb.prefix if final else ""
+        main = MadeToken(forms.finite(verb, clause.tense, *agreement, upos, prefix), deprel, head)
+    top = main
+    if clause.state is not None:
+        top = MadeToken(forms.predicate(clause.state), deprel, head)
+        main.deprel, main.head = "cop", top
+        others.append(top)
+    if auxiliary is not None:
+        others.append(main)
+        return _VerbTokens(top, MadeToken(auxiliary, "aux", top), others)
+    if verb.prefix and not final:
+        others.append(MadeToken(adposition(verb.prefix), "compound:prt", top))
+    return _VerbTokens(top, main, others)
+
+
 def _put_subordinate(
     out: list[MadeToken],
     clause: Clause,
@@ -45,11 +83,11 @@ def _put_subordinate(
     conjunction: Conjunction | None = None,
 ) -> None:
     """Appends a clause with the verb at its end, between commas."""
-    verb = verb_tokens(clause, deprel, head, final=True)
+    verb = _verb_tokens(clause, deprel, head, final=True)
     top = verb.top
     put(out, COMMA, "punct", top)
     if conjunction is not None:
-        put(out, forms.conjunction(conjunction.german), "mark", top)
+        put(out, subordinator(conjunction.german), "mark", top)
     if clause.subject.kind is Kind.RELATIVE:
         gap = clause.subject
         put(out, forms.relative("Nom", gap.gender, gap.number), "nsubj", top)
@@ -64,7 +102,7 @@ def _put_subordinate(
 
 
 def _put_field(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    """Appends what stands before the finite verb of a main clause."""
+    """Appends the field before the finite verb of a main clause."""
     match clause.front:
         case "time":
             _put_time(out, clause, top)
@@ -91,7 +129,7 @@ def _put_moved(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
     if is_question and not of_person and verb.preposition:
         put(out, forms.interrogative_adverb(verb.preposition), "advmod", top)
         return
-    case = put(out, forms.particle(verb.preposition), "case", None) if verb.preposition else None
+    case = put(out, adposition(verb.preposition), "case", None) if verb.preposition else None
     if is_question:
         word = forms.interrogative(verb.case, of_person)
     else:
@@ -111,7 +149,7 @@ def _complement_deprel(clause: Clause) -> str:
 def _put_middle(
     out: list[MadeToken], clause: Clause, top: MadeToken, with_subject: bool
 ) -> MadeToken | None:
-    """Appends what stands between the two parts of the verb; returns the complement's noun."""
+    """Appends the words between the two parts of the verb; returns the complement's noun."""
     verb, phrase = clause.verb.german, clause.complement
     here = clause.front != "complement" and phrase is not None and not phrase.moved
     light = here and _is_light(phrase) and not verb.preposition
@@ -133,8 +171,8 @@ def _put_opening(
 ) -> None:
     """Appends subject, pronouns, adverbs of time and recipient.
 
-    A subject that is no pronoun stands behind the other pronouns ("heute wäscht sich der
-    Mann"), and behind adverbs of time where it bears a relative clause.
+    A subject that is not a pronoun comes after the other pronouns ("heute wäscht sich der
+    Mann"), and after adverbs of time if it bears a relative clause.
     """
     subject, pronoun_recipient = clause.subject, _is_light(clause.recipient)
     first = with_subject and subject.kind is Kind.PRONOUN
@@ -180,7 +218,7 @@ def _is_light(phrase: Phrase | None) -> bool:
 
 
 def _is_denied(clause: Clause) -> bool:
-    """Negation shows as `kein` on the object."""
+    """Whether negation shows as `kein` on the object."""
     phrase = clause.complement
     return (
         clause.negated
@@ -205,7 +243,7 @@ def _put_place(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
 def _put_after(
     out: list[MadeToken], clause: Clause, top: MadeToken, complement: MadeToken | None
 ) -> None:
-    """Appends what stands behind the verb: clauses."""
+    """Appends the clauses that follow the verb."""
     if clause.extraposed:
         assert clause.complement is not None
         assert clause.complement.relative is not None
@@ -243,10 +281,10 @@ def _put_prepositional(
     case: str = "Dat",
     relative: bool = True,
 ) -> MadeToken:
-    token = put(out, forms.particle(preposition), "case", None)
+    token = put(out, adposition(preposition), "case", None)
     at = len(out)
     token.head = noun = _put_phrase(out, phrase, case, deprel, head, relative=relative)
-    # "im Haus", but "in dem Haus, das ...": what a relative clause restricts is not fused.
+    # "im Haus", but "in dem Haus, das ...": not fused where a relative clause restricts the noun.
     if phrase.kind is Kind.NOUN and phrase.relative is None:
         token.fused = forms.FUSED.get((preposition, out[at].form), "")
     return noun
@@ -295,5 +333,4 @@ def _put_determiner(
         return
     word = forms.determiner(phrase.determiner, denied, *agreement)
     if word is not None:
-        is_number = phrase.determiner in (Determiner.TWO, Determiner.THREE)
-        put(out, word, "nummod" if is_number else "det", noun)
+        put(out, word, phrase.determiner.deprel, noun)

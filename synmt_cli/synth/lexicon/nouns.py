@@ -1,14 +1,14 @@
 """Pronouns, nouns and names.
 
-Nouns stand as `english[/plural] gender german/plural [weak]`, under the sort they belong to.
-The English plural is left out where it is regular. A person is `he`, `she` or `it` by the gender
-of the German word, save where a word says otherwise (das Mädchen, but she).
-No noun has an English plural like its singular, and no two share a word on either side.
+Nouns are written `english[/plural] gender german/plural [weak]`, under the sort they belong to.
+A regular English plural is left out. A person is `he`, `she` or `it` by the gender of the German
+word, unless the entry says otherwise (das Mädchen, but she). No noun has an English plural like
+its singular, and no two share a word in either language.
 """
 
 from __future__ import annotations
 
-from synmt_cli.synth.lexemes import ANIMAL, PERSON, SORT, Noun, Pronoun, with_s
+from synmt_cli.synth.lexicon.entries import PERSON, SORT, Noun, Pronoun, with_s
 
 GENDERS = {"m": "Masc", "f": "Fem", "n": "Neut"}
 
@@ -108,4 +108,3 @@ NAMES = tuple(
     for gender, names in _NAMES.items()
     for name in names.split()
 )
-LIVING = tuple(noun for noun in NOUNS if noun.sort & (PERSON | ANIMAL))

@@ -1,28 +1,28 @@
-"""Draws when, where and how, and what opens the sentence."""
+"""Draws adverbials of time, place, manner and frequency."""
 
 from __future__ import annotations
 
-from synmt_cli.synth.dice import Again, Dice
-from synmt_cli.synth.lexemes import Adverb
+from synmt_cli.synth.lexicon.entries import Adverb
+from synmt_cli.synth.lexicon.modifiers import FREQUENCIES, MANNERS, NOW, TODAY, TOMORROW, YESTERDAY
 from synmt_cli.synth.meaning import Clause
-from synmt_cli.synth.modifiers import FREQUENCIES, MANNERS, NOW, TODAY, TOMORROW, YESTERDAY
-from synmt_cli.synth.phrases import Phrases
+from synmt_cli.synth.sampling.dice import Again, Dice
+from synmt_cli.synth.sampling.phrases import Phrases
 from synmt_cli.synth.settings import SynthSettings
 
 
 class Adverbials:
-    """Adds adverbials to the clauses of one sentence, where they belong to one clause only.
+    """Adds adverbials to the clauses of one sentence, where they can belong to one clause only.
 
-    Behind a relative or embedded clause an English adverbial would read as part of that.
+    After a relative or embedded clause an English adverbial would read as part of it.
     """
 
     def __init__(self, settings: SynthSettings, dice: Dice, phrases: Phrases) -> None:
         self._settings, self._dice, self._phrases = settings, dice, phrases
 
     def add(self, clause: Clause, front: str = "", trailing: bool = True) -> None:
-        """Adds adverbials; front: time or place, which is to open the clause. Raises Again.
+        """Adds adverbials. front: time or place if one is to open the clause. Raises Again.
 
-        trailing: the end of the clause is free.
+        trailing: whether the end of the clause is free.
         """
         opens = front in ("time", "place")
         if opens:
@@ -69,5 +69,5 @@ class Adverbials:
 
 
 def _is_lasting(clause: Clause) -> bool:
-    """Whether it says what holds for good: no "today", no "often"."""
+    """Whether the clause describes a lasting state: no "today", no "often"."""
     return clause.verb.stative or (clause.state is not None and not clause.state.passing)

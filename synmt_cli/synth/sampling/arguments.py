@@ -1,14 +1,14 @@
-"""Draws what a verb is said of and in which tense: a clause but for its adverbials and clauses."""
+"""Draws a verb's arguments and tense: a clause without its adverbials and inner clauses."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synmt_cli.synth.dice import Again, Dice
-from synmt_cli.synth.lexemes import PERSON, Adjective, Modal, Pronoun, Verb
+from synmt_cli.synth.lexicon.entries import PERSON, Adjective, Modal, Pronoun, Verb
+from synmt_cli.synth.lexicon.modifiers import MODALS
 from synmt_cli.synth.meaning import Clause, Kind, Phrase
-from synmt_cli.synth.modifiers import MODALS
-from synmt_cli.synth.phrases import (
+from synmt_cli.synth.sampling.dice import Again, Dice
+from synmt_cli.synth.sampling.phrases import (
     ALL_SORTS,
     OBJECTS,
     RECIPIENTS,
@@ -18,16 +18,16 @@ from synmt_cli.synth.phrases import (
     adjectives,
     may_own,
 )
-from synmt_cli.synth.plan import SentencePlan
+from synmt_cli.synth.sampling.plan import SentencePlan
 
 
 @dataclass(slots=True)
 class Given:
-    """What is settled before the arguments are drawn.
+    """What is decided before the arguments are drawn.
 
-    oneself: the complement is the subject itself. subject, complement: a pronoun that was
-    moved. first: the complement opens the German clause. carrier: subject or complement, the
-    one that is to bear a relative clause, or "".
+    oneself: the complement is the subject itself. subject, complement: a pronoun that opens the
+    clause. first: the complement opens the German clause. carrier: the argument that bears a
+    relative clause, subject or complement, or "".
     """
 
     role: str
@@ -46,7 +46,7 @@ class Arguments:
         self._dice, self._plan, self._phrases = dice, plan, phrases
 
     def clause(self, given: Given, tenses: tuple[str, ...]) -> Clause:
-        """A clause of the verb; tenses: present, past, as often as likely. Raises Again."""
+        """A clause of the verb; tenses: repeated as often as they are likely. Raises Again."""
         wants = {
             name for name in self._plan.hosts if self._plan.wants(name, given.role, self._dice)
         }
@@ -63,7 +63,7 @@ class Arguments:
         return clause
 
     def _state(self, subject: Phrase, tense: str) -> Adjective:
-        """What the subject is. What lasts is not told in the perfect ("has been black")."""
+        """A predicate for the subject. A lasting state has no perfect ("has been black")."""
         fitting = [
             adjective
             for adjective in adjectives(subject.sort)
@@ -92,7 +92,7 @@ class Arguments:
 
     def _subject(self, given: Given, wants: set[str]) -> Phrase:
         unmarked = given.first and self._plan.front == "object-first-ambiguous"
-        # Behind an attribute, English could hang a relative clause on either noun.
+        # After an attribute, an English relative clause could belong to either noun.
         attributed = "agreement" in wants and given.carrier != "subject"
         subject = self._phrases.phrase(
             Asked(
@@ -141,5 +141,5 @@ def _modals(stative: bool, negated: bool) -> list[Modal]:
 
 
 def _others(subject: Phrase, pronouns: tuple[Pronoun, ...]) -> tuple[Pronoun, ...]:
-    """The pronouns that can stand beside the subject: no "I see us", no "he sees him"."""
+    """The pronouns that go with the subject: no "I see us", no "he sees him"."""
     return () if subject.kind is Kind.PRONOUN else pronouns

@@ -1,4 +1,4 @@
-"""Random choice by seed, the same on every machine and in every version of Python."""
+"""Random choices by seed, the same on every machine and in every version of Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 class Again(Exception):
-    """Not an error: the choices made so far cannot be completed; draw once more."""
+    """Not an error: the choices made so far cannot be completed, so draw again."""
 
 
 class Dice:
@@ -24,7 +24,7 @@ class Dice:
         return self._random() < p
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """One of the items, each as likely. Raises Again where there is none."""
+        """One of the items, all equally likely. Raises Again if there are none."""
         if not items:
             raise Again
         return items[int(self._random() * len(items))]
@@ -36,7 +36,7 @@ class Dice:
             point -= weight
             if point < 0:
                 return item
-        return max(items, key=lambda pair: pair[1])[0]  # rounding left a rest
+        return max(items, key=lambda pair: pair[1])[0]  # rounding left a remainder
 
     def number(self, low: int, high: int) -> int:
         """A whole number from low to high, both included."""

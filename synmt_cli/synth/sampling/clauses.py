@@ -1,20 +1,20 @@
-"""Draws the clauses of one sentence by its plan. What cannot be completed raises Again."""
+"""Draws the clauses of one sentence by its plan; raises Again if it cannot be completed."""
 
 from __future__ import annotations
 
-from synmt_cli.synth.adverbials import Adverbials
-from synmt_cli.synth.arguments import Arguments, Given
-from synmt_cli.synth.choice import CLAUSAL, STATEMENT, TRANSITIVE, Need, verbs
 from synmt_cli.synth.description import cue
-from synmt_cli.synth.dice import Again, Dice
-from synmt_cli.synth.lexemes import ANIMAL, PERSON
+from synmt_cli.synth.lexicon.entries import ANIMAL, PERSON
+from synmt_cli.synth.lexicon.modifiers import CIRCUMSTANCES, THAT, WHETHER
+from synmt_cli.synth.lexicon.nouns import HE, IT
+from synmt_cli.synth.lexicon.verbs import BE
 from synmt_cli.synth.meaning import Clause, Kind, Phrase
-from synmt_cli.synth.modifiers import CIRCUMSTANCES, THAT, WHETHER
-from synmt_cli.synth.nouns import HE, IT
-from synmt_cli.synth.phrases import Phrases
-from synmt_cli.synth.plan import KINDS, SentencePlan
+from synmt_cli.synth.sampling.adverbials import Adverbials
+from synmt_cli.synth.sampling.arguments import Arguments, Given
+from synmt_cli.synth.sampling.dice import Again, Dice
+from synmt_cli.synth.sampling.phrases import Phrases
+from synmt_cli.synth.sampling.plan import KINDS, SentencePlan
+from synmt_cli.synth.sampling.verb_choice import CLAUSAL, STATEMENT, TRANSITIVE, Need, verbs
 from synmt_cli.synth.settings import SynthSettings
-from synmt_cli.synth.verbs import BE
 
 ANY_TENSE = ("present", "present", "present", "past", "past")
 LIVING = PERSON | ANIMAL
@@ -30,7 +30,7 @@ class Clauses:
         self._adverbials = Adverbials(settings, dice, phrases)
 
     def main(self) -> Clause:
-        """The main clause, with all that is in it."""
+        """The main clause with everything in it."""
         plan = self._plan
         if plan.front == "stranding":
             return self._question()
@@ -41,7 +41,7 @@ class Clauses:
         return self._statement("main", plan.depth, ANY_TENSE, self._front())
 
     def _front(self) -> str:
-        """What opens the main clause: a field of Clause, or "" for the subject."""
+        """The field of Clause that opens the main clause, or "" for the subject."""
         if self._plan.front == "fronting":
             return "time" if self._dice.chance(0.6) else "place"
         return "complement" if self._plan.front else ""
@@ -73,7 +73,7 @@ class Clauses:
             front = "circumstance"
         own = plan.depth if dice.chance(0.5) else 0
         opens = front == "circumstance" and self._settings.marked
-        # Behind a relative clause, English could hang the second clause on either.
+        # After a relative clause, the second English clause could belong to either.
         carriers = ("subject", "complement") if opens else ("subject",)
         clause = self._statement("main", own, ANY_TENSE, front, carriers)
         tenses = {"present": ("present",), "past": ("past",)}.get(clause.tense, ("past", "present"))
@@ -94,7 +94,7 @@ class Clauses:
         front: str = "",
         carriers: tuple[str, ...] = ("subject", "complement"),
     ) -> Clause:
-        """A clause without gap. carriers: which arguments may bear a relative clause."""
+        """A clause without a gap. carriers: the arguments that may bear a relative clause."""
         first = front == "complement"
         opens = front in ("time", "place")
         given = self._verb(role, Need(TRANSITIVE if first else STATEMENT, active=opens, bare=first))
@@ -151,13 +151,13 @@ class Clauses:
         return clause
 
     def _bears(self, given: Given, name: str) -> bool:
-        """Whether that argument is there, as a noun."""
+        """Whether that argument will be a noun that can bear a relative clause."""
         if name == "subject":
             return given.subject is None
         return bool(given.verb.complement) and given.complement is None and not given.oneself
 
     def _apart(self, clause: Clause) -> bool:
-        """Whether the English particle stands behind the object."""
+        """Whether the English particle follows the object."""
         phrase, place = clause.complement, self._settings.particles
         if phrase is None or phrase.kind not in (Kind.NOUN, Kind.NAME) or place == "split":
             return True
@@ -166,7 +166,7 @@ class Clauses:
         return place == "mixed" and self._dice.chance(0.5)
 
     def _extraposes(self, given: Given, clause: Clause) -> bool:
-        """Whether German puts the complement's relative clause behind the end of the verb."""
+        """Whether German puts the complement's relative clause after the end of the verb."""
         ends = clause.tense == "perfect" or clause.modal or clause.verb.german.prefix
         return (
             self._settings.extrapose
@@ -176,7 +176,7 @@ class Clauses:
         )
 
     def _verb(self, role: str, need: Need) -> Given:
-        """A verb of the kind that the plan asks for in this clause. Raises Again."""
+        """A verb of a kind that the plan wants in this clause. Raises Again."""
         dice, plan = self._dice, self._plan
         musts = [kind for kind in KINDS if plan.wants(kind, role, dice)]
         if not musts:

@@ -1,0 +1,1 @@
+"""English: its forms, and a meaning said in it."""

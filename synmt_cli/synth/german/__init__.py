@@ -1,0 +1,1 @@
+"""German: its forms, and a meaning said in it."""

@@ -1,0 +1,1 @@
+"""The words of both languages, what they mean together, and the tables they are read from."""

@@ -1,0 +1,1 @@
+"""Drawing sentences: a plan, then clauses, their arguments, phrases and adverbials."""
