@@ -70,7 +70,18 @@ def test_the_readme_pipe_runs(readme_folder, shell):
     assert (readme_folder / "pascal.en").read_bytes().count(b"\n") == 20
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.slow
+def test_the_library_page_runs_as_printed(tmp_path, shell):
+    """In an empty folder: the page makes every file that it reads."""
+    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    [(commands, program)] = re.findall(r"```sh\n(.*?)```.*?```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "example.py").write_text(program, encoding="utf-8")
+    done = shell(f"{commands}\npython example.py", tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert float(re.fullmatch(rb"BLEU (\d+\.\d\d)\n", done.stdout)[1]) > 5
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/library.md"])
 def test_documents_name_files_that_exist(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     for path in re.findall(r"\b(?:docs|benchmarks|tests|man|examples)/[\w./-]*\w", text):
