@@ -1,4 +1,4 @@
-# `make demo` and `make test` set everything up by themselves. Needs Python 3.11 or newer.
+# `make demo` and `make test` first set up .venv. They need Python 3.11 or newer.
 PYTHON ?= python3.11
 VENV := .venv
 RUN := $(VENV)/bin
@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test check fuzz man clean
 
-demo: $(READY)  ## the whole pipe on made data: parse, featurize, train, translate, score
+demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, translate, score
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
 
 test: $(READY)  ## every test that needs no GPU
@@ -21,7 +21,7 @@ check: $(READY)  ## format, lint, types and the quick tests
 fuzz: $(READY)  ## 10,000 mutations of each kind of input, with fixed seeds
 	SYNMT_FUZZ_ROUNDS=10000 $(RUN)/python -m pytest -q tests/formats/test_fuzz.py tests/commands/test_fuzz_commands.py
 
-man: $(READY)  ## writes the man pages from the option table
+man: $(READY)  ## write the man pages from the option table
 	$(RUN)/python man/generate.py
 
 $(READY): pyproject.toml constraints.txt
@@ -30,5 +30,5 @@ $(READY): pyproject.toml constraints.txt
 	$(RUN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
-clean:  ## removes what the targets above made
+clean:  ## remove everything that the targets above made
 	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache

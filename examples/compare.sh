@@ -6,8 +6,9 @@
 # DATA: a folder with multi30k/{train,val,test_2016_flickr}.{en,de}.gz and books/{train,dev,test}.
 # MODEL: a UDPipe model for English. OUT: where everything goes (default: runs/compare).
 # VARIANTS, SEEDS, PRESET, STEPS, SETTINGS (more --set options), FILTER (options of synmt filter for
-# the training and dev pairs), VOCABULARY, BEAM, EDGES and JOBS (trainings at a time) may be set. Interrupt it and start it again: what is there is kept, training goes on where it was.
-# OUT/table.md is the result; the figures behind it are OUT/score.*.json.
+# the training and dev pairs), VOCABULARY, BEAM, EDGES and JOBS (trainings at a time) may be set. You
+# can interrupt and restart it: files that exist are kept, and training resumes.
+# OUT/table.md is the result, made from the figures in OUT/score.*.json.
 set -euo pipefail
 data=$1 model=$2 out=${3:-runs/compare}
 variants=${VARIANTS:-vanilla pascal gps struct-abs struct-rel struct-abs+struct-rel rel dep dep+rel
@@ -18,7 +19,7 @@ tests="multi30k books"
 mkdir -p "$out"
 out=$(realpath "$out")
 
-text() { # NAME FOLDER/SET...: one text of several sets, both sides
+text() { # NAME FOLDER/SET...: join several sets into one text, on both sides
   local name=$1 side one
   shift
   for side in en de; do
@@ -26,7 +27,7 @@ text() { # NAME FOLDER/SET...: one text of several sets, both sides
   done
 }
 
-fit() { # NAME: only the pairs that FILTER lets through
+fit() { # NAME: keep only the pairs that FILTER lets through
   [ -n "${FILTER:-}" ] || return 0
   # shellcheck disable=SC2086
   synmt filter $FILTER --tgt "$out/$1.de" -o "$out/$1.fit.en" --tgt-out "$out/$1.fit.de" "$out/$1.en"
@@ -46,7 +47,7 @@ if [ ! -s "$out/ready" ]; then
   fit dev
   text multi30k multi30k/test_2016_flickr
   text books books/test
-  # The brackets of multitask and mixed-encoder are symbols, which other variants never see.
+  # The brackets of multitask and mixed-encoder are symbols that other variants never see.
   [ -s "$out/train.conllu" ] || synmt parse -j 0 -m "$model" -o "$out/train.conllu" "$out/train.en"
   [ -s "$out/spm.model" ] || synmt featurize "$out/train.conllu" | synmt multitask --symbols |
     synmt vocab train --size "${VOCABULARY:-8000}" --symbols - -o "$out/spm.model" "$out/train.en" "$out/train.de"

@@ -3,7 +3,7 @@
 #
 # A small grammar makes English-German pairs with gold trees; a parser is trained on the
 # English trees; the plain Transformer and PASCAL learn to translate from 6,000 pairs and are
-# tested on sentences that the training set does not hold, some with deeper relative clauses.
+# tested on sentences that are not in the training set, some with deeper relative clauses.
 #
 #   bash examples/demo.sh [OUT]          (default: demo)
 set -euo pipefail

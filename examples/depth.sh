@@ -4,9 +4,9 @@
 #   bash examples/depth.sh [OUT]         (default: runs/depth)
 #
 # Training sentences have at most one level of relative clauses, test sentences 0-1 (test.1) or 2 to
-# 4 (test.4), none of them seen in training. Trees are the grammar's own, so what is measured is
-# what a variant makes of a right tree. VARIANTS, SEEDS, PRESET, STEPS, SETTINGS and JOBS may be set.
-# Interrupt it and start it again: what is there is kept. OUT/table.md is the result.
+# 4 (test.4), none of them seen in training. The trees are the grammar's own, so the test measures
+# what a variant gains from a correct tree. VARIANTS, SEEDS, PRESET, STEPS, SETTINGS and JOBS may be
+# set. You can interrupt and restart it: files that exist are kept. OUT/table.md is the result.
 set -euo pipefail
 out=${1:-runs/depth}
 variants=${VARIANTS:-vanilla pascal gps struct-abs struct-rel struct-abs+struct-rel rel dep dep+rel

@@ -5,8 +5,8 @@
 #
 # DATA: a folder with {train,val,test_2016_flickr}.{en,de}.gz (multi30k/dataset, task 1, raw).
 # MODEL: a UDPipe model for English. OUT: where everything goes (default: runs/multi30k).
-# Both models train side by side, one core each, for about an hour on two cores of 2024.
-# Interrupt it and start it again: training goes on where it stopped.
+# Both models train at the same time, one core each, for about an hour on two cores of 2024.
+# You can interrupt and restart it: training resumes where it stopped.
 set -euo pipefail
 data=$1 model=$2 out=${3:-runs/multi30k}
 steps=${STEPS:-12000} seed=${SEED:-1} vocabulary=${VOCABULARY:-4000}

@@ -8,20 +8,20 @@
 # challenge/en_{particle,preposition_stranding}. EN_MODEL, DE_MODEL: UDPipe models of both
 # languages. OUT: where everything goes (default: runs/trees).
 # DIRECTIONS, SYSTEMS, SEEDS, PRESET, STEPS, SETTINGS (more --set options), FILTER (options of synmt
-# filter for all pairs but those of Multi30k's test set), VOCABULARY, BEAM and JOBS (trainings at a
-# time) may be set. Interrupt it and start it again: what is there is kept, training goes on where it was.
-# OUT/table.md is the result; the figures behind it are OUT/score.*.json and OUT/trees.*.json.
+# filter, for all pairs except those of Multi30k's test set), VOCABULARY, BEAM and JOBS (trainings at
+# a time) may be set. You can interrupt and restart it: files that exist are kept, and training resumes.
+# OUT/table.md is the result, made from the figures in OUT/score.*.json and OUT/trees.*.json.
 set -euo pipefail
 data=$1 en=$2 de=$3 out=${4:-runs/trees}
 directions=${DIRECTIONS:-en-de de-en}
 systems=${SYSTEMS:-vanilla bitran linearized parent gcn gcn-labels gcn-gates}
 seeds=${SEEDS:-1} preset=${PRESET:-small} steps=${STEPS:-4000} jobs=${JOBS:-2}
 settings=${SETTINGS:-}
-tests="multi30k books particle stranding" # the last two of them challenge sets
+tests="multi30k books particle stranding" # the last two are challenge sets
 mkdir -p "$out/runs"
 out=$(realpath "$out")
 
-text() { # NAME FOLDER/SET...: one text of several sets, both sides
+text() { # NAME FOLDER/SET...: join several sets into one text, on both sides
   local name=$1 side one
   shift
   for side in en de; do
@@ -29,18 +29,18 @@ text() { # NAME FOLDER/SET...: one text of several sets, both sides
   done
 }
 
-fit() { # NAME: only the pairs that FILTER lets through
+fit() { # NAME: keep only the pairs that FILTER lets through
   [ -n "${FILTER:-}" ] || return 0
   # shellcheck disable=SC2086
   synmt filter $FILTER --tgt "$out/$1.de" -o "$out/$1.fit.en" --tgt-out "$out/$1.fit.de" "$out/$1.en"
   for side in en de; do mv "$out/$1.fit.$side" "$out/$1.$side"; done
 }
 
-parser() { # SIDE: its model
+parser() { # SIDE: the model of that language
   [ "$1" = en ] && echo "$en" || echo "$de"
 }
 
-variant() { # SYSTEM: the options that make it
+variant() { # SYSTEM: the options that select it
   case $1 in
     gcn-labels) echo --variant gcn --set gcn.labels=false ;;
     gcn-gates) echo --variant gcn --set gcn.labels=false --set gcn.gates=false ;;
@@ -74,7 +74,7 @@ if [ ! -s "$out/ready" ]; then
   echo ready > "$out/ready"
 fi
 
-translate() { # DIRECTION RUN SET: text; of models that write trees also the trees, judged by a parser
+translate() { # DIRECTION RUN SET: the text; from models that write trees also the trees, judged by a parser
   local source=${1%-*} target=${1#*-} run=$2 hyp=$2.$3
   [ ! -s "$hyp.$target" ] || return 0
   case $run in

@@ -3,8 +3,8 @@
     python examples/trees_table.py runs/trees
 
 One table for each direction and seed: BLEU and chrF+ of each test set, p of the paired bootstrap
-against the first system; UAS and LAS of the trees that were written against a parse of the same
-words. Then the sign test over all (test set, metric) pairs of all directions and seeds.
+against the first system; UAS and LAS of the written trees against a parse of the same words. Then
+the sign test over all (test set, metric) pairs of all directions and seeds.
 """
 
 from __future__ import annotations

@@ -203,9 +203,9 @@ def test_the_object_stands_first_and_its_cue_is_true():
         by_number = agreement(subject) != agreement(obj)
         assert (tree.cue == "case") == by_case, tree.text
         assert (tree.cue == "agreement") == (by_number and not by_case), tree.text
-        told = tree.cue in ("case", "agreement")
-        assert tree.phenomena == {"object-first" if told else "object-first-ambiguous"}
-        assert ("object-first" in tree.ambiguous) == (not told)
+        is_marked = tree.cue in ("case", "agreement")
+        assert tree.phenomena == {"object-first" if is_marked else "object-first-ambiguous"}
+        assert ("object-first" in tree.ambiguous) == (not is_marked)
         seen.add(tree.cue)
     assert seen == {"case", "agreement", "sense", "none"}
 
