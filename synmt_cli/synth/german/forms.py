@@ -22,6 +22,11 @@ _MIXED = {"Nom": "er e es en", "Acc": "en e es en", "Dat": "en en en en"}  # aft
 # after einige, zwei or no determiner: the grammar uses nouns without one in the plural only
 _STRONG = {"Nom": "er e es e", "Acc": "en e es e", "Dat": "em er em en"}
 _RELATIVE = {**_THE, "Dat": "dem der dem denen"}
+_LIKE_DER = {  # stem, lemma, PronType
+    Determiner.THIS: ("dies", "dieser", "Dem"),
+    Determiner.EVERY: ("jed", "jeder", "Tot"),
+    Determiner.SOME: ("einig", "einige", "Ind"),
+}
 _WEAK_AFTER = frozenset((Determiner.DEFINITE, Determiner.THIS, Determiner.EVERY))
 _STRONG_AFTER = frozenset((Determiner.SOME, Determiner.TWO, Determiner.THREE))
 FUSED = {("in", "dem"): "im", ("an", "dem"): "am", ("von", "dem"): "vom"}
@@ -60,15 +65,10 @@ def determiner(
         case Determiner.INDEFINITE if number == "Sing":
             form = "ein" + _ending(_EIN, case, gender, number)
             return word(form, "ein", "DET", **agreement, Definite="Ind", PronType="Art")
-        case Determiner.THIS:
-            form = "dies" + _ending(_DER, case, gender, number)
-            return word(form, "dieser", "DET", **agreement, PronType="Dem")
-        case Determiner.EVERY:
-            form = "jed" + _ending(_DER, case, gender, number)
-            return word(form, "jeder", "DET", **agreement, PronType="Tot")
-        case Determiner.SOME:
-            form = "einig" + _ending(_DER, case, gender, number)
-            return word(form, "einige", "DET", **agreement, PronType="Ind")
+        case Determiner.THIS | Determiner.EVERY | Determiner.SOME:
+            stem, lemma, pronoun_type = _LIKE_DER[kind]
+            form = stem + _ending(_DER, case, gender, number)
+            return word(form, lemma, "DET", **agreement, PronType=pronoun_type)
         case Determiner.TWO | Determiner.THREE:
             form = "zwei" if kind is Determiner.TWO else "drei"
             return word(form, form, "NUM", NumType="Card")

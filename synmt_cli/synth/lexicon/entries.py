@@ -9,21 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SORTS = (
-    "person",
-    "animal",
-    "text",
-    "food",
-    "tool",
-    "clothes",
-    "device",
-    "vehicle",
-    "furniture",
-    "home",
-    "institution",
-    "area",
-    "opening",
-    "event",
-    "matter",
+    *("person", "animal", "text", "food", "tool", "clothes", "device", "vehicle", "furniture"),
+    *("home", "institution", "area", "opening", "event", "matter"),
 )
 SORT = {name: 1 << i for i, name in enumerate(SORTS)}
 PERSON, ANIMAL = SORT["person"], SORT["animal"]

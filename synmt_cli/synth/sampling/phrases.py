@@ -19,39 +19,27 @@ from synmt_cli.synth.lexicon.nouns import HE, ME, NAMES, NOUNS, SHE, THEY, WE
 from synmt_cli.synth.meaning import Determiner, Kind, Phrase
 from synmt_cli.synth.sampling.dice import Again, Dice
 
-D = Determiner
 ALL_SORTS = (1 << len(SORTS)) - 1
 _OWNED = mask("small device vehicle")
-_COUNTS = {
-    ("Sing", "subject"): (
-        (D.DEFINITE, 60.0),
-        (D.INDEFINITE, 17.0),
-        (D.THIS, 13.0),
-        (D.EVERY, 10.0),
-    ),
-    ("Sing", "other"): ((D.DEFINITE, 58.0), (D.INDEFINITE, 28.0), (D.THIS, 14.0)),
-    ("Plur", "subject"): (
-        (D.DEFINITE, 50.0),
-        (D.INDEFINITE, 12.0),
-        (D.THIS, 13.0),
-        (D.SOME, 12.0),
-        (D.TWO, 8.0),
-        (D.THREE, 5.0),
-    ),
-    ("Plur", "other"): (
-        (D.DEFINITE, 46.0),
-        (D.INDEFINITE, 20.0),
-        (D.THIS, 10.0),
-        (D.SOME, 10.0),
-        (D.TWO, 9.0),
-        (D.THREE, 5.0),
-    ),
+
+
+def _weights(text: str) -> list[tuple[Determiner, float]]:
+    """Determiners and how often each is drawn."""
+    words = text.split()
+    return [(Determiner(name), float(n)) for name, n in zip(words[::2], words[1::2], strict=True)]
+
+
+_USUAL = {  # by number and role of the phrase
+    ("Sing", "subject"): _weights("definite 60 indefinite 17 this 13 every 10"),
+    ("Sing", "other"): _weights("definite 58 indefinite 28 this 14"),
+    ("Plur", "subject"): _weights("definite 50 indefinite 12 this 13 some 12 two 8 three 5"),
+    ("Plur", "other"): _weights("definite 46 indefinite 20 this 10 some 10 two 9 three 5"),
 }
-_KNOWN = ((D.DEFINITE, 80.0), (D.THIS, 20.0))
-_DENIED = ((D.DEFINITE, 50.0), (D.INDEFINITE, 35.0), (D.THIS, 15.0))
+_KNOWN = _weights("definite 80 this 20")
+_DENIED = _weights("definite 50 indefinite 35 this 15")
 SUBJECTS = (ME, HE, SHE, WE, THEY)
 OBJECTS = (ME, HE, WE)  # not "sie", which is both her and them
-RECIPIENTS = (ME, HE, SHE, WE, THEY)
+RECIPIENTS = SUBJECTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +125,7 @@ class Phrases:
             return self._dice.weighted(_KNOWN)
         if asked.denied:
             return self._dice.weighted(_DENIED)
-        return self._dice.weighted(_COUNTS[number, asked.role])
+        return self._dice.weighted(_USUAL[number, asked.role])
 
     def _fresh(self, nouns: tuple[Noun, ...]) -> Noun:
         for _ in range(8):
