@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals
 from synmt_cli.errors import BUG, SynmtError, UsageError, WriteError, printable
@@ -107,22 +107,25 @@ class Commands(TyperGroup):
         return [name[len(prefix) :] for name in COMMANDS if name.startswith(prefix)]
 
 
+def module(name: str) -> Any:
+    """The module of a command. `name` is a key of COMMANDS."""
+    return importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
+
+
 def function(name: str) -> Callable[..., None]:
-    """The function behind a command. `name` is a key of COMMANDS."""
-    module = importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
-    found: Callable[..., None] = getattr(module, name.replace(" ", "_").replace("-", "_"))
-    return found
+    """The function of a command."""
+    command: Callable[..., None] = getattr(module(name), name.replace(" ", "_").replace("-", "_"))
+    return command
 
 
 def manual(name: str) -> Manual:
-    """What its help and man page say beyond its options."""
-    module = importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
-    found: Manual = module.MANUAL
-    return found
+    """The sections of its help and man page that its options do not give."""
+    sections: Manual = module(name).MANUAL
+    return sections
 
 
 def load(name: str) -> TyperCommand:
-    """Imports a command and gives it its examples."""
+    """Imports a command, with its examples at the end of its help."""
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
     lines = "\n".join(f"  {example}" for example in manual(name).examples)
     one.command(
@@ -132,7 +135,14 @@ def load(name: str) -> TyperCommand:
     )(function(name))
     command = typer.main.get_command(one)
     assert isinstance(command, TyperCommand)
+    for parameter in command.params:
+        if isinstance(parameter, TyperArgument):
+            parameter.display_type_rich = _no_type  # type: ignore[method-assign]
     return command
+
+
+def _no_type(ctx: Any) -> None:
+    """Lets help name an argument by its metavar alone: `FILE`, not `FILE <list[str]>`."""
 
 
 app = typer.Typer(

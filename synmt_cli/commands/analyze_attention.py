@@ -5,23 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import (
-    Checkpoint,
-    Device,
-    Files,
-    Kind,
-    LineBuffered,
-    Manual,
-    Out,
-    Quiet,
-    RunParser,
-    Strict,
-    Threads,
-    Verbose,
-)
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.io import writing
 
@@ -46,34 +33,27 @@ WINDOW = 16  # segments encoded together
 
 
 def analyze_attention(
-    model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
-    files: Files = None,
-    kind: Kind = "auto",
-    parser: RunParser = "",
+    model: options.RunModel,
+    files: options.Files = None,
+    kind: options.InputKind = "auto",
+    parser: options.RunParser = "",
     stack: Annotated[
-        Literal["encoder", "decoder", "cross"], typer.Option("--stack", help="Whose attention.")
+        Literal["encoder", "decoder", "cross"], option("--stack", "Whose attention.")
     ] = "encoder",
-    layers: Annotated[
-        str, typer.Option("--layers", metavar="LIST", help="Layers, 0 the bottom one; else all.")
-    ] = "",
-    heads: Annotated[
-        str, typer.Option("--heads", metavar="LIST", help="Heads, from 0; else all.")
-    ] = "",
-    decimals: Annotated[
-        int, typer.Option("--decimals", metavar="N", min=1, max=9, help="Digits behind the point.")
-    ] = 4,
+    layers: Annotated[str, option("--layers LIST", "Layers, 0 the bottom one; else all.")] = "",
+    heads: Annotated[str, option("--heads LIST", "Heads, from 0; else all.")] = "",
+    decimals: Annotated[int, option("--decimals N", "Digits behind the point.", min=1, max=9)] = 4,
     max_pieces: Annotated[
-        int,
-        typer.Option("--max-pieces", metavar="N", min=1, help="Longer segments have no weights."),
+        int, option("--max-pieces N", "Longer segments have no weights.", min=1)
     ] = 256,
-    checkpoint: Checkpoint = "best",
-    device: Device = "auto",
-    threads: Threads = 0,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    checkpoint: options.Checkpoint = "best",
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Attention weights of a trained model, one JSON object for each segment, in order.
 

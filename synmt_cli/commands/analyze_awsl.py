@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import typer
+from typing import Annotated
 
 from synmt_cli import console
-from synmt_cli.commands.manual import (
-    Checkpoint,
-    Device,
-    Files,
-    Kind,
-    Manual,
-    Out,
-    Quiet,
-    RunParser,
-    Strict,
-    Threads,
-    Verbose,
-)
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -41,35 +29,22 @@ WINDOW = 500  # records that are sorted by length at a time
 
 
 def analyze_awsl(
-    model: Annotated[
-        list[str],
-        typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: each in turn."),
-    ],
-    files: Files = None,
-    kind: Kind = "auto",
-    parser: RunParser = "",
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
+    model: Annotated[list[str], option("-m, --model RUN", "Run directory; several: each in turn.")],
+    files: options.Files = None,
+    kind: options.InputKind = "auto",
+    parser: options.RunParser = "",
+    form: options.ReportFormat = "table",
     plot: Annotated[
-        str,
-        typer.Option(
-            "--plot", metavar="FILE", help="Draw Figure 3 of the paper: .png, .svg, .pdf."
-        ),
+        str, option("--plot FILE", "Draw Figure 3 of the paper: .png, .svg, .pdf.")
     ] = "",
-    max_source: Annotated[
-        int,
-        typer.Option(
-            "--max-source", metavar="N", min=1, help="Leave out longer sources, in pieces."
-        ),
-    ] = 1000,
-    checkpoint: Checkpoint = "best",
-    device: Device = "auto",
-    threads: Threads = 0,
-    output: Out = "-",
-    strict: Strict = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    max_source: options.LongestMeasured = 1000,
+    checkpoint: options.Checkpoint = "best",
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    output: options.Output = "-",
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """The Average Weight of Syntax Logits (AWSL) of each encoder layer. Xie et al. 2021, eq. 7.
 

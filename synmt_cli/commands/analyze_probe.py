@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import (
-    Checkpoint,
-    Device,
-    Files,
-    Manual,
-    Out,
-    Quiet,
-    RunParser,
-    Seed,
-    Threads,
-    Verbose,
-)
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.io import writing
 
@@ -44,44 +33,33 @@ MANUAL = Manual(
 
 def analyze_probe(
     model: Annotated[
-        list[str] | None,
-        typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: side by side."),
+        list[str] | None, option("-m, --model RUN", "Run directory; several: side by side.")
     ] = None,
-    files: Files = None,
+    files: options.Files = None,
     task: Annotated[
-        str,
-        typer.Option("--task", metavar="LIST", help="What to make of trees; else all that can be."),
+        str, option("--task LIST", "What to make of trees; else all that can be.")
     ] = "",
     kind: Annotated[
         Literal["auto", "senteval", "conllu"],
-        typer.Option("--from", help="What the input is; auto looks at the first line."),
+        option("--from", "What the input is; auto looks at the first line."),
     ] = "auto",
     save_to: Annotated[
-        str,
-        typer.Option("--save-to", metavar="TEMPLATE", help="Write the tasks, {task} in the name."),
+        str, option("--save-to TEMPLATE", "Write the tasks, {task} in the name.")
     ] = "",
-    parser: RunParser = "",
+    parser: options.RunParser = "",
     hidden: Annotated[
-        int,
-        typer.Option("--hidden", metavar="N", min=0, max=100_000, help="Hidden units; 0: linear."),
+        int, option("--hidden N", "Hidden units; 0: linear.", min=0, max=100_000)
     ] = 200,
-    dropout: Annotated[
-        float, typer.Option("--dropout", metavar="P", min=0, max=1, help="In the classifier.")
-    ] = 0.0,
-    max_source: Annotated[
-        int,
-        typer.Option("--max-source", metavar="N", min=1, help="Leave out longer ones, in pieces."),
-    ] = 1000,
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
-    checkpoint: Checkpoint = "best",
-    seed: Seed = 1,
-    device: Device = "auto",
-    threads: Threads = 0,
-    output: Out = "-",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    dropout: Annotated[float, option("--dropout P", "In the classifier.", min=0, max=1)] = 0.0,
+    max_source: options.LongestMeasured = 1000,
+    form: options.ReportFormat = "table",
+    checkpoint: options.Checkpoint = "best",
+    seed: options.Seed = 1,
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Probing tasks on the frozen encoder. Conneau et al. 2018, as Wang et al. 2019 use them.
 

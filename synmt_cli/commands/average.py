@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Manual, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, printable
 
 MANUAL = Manual(
@@ -26,21 +26,16 @@ MANUAL = Manual(
 
 
 def average(
-    model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="RUN", help="New run directory.")
-    ],
+    model: options.RunModel,
+    output: Annotated[str, option("-o, --output RUN", "New run directory.")],
     checkpoints: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CHECKPOINT",
-            help="best, last, step-N, or a folder of another run; none is all of the run.",
+        argument(
+            "CHECKPOINT", "best, last, step-N, or a folder of another run; none is all of the run."
         ),
     ] = None,
-    n_last: Annotated[
-        int | None, typer.Option("--last", metavar="N", min=1, help="The last N checkpoints.")
-    ] = None,
-    quiet: Quiet = False,
+    n_last: Annotated[int | None, option("--last N", "The last N checkpoints.", min=1)] = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Make one model of several checkpoints: the mean of their weights.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from synmt_cli.commands.manual import Files, Kind, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
 
@@ -32,29 +32,25 @@ MANUAL = Manual(
 
 
 def bucket_by_length(
-    files: Files = None,
+    files: options.Files = None,
     edges: Annotated[
-        str, typer.Option("--edges", metavar="LIST", help="Where each further bucket begins.")
+        str, option("--edges LIST", "Where each further bucket begins.")
     ] = "20,30,40,50",
-    count: Annotated[
-        bool, typer.Option("--count", help="Count the buckets (the default).")
-    ] = False,
+    count: Annotated[bool, option("--count", "Count the buckets (the default).")] = False,
     annotate: Annotated[
-        bool, typer.Option("--annotate", help="Write the stream with the bucket of each segment.")
+        bool, option("--annotate", "Write the stream with the bucket of each segment.")
     ] = False,
     split_to: Annotated[
-        str | None,
-        typer.Option("--split-to", metavar="TEMPLATE", help="Write a file for each bucket."),
+        str | None, option("--split-to TEMPLATE", "Write a file for each bucket.")
     ] = None,
     src: Annotated[
-        str | None,
-        typer.Option("--src", metavar="FILE", help="Measure this text, parallel to the others."),
+        str | None, option("--src FILE", "Measure this text, parallel to the others.")
     ] = None,
-    kind: Kind = "auto",
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    kind: options.InputKind = "auto",
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Counts, labels or splits segments by the length of their source, in words.
 

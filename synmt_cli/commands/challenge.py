@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.io import reading, writing
 
@@ -43,47 +43,32 @@ OWN = "own"  # the condition of --deprel, --upos and --feats
 
 
 def challenge(
-    files: Files = None,
+    files: options.Files = None,
     phenomena: Annotated[
         list[str] | None,
-        typer.Option(
-            "--phenomenon",
-            metavar="|".join(PHENOMENA),
-            help="What to look for; repeatable.",
-        ),
+        option(f"--phenomenon {'|'.join(PHENOMENA)}", "What to look for; repeatable."),
     ] = None,
-    deprel: Annotated[
-        str, typer.Option("--deprel", metavar="REGEX", help="An own condition: on DEPREL,")
-    ] = "",
-    upos: Annotated[str, typer.Option("--upos", metavar="REGEX", help="and on UPOS,")] = "",
-    feats: Annotated[str, typer.Option("--feats", metavar="REGEX", help="and on FEATS.")] = "",
+    deprel: Annotated[str, option("--deprel REGEX", "An own condition: on DEPREL,")] = "",
+    upos: Annotated[str, option("--upos REGEX", "and on UPOS,")] = "",
+    feats: Annotated[str, option("--feats REGEX", "and on FEATS.")] = "",
     min_dist: Annotated[
         int | None,
-        typer.Option(
-            "--min-dist",
-            metavar="K",
-            min=0,
-            help="The distance of word and head is above K.",
-            show_default="1",
+        option(
+            "--min-dist K", "The distance of word and head is above K.", shown_default="1", min=0
         ),
     ] = None,
-    exactly: Annotated[
-        int | None,
-        typer.Option("--exactly", metavar="K", min=1, help="The distance is K."),
-    ] = None,
+    exactly: Annotated[int | None, option("--exactly K", "The distance is K.", min=1)] = None,
     beside: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="FILE", help="Parallel lines to select too; repeatable."),
+        list[str] | None, option("--with FILE", "Parallel lines to select too; repeatable.")
     ] = None,
     template: Annotated[
-        str | None,
-        typer.Option("--out-template", metavar="TEMPLATE", help="Write a file for each input."),
+        str | None, option("--out-template TEMPLATE", "Write a file for each input.")
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="What to write.")] = "conllu",
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    form: Annotated[Form, option("--format", "What to write.")] = "conllu",
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Select the sentences in which a word is far from its head (Choshen and Abend, 2019).
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.core.inspection.problems import Search
 from synmt_cli.core.text.vocabulary import Vocabulary
@@ -41,25 +41,19 @@ MANUAL = Manual(
 
 
 def check(
-    files: Files = None,
+    files: options.Files = None,
     kind: Annotated[
         Literal["auto", "text", "conllu", "jsonl", "transitions"],
-        typer.Option("--from", help="What the input is; auto looks at its name and beginning."),
+        option("--from", "What the input is; auto looks at its name and beginning."),
     ] = "auto",
     parallel: Annotated[
-        bool,
-        typer.Option("--parallel", help="The files must also have as many segments each."),
+        bool, option("--parallel", "The files must also have as many segments each.")
     ] = False,
-    most: Annotated[
-        int | None, typer.Option("--max", metavar="N", min=1, help="Stop after N problems.")
-    ] = None,
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of transitions over pieces."),
-    ] = None,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
+    most: Annotated[int | None, option("--max N", "Stop after N problems.", min=1)] = None,
+    spm: options.TransitionVocabulary = None,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Say everything that is wrong with files, one problem a line. Exits 1 if there is any.
 

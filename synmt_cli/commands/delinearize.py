@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, Format, TransitionLine, Written
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
@@ -38,26 +38,21 @@ MANUAL = Manual(
 
 
 def delinearize(
-    files: Files = None,
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words."),
-    ] = None,
-    format: Annotated[
-        Literal["text", "conllu"], typer.Option("--format", help="What to write.")
-    ] = "text",
+    files: options.Files = None,
+    spm: options.PieceVocabulary = None,
+    format: Annotated[Literal["text", "conllu"], option("--format", "What to write.")] = "text",
     kind: Annotated[
         Literal["auto", "text", "jsonl"],
-        typer.Option("--from", help="What the input is; auto looks at its first line."),
+        option("--from", "What the input is; auto looks at its first line."),
     ] = "auto",
     repair: Annotated[
-        bool, typer.Option("--repair", help="Make the nearest tree of a broken sequence.")
+        bool, option("--repair", "Make the nearest tree of a broken sequence.")
     ] = False,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write the text or the trees that transitions stand for.
 

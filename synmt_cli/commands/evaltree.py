@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading, writing
@@ -35,31 +35,25 @@ MANUAL = Manual(
 
 
 def evaltree(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, CoNLL-U.")],
-    system: Annotated[
-        str, typer.Argument(metavar="SYSTEM", help="The trees to judge; none or - is stdin.")
-    ] = "-",
+    gold: Annotated[str, argument("GOLD", "The right trees, CoNLL-U.")],
+    system: Annotated[str, argument("SYSTEM", "The trees to judge; none or - is stdin.")] = "-",
     subtypes: Annotated[
-        bool,
-        typer.Option("--subtypes", help="Compare labels with subtypes: nsubj:pass is not nsubj."),
+        bool, option("--subtypes", "Compare labels with subtypes: nsubj:pass is not nsubj.")
     ] = False,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--by",
-            metavar="deprel|length[:EDGES]",
-            help="Also by label, or by the length of gold sentences, in words.",
+        option(
+            "--by deprel|length[:EDGES]",
+            "Also by label, or by the length of gold sentences, in words.",
         ),
     ] = None,
     get: Annotated[
         Literal["tokens", "sentences", "words", "upos", "uas", "las", "la", "clas"] | None,
-        typer.Option("--get", help="Print this F1 alone."),
+        option("--get", "Print this F1 alone."),
     ] = None,
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
-    output: Out = "-",
-    quiet: Quiet = False,
+    form: options.ReportFormat = "table",
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
 ) -> None:
     """Compare trees with gold trees: UAS, LAS, label accuracy and what goes with them.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands.manual import Checkpoint, Manual, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import printable
 
 MANUAL = Manual(
@@ -27,33 +26,18 @@ MANUAL = Manual(
 )
 
 
-class ExportFormat(StrEnum):
-    """Of which program."""
-
-    CTRANSLATE2 = "ctranslate2"
-
-
-class Quantization(StrEnum):
-    """What weights are stored in."""
-
-    INT8 = "int8"
-    INT16 = "int16"
-    FLOAT16 = "float16"
-    BFLOAT16 = "bfloat16"
-
-
 def export(
-    model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="DIR", help="New folder.")],
-    format: Annotated[ExportFormat, typer.Option("--format", help="Of which program.")] = (
-        ExportFormat.CTRANSLATE2
-    ),
+    model: options.RunModel,
+    output: Annotated[str, option("-o, --output DIR", "New folder.")],
+    format: Annotated[
+        Literal["ctranslate2"], option("--format", "Of which program.")
+    ] = "ctranslate2",
     quantization: Annotated[
-        Quantization | None,
-        typer.Option("--quantization", help="How weights are stored; else as they are."),
+        Literal["int8", "int16", "float16", "bfloat16"] | None,
+        option("--quantization", "How weights are stored; else as they are."),
     ] = None,
-    checkpoint: Checkpoint = "best",
-    quiet: Quiet = False,
+    checkpoint: options.Checkpoint = "best",
+    quiet: options.Quiet = False,
 ) -> None:
     """Write a trained model in the format of another program.
 
@@ -71,6 +55,5 @@ def export(
     from synmt_cli.core.run import export as ctranslate2_export
     from synmt_cli.core.run.directory import Run
 
-    kind = quantization.value if quantization else None
-    ctranslate2_export.export(Run(Path(model)), Path(output), checkpoint, kind)
-    console.info(f"{printable(model)} for {format.value}: {printable(output)}")
+    ctranslate2_export.export(Run(Path(model)), Path(output), checkpoint, quantization)
+    console.info(f"{printable(model)} for {format}: {printable(output)}")

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.linearize import Glue, MultiwordTokens, OnNonprojective, Split
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.segments.work import (
     Done,
@@ -48,44 +47,25 @@ MANUAL = Manual(
 
 
 def featurize(
-    files: Files = None,
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words only."),
-    ] = None,
-    tgt: Annotated[
-        str | None,
-        typer.Option("--tgt", metavar="FILE", help="Target lines, one for each segment."),
-    ] = None,
+    files: options.Files = None,
+    spm: options.PieceVocabulary = None,
+    tgt: Annotated[str | None, option("--tgt FILE", "Target lines, one for each segment.")] = None,
     tgt_conllu: Annotated[
-        str | None,
-        typer.Option(
-            "--tgt-conllu", metavar="FILE", help="Target trees, one for each segment: CoNLL-U."
-        ),
+        str | None, option("--tgt-conllu FILE", "Target trees, one for each segment: CoNLL-U.")
     ] = None,
-    tgt_spm: Annotated[
-        str | None,
-        typer.Option(
-            "--tgt-spm", metavar="MODEL", help="Vocabulary of the target, if it has its own."
-        ),
-    ] = None,
-    on_nonprojective: OnNonprojective = "drop",
-    split_transitions: Split = False,
-    glue: Glue = False,
-    multiword: MultiwordTokens = "words",
+    tgt_spm: options.TargetVocabulary = None,
+    on_nonprojective: options.OnNonprojective = "drop",
+    split_transitions: options.SplitTransitions = False,
+    glue: options.Glue = False,
+    multiword: options.MultiwordTokens = "words",
     emit: Annotated[
-        str,
-        typer.Option(
-            "--emit",
-            metavar="NAME,…",
-            help=f"Also write these for each piece: {', '.join(EMITTED)}.",
-        ),
+        str, option("--emit NAME,…", f"Also write these for each piece: {', '.join(EMITTED)}.")
     ] = "",
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Join trees with the text, its subword pieces and its target: one record a segment.
 

@@ -8,10 +8,10 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, Kind, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.filtering import digests
 from synmt_cli.core.filtering.sieve import CHUNK
 from synmt_cli.errors import UsageError
@@ -39,108 +39,82 @@ MANUAL = Manual(
 
 
 def filter(
-    files: Files = None,
-    tgt: Annotated[
-        str | None,
-        typer.Option("--tgt", metavar="FILE", help="Target lines, for text and CoNLL-U."),
-    ] = None,
+    files: options.Files = None,
+    tgt: Annotated[str | None, option("--tgt FILE", "Target lines, for text and CoNLL-U.")] = None,
     tgt_out: Annotated[
-        str | None,
-        typer.Option("--tgt-out", metavar="FILE", help="Write the kept lines of --tgt here."),
+        str | None, option("--tgt-out FILE", "Write the kept lines of --tgt here.")
     ] = None,
-    kind: Kind = "auto",
+    kind: options.InputKind = "auto",
     min_len: Annotated[
-        int,
-        typer.Option("--min-len", metavar="N", min=0, help="Units at least; 0 keeps empty lines."),
+        int, option("--min-len N", "Units at least; 0 keeps empty lines.", min=0)
     ] = 1,
-    max_len: Annotated[
-        int | None, typer.Option("--max-len", metavar="N", min=1, help="Units at most.")
-    ] = None,
+    max_len: Annotated[int | None, option("--max-len N", "Units at most.", min=1)] = None,
     unit: Annotated[
         Literal["words", "chars", "pieces"],
-        typer.Option(
+        option(
             "--unit",
-            help="What is counted: words between white space, characters, or"
-            " the pieces of records.",
+            "What is counted: words between white space, characters, or the pieces of records.",
         ),
     ] = "words",
     max_word_len: Annotated[
-        int | None,
-        typer.Option("--max-word-len", metavar="N", min=1, help="Characters of a word at most."),
+        int | None, option("--max-word-len N", "Characters of a word at most.", min=1)
     ] = None,
     ratio: Annotated[
-        float | None,
-        typer.Option("--ratio", metavar="R", min=1, help="Longer side / shorter side at most."),
+        float | None, option("--ratio R", "Longer side / shorter side at most.", min=1)
     ] = None,
     max_tgt_pieces: Annotated[
         int | None,
-        typer.Option(
-            "--max-tgt-pieces",
-            metavar="N",
-            min=1,
-            help="Target pieces at most, transitions not counted.",
-        ),
+        option("--max-tgt-pieces N", "Target pieces at most, transitions not counted.", min=1),
     ] = None,
     align_scores: Annotated[
-        str | None,
-        typer.Option("--align-scores", metavar="FILE", help="A score for each pair, one a line."),
+        str | None, option("--align-scores FILE", "A score for each pair, one a line.")
     ] = None,
     min_align: Annotated[
-        float | None,
-        typer.Option("--min-align", metavar="X", help="Score of --align-scores at least."),
+        float | None, option("--min-align X", "Score of --align-scores at least.")
     ] = None,
     projective: Annotated[
-        bool, typer.Option("--projective", help="Source trees without crossing arcs only.")
+        bool, option("--projective", "Source trees without crossing arcs only.")
     ] = False,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
-            "--exclude", metavar="FILE", help="No line of this file, a test set's; repeatable."
-        ),
+        option("--exclude FILE", "No line of this file, a test set's; repeatable."),
     ] = None,
     exclude_side: Annotated[
-        Literal["any", "src", "tgt"],
-        typer.Option("--exclude-side", help="The side that --exclude looks at."),
+        Literal["any", "src", "tgt"], option("--exclude-side", "The side that --exclude looks at.")
     ] = "any",
     lang: Annotated[
-        str | None,
-        typer.Option("--lang", metavar="SRC-TGT", help="Languages of both sides, such as de-en."),
+        str | None, option("--lang SRC-TGT", "Languages of both sides, such as de-en.")
     ] = None,
     lang_prob: Annotated[
-        float,
-        typer.Option(
-            "--lang-prob", metavar="P", min=0, max=1, help="Least probability of a language."
-        ),
+        float, option("--lang-prob P", "Least probability of a language.", min=0, max=1)
     ] = 0.0,
     lang_sure: Annotated[
         float,
-        typer.Option(
-            "--lang-sure",
-            metavar="P",
+        option(
+            "--lang-sure P",
+            "Least probability of another language that rejects a line.",
             min=0,
             max=1,
-            help="Least probability of another language that rejects a line.",
         ),
     ] = 0.0,
     dedup: Annotated[
         Literal["pair", "src", "tgt"] | None,
-        typer.Option("--dedup", help="The first only of pairs that share this."),
+        option("--dedup", "The first only of pairs that share this."),
     ] = None,
     rejects: Annotated[
-        str | None,
-        typer.Option("--rejects", metavar="FILE", help="Write rejected pairs with the reason."),
+        str | None, option("--rejects FILE", "Write rejected pairs with the reason.")
     ] = None,
     annotate: Annotated[
-        bool, typer.Option("--annotate", help="Keep every pair; mark the rejected as skipped.")
+        bool, option("--annotate", "Keep every pair; mark the rejected as skipped.")
     ] = False,
     count: Annotated[
-        bool, typer.Option("--count", help="Write only how many pairs each test rejects.")
+        bool, option("--count", "Write only how many pairs each test rejects.")
     ] = False,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Keep the pairs that pass every test asked for, in order, byte for byte.
 

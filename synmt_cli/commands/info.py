@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.inspection import counts
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.errors import UsageError, printable
@@ -31,15 +31,15 @@ MANUAL = Manual(
 
 
 def info(
-    files: Files = None,
+    files: options.Files = None,
     kind: Annotated[
         Literal["auto", "text", "conllu", "jsonl", "transitions"],
-        typer.Option("--from", help="What the input is; auto looks at its beginning."),
+        option("--from", "What the input is; auto looks at its beginning."),
     ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a file.")] = False,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
+    as_json: Annotated[bool, option("--json", "Write one JSON object a file.")] = False,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Say what files are, and the figures that matter of each.
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.linearize import LinearizeJob
 from synmt_cli.core.jobs.linearize import symbols as symbols_of
 from synmt_cli.core.segments.work import Done, Work, batches, counted, where, works
@@ -37,48 +37,26 @@ MANUAL = Manual(
     ),
     see_also=("delinearize", "featurize", "vocab train", "parse"),
 )
-OnNonprojective = Annotated[
-    Literal["drop", "keep", "error"],
-    typer.Option(
-        "--on-nonprojective",
-        help="Trees that are not projective: no transitions, those of the tree lifted, or end.",
-    ),
-]
-Split = Annotated[
-    bool,
-    typer.Option("--split-transitions", help="Direction and label as two tokens of an arc."),
-]
-Glue = Annotated[
-    bool, typer.Option("--glue", help="Write <+> before a word that no space stands before.")
-]
-MultiwordTokens = Annotated[
-    Literal["words", "token"],
-    typer.Option("--multiword", help="A multiword token as its words, or as one word."),
-]
 
 
 def linearize(
-    files: Files = None,
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words."),
-    ] = None,
-    on_nonprojective: OnNonprojective = "drop",
-    split_transitions: Split = False,
-    glue: Glue = False,
-    multiword: MultiwordTokens = "words",
+    files: options.Files = None,
+    spm: options.PieceVocabulary = None,
+    on_nonprojective: options.OnNonprojective = "drop",
+    split_transitions: options.SplitTransitions = False,
+    glue: options.Glue = False,
+    multiword: options.MultiwordTokens = "words",
     format: Annotated[
-        Literal["text", "jsonl"], typer.Option("--format", help="Lines of tokens, or records.")
+        Literal["text", "jsonl"], option("--format", "Lines of tokens, or records.")
     ] = "text",
     symbols: Annotated[
-        bool,
-        typer.Option("--symbols", help="Write the symbols that a vocabulary needs, one a line."),
+        bool, option("--symbols", "Write the symbols that a vocabulary needs, one a line.")
     ] = False,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
 ) -> None:
     r"""Write trees as transitions: the words, and the arcs between them as tokens.
 

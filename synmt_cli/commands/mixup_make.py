@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
-
-from synmt_cli.commands.manual import Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -26,15 +26,13 @@ HEADER = ("id", "construction", "order", "subject", "verb", "object", "src")
 
 
 def mixup_make(
-    form: Annotated[
-        Literal["text", "tsv", "jsonl"], typer.Option("--format", help="What to write.")
-    ] = "text",
+    form: Annotated[Literal["text", "tsv", "jsonl"], option("--format", "What to write.")] = "text",
     full_stop: Annotated[
-        bool, typer.Option("--full-stop", help="End each sentence with a full stop.")
+        bool, option("--full-stop", "End each sentence with a full stop.")
     ] = False,
-    output: Out = "-",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Write the 99 + 99 German sentences of Choshen and Abend (2021), Appendix C.
 

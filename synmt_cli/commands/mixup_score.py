@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-import typer
-
-from synmt_cli.commands.manual import Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.io import writing
 
@@ -27,15 +27,12 @@ MANUAL = Manual(
 
 def mixup_score(
     systems: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="SYS", help="Translations, one file a system; none is stdin."),
+        list[str] | None, argument("SYS", "Translations, one file a system; none is stdin.")
     ] = None,
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
-    output: Out = "-",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    form: options.ReportFormat = "table",
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Count translations that keep who does what to whom (Choshen and Abend, 2021).
 

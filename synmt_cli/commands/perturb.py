@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Seed
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber, works
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.formats import conllu
@@ -33,46 +33,36 @@ MANUAL = Manual(
 
 
 def perturb(
-    files: Files = None,
+    files: options.Files = None,
     tree: Annotated[
         Literal["left-branching", "right-branching", "balanced", "random", "shuffled"] | None,
-        typer.Option("--tree", help="Replace every tree by one of this kind."),
+        option("--tree", "Replace every tree by one of this kind."),
     ] = None,
     heads: Annotated[
-        float,
-        typer.Option(
-            "--heads", metavar="SHARE", min=0, max=1, help="Share of words with another head."
-        ),
+        float, option("--heads SHARE", "Share of words with another head.", min=0, max=1)
     ] = 0.0,
     labels: Annotated[
         float,
-        typer.Option(
-            "--labels",
-            metavar="SHARE",
-            min=0,
-            max=1,
-            help="Share of words, the root aside, with another label.",
+        option(
+            "--labels SHARE", "Share of words, the root aside, with another label.", min=0, max=1
         ),
     ] = 0.0,
     label_set: Annotated[
         str | None,
-        typer.Option(
-            "--label-set",
-            metavar="FILE",
-            help="Draw labels from here, one a line, instead of the universal relations.",
+        option(
+            "--label-set FILE",
+            "Draw labels from here, one a line, instead of the universal relations.",
         ),
     ] = None,
     projective: Annotated[
         bool,
-        typer.Option(
-            "--projective", help="Keep projective trees projective; draw random ones projective."
-        ),
+        option("--projective", "Keep projective trees projective; draw random ones projective."),
     ] = False,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Put noise into trees, or other trees into their place, to see what a tree is worth.
 

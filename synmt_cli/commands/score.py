@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Manual, Out, Quiet, Seed, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
 from synmt_cli.io import writing
 
@@ -44,73 +44,50 @@ SHOWN = 5  # line numbers that a warning names
 
 
 def score(
-    ref: Annotated[str, typer.Argument(metavar="REF", help="The reference translations.")],
+    ref: Annotated[str, argument("REF", "The reference translations.")],
     systems: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SYS", help="Outputs of systems, the baseline first; none is stdin."
-        ),
+        list[str] | None, argument("SYS", "Outputs of systems, the baseline first; none is stdin.")
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option(
-            "-M",
-            "--metrics",
-            metavar="LIST",
-            help="Of: bleu,chrf,chrf+,chrf++,ter,ribes.",
-            show_default=METRICS,
+        option(
+            "-M, --metrics LIST", "Of: bleu,chrf,chrf+,chrf++,ter,ribes.", shown_default=METRICS
         ),
     ] = None,
     refs: Annotated[
-        list[str] | None,
-        typer.Option("--refs", metavar="FILE", help="A further reference; can be repeated."),
+        list[str] | None, option("--refs FILE", "A further reference; can be repeated.")
     ] = None,
     tokenize: Annotated[
-        str, typer.Option("--tokenize", metavar="NAME", help="sacreBLEU's, for BLEU and RIBES.")
+        str, option("--tokenize NAME", "sacreBLEU's, for BLEU and RIBES.")
     ] = TOKENIZE,
-    lowercase: Annotated[
-        bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")
-    ] = False,
+    lowercase: Annotated[bool, option("--lowercase", "Ignore case in BLEU and chrF.")] = False,
     paired: Annotated[
         Literal["bs", "ar", "sign", "none"] | None,
-        typer.Option("--paired", help="The test against the baseline.", show_default="bs"),
+        option("--paired", "The test against the baseline.", shown_default="bs"),
     ] = None,
     p: Annotated[
-        Literal["centred", "koehn", "sacrebleu"],
-        typer.Option("--p", help="The definition of p."),
+        Literal["centred", "koehn", "sacrebleu"], option("--p", "The definition of p.")
     ] = "centred",
-    samples: Annotated[
-        int | None,
-        typer.Option("-n", "--samples", metavar="N", min=1, help="bs: 1000, ar: 10000."),
-    ] = None,
-    seed: Seed = 12345,
+    samples: Annotated[int | None, option("-n, --samples N", "bs: 1000, ar: 10000.", min=1)] = None,
+    seed: options.Seed = 12345,
     by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="length[:EDGES]", help="Score by source length, in words."),
+        str | None, option("--by length[:EDGES]", "Score by source length, in words.")
     ] = None,
-    src: Annotated[
-        str | None, typer.Option("--src", metavar="FILE", help="The source text, for --by.")
-    ] = None,
+    src: Annotated[str | None, option("--src FILE", "The source text, for --by.")] = None,
     get: Annotated[
-        str | None,
-        typer.Option("--get", metavar="METRIC", help="Print this figure alone, one a line."),
+        str | None, option("--get METRIC", "Print this figure alone, one a line.")
     ] = None,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fail-under", metavar="METRIC=X", help="Exit 1 if a system is worse; repeatable."
-        ),
+        option("--fail-under METRIC=X", "Exit 1 if a system is worse; repeatable."),
     ] = None,
     sign_over: Annotated[
-        bool,
-        typer.Option("--sign-over", help="The files are reports, of --format json: see below."),
+        bool, option("--sign-over", "The files are reports, of --format json: see below.")
     ] = False,
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
-    output: Out = "-",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    form: options.ReportFormat = "table",
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Scores translations, and says whether systems differ by more than chance.
 
@@ -198,14 +175,14 @@ def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str
 def _limits(options: Sequence[str]) -> dict[str, float]:
     """`bleu=30` as {"bleu": 30.0}."""
     limits = {}
-    for option in options:
-        name, _, value = option.partition("=")
+    for text in options:
+        name, _, value = text.partition("=")
         try:
             limits[name] = float(value)
         except ValueError:
             limits[name] = math.nan
         if not math.isfinite(limits[name]):
-            raise UsageError(f"--fail-under takes METRIC=NUMBER, not {quoted(option)}")
+            raise UsageError(f"--fail-under takes METRIC=NUMBER, not {quoted(text)}")
     return limits
 
 

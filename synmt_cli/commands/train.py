@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from synmt_cli import console, signals
-from synmt_cli.commands.manual import Device, Jobs, Manual, Quiet, Threads, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
@@ -49,68 +51,43 @@ UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def train(
-    train: Annotated[
-        list[str], typer.Option("--train", metavar="FILE", help="Training records; repeatable.")
-    ],
-    dev: Annotated[
-        str, typer.Option("--dev", metavar="FILE", help="Validation records; none: no validation.")
-    ] = "",
-    run: Annotated[
-        str, typer.Option("--run", metavar="DIR", help="Run directory, made or resumed.")
-    ] = "",
-    variant: Annotated[
-        str, typer.Option("--variant", metavar="NAME[+NAME]", help="Which model; names combine.")
-    ] = "",
-    preset: Annotated[
-        str, typer.Option("--preset", metavar="NAME", help="Sizes and settings to begin with.")
-    ] = "",
-    config: Annotated[
-        str, typer.Option("--config", metavar="TOML", help="File of settings over the preset.")
-    ] = "",
+    train: Annotated[list[str], option("--train FILE", "Training records; repeatable.")],
+    dev: Annotated[str, option("--dev FILE", "Validation records; none: no validation.")] = "",
+    run: Annotated[str, option("--run DIR", "Run directory, made or resumed.")] = "",
+    variant: Annotated[str, option("--variant NAME[+NAME]", "Which model; names combine.")] = "",
+    preset: Annotated[str, option("--preset NAME", "Sizes and settings to begin with.")] = "",
+    config: Annotated[str, option("--config TOML", "File of settings over the preset.")] = "",
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="One setting, as pascal.heads=2."),
+        list[str] | None, option("--set KEY=VALUE", "One setting, as pascal.heads=2.")
     ] = None,
     spm: Annotated[
-        str,
-        typer.Option(
-            "--spm", metavar="MODEL", help="Vocabulary; else found beside the records by digest."
-        ),
+        str, option("--spm MODEL", "Vocabulary; else found beside the records by digest.")
     ] = "",
-    tgt_spm: Annotated[
-        str, typer.Option("--tgt-spm", metavar="MODEL", help="The target's own vocabulary.")
-    ] = "",
+    tgt_spm: Annotated[str, option("--tgt-spm MODEL", "The target's own vocabulary.")] = "",
     parser: Annotated[
-        str,
-        typer.Option("--parser", metavar="MODEL", help="Parser that translate is to use on text."),
+        str, option("--parser MODEL", "Parser that translate is to use on text.")
     ] = "",
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", metavar="N", min=1, help="Updates in all.")
-    ] = None,
+    max_steps: Annotated[int | None, option("--max-steps N", "Updates in all.", min=1)] = None,
     time_limit: Annotated[
-        str,
-        typer.Option("--time-limit", metavar="TIME", help="Save and exit 75 after 90s, 30m, 2h."),
+        str, option("--time-limit TIME", "Save and exit 75 after 90s, 30m, 2h.")
     ] = "",
     seed: Annotated[
-        int | None,
-        typer.Option("--seed", metavar="N", min=0, help="Seed of weights, order and dropout."),
+        int | None, option("--seed N", "Seed of weights, order and dropout.", min=0)
     ] = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
     precision: Annotated[
-        str | None,
-        typer.Option("--precision", metavar="NAME", help="auto (bf16 on a GPU), fp32 or bf16."),
+        str | None, option("--precision NAME", "auto (bf16 on a GPU), fp32 or bf16.")
     ] = None,
-    threads: Threads = 0,
-    jobs: Jobs = 1,
+    threads: options.Threads = 0,
+    jobs: options.Jobs = 1,
     nproc: Annotated[
-        int,
-        typer.Option("--nproc", metavar="N", min=1, help="Processes on this machine, by torchrun."),
+        int, option("--nproc N", "Processes on this machine, by torchrun.", min=1)
     ] = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print parameters, updates and memory, then end.")
+        bool, option("--dry-run", "Print parameters, updates and memory, then end.")
     ] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> int:
     """Train a model, or go on with one.
 

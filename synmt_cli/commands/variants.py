@@ -7,9 +7,9 @@ import textwrap
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from synmt_cli.commands.manual import Manual, Out
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
@@ -30,11 +30,9 @@ WIDTH = 100
 
 
 def variants(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Which to list; none is all.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
-    output: Out = "-",
+    names: Annotated[list[str] | None, argument("NAME", "Which to list; none is all.")] = None,
+    as_json: Annotated[bool, option("--json", "Write JSON.")] = False,
+    output: options.Output = "-",
 ) -> None:
     """List the model variants: paper, options with their defaults, and what they read.
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-import typer
-
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import view as views
 from synmt_cli.core.jobs.delinearize import DelinearizeJob
 from synmt_cli.core.text.vocabulary import Vocabulary
@@ -34,28 +34,24 @@ MANUAL = Manual(
 
 
 def view(
-    files: Files = None,
+    files: options.Files = None,
     kind: Annotated[
         Literal["auto", "conllu", "jsonl", "transitions"],
-        typer.Option("--from", help="What the input is; auto looks at its beginning."),
+        option("--from", "What the input is; auto looks at its beginning."),
     ] = "auto",
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of transitions over pieces."),
-    ] = None,
-    ascii: Annotated[bool, typer.Option("--ascii", help="Draw lines in ASCII.")] = False,
+    spm: options.TransitionVocabulary = None,
+    ascii: Annotated[bool, option("--ascii", "Draw lines in ASCII.")] = False,
     width: Annotated[
         int | None,
-        typer.Option(
-            "--width",
-            metavar="N",
+        option(
+            "--width N",
+            "Cut lines to N columns; none is the terminal's width, or not at all in a file.",
             min=1,
-            help="Cut lines to N columns; none is the terminal's width, or not at all in a file.",
         ),
     ] = None,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Draw dependency trees, a word a line in the order of the sentence.
 
