@@ -203,7 +203,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _status(error: BaseException) -> int:
-    """Reports the error that ended the run, in one line if a user can act on it. Returns the status."""
+    """Reports what ended the run, in one line where a user can act on it. Returns the status."""
     match error:
         case SynmtError():
             console.error(str(error))

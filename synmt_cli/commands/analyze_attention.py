@@ -38,13 +38,17 @@ def analyze_attention(
     kind: options.InputKind = "auto",
     parser: options.RunParser = "",
     stack: Annotated[
-        Literal["encoder", "decoder", "cross"], option("--stack", "Whose attention.")
+        Literal["encoder", "decoder", "cross"], option("--stack", "The attention to show.")
     ] = "encoder",
-    layers: Annotated[str, option("--layers LIST", "Layers, 0 the bottom one; else all.")] = "",
-    heads: Annotated[str, option("--heads LIST", "Heads, from 0; else all.")] = "",
-    decimals: Annotated[int, option("--decimals N", "Digits behind the point.", min=1, max=9)] = 4,
+    layers: Annotated[
+        str, option("--layers LIST", "Layers, from 0, the bottom one; the default is all.")
+    ] = "",
+    heads: Annotated[str, option("--heads LIST", "Heads, from 0; the default is all.")] = "",
+    decimals: Annotated[
+        int, option("--decimals N", "Digits after the decimal point.", min=1, max=9)
+    ] = 4,
     max_pieces: Annotated[
-        int, option("--max-pieces N", "Longer segments have no weights.", min=1)
+        int, option("--max-pieces N", "Give no weights for longer segments.", min=1)
     ] = 256,
     checkpoint: options.Checkpoint = "best",
     device: options.Device = "auto",
@@ -55,17 +59,18 @@ def analyze_attention(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Attention weights of a trained model, one JSON object for each segment, in order.
+    """Show attention weights of a trained model, one JSON object for each segment, in order.
 
     --stack encoder: each source token over the source. decoder: each target token over the
-    target up to itself. cross: each target token over the source. The last two read the target
-    that is given (teacher forcing), behind <s>: the row of a token is what the model looks at
-    when it is to say the next one. Weights are those behind mask and softmax, without dropout,
-    with all that the variant does to them; a row sums to 1 before it is rounded.
+    target up to itself. cross: each target token over the source. The last two read the given
+    target (teacher forcing), after <s>: the row of a token is what the model attends to when it
+    is about to predict the next one. Weights are those after mask and softmax, without dropout,
+    with everything that the variant does to them; a row sums to 1 before rounding.
 
-    `tokens` names the rows, `keys` the columns: pieces, and </s> behind the source. Layers and
-    heads count from 0. A segment that is empty, failed or skipped, or of more than --max-pieces
-    pieces (then skipped), has its status and no weights; these are counted at the end.
+    `tokens` names the rows, `keys` the columns: pieces, and </s> after the source. Layers and
+    heads count from 0. A segment that is empty, failed or skipped, or that has more than
+    --max-pieces pieces (then skipped), has its status and no weights; these are counted at the
+    end.
     """
     chosen_layers, chosen_heads = numbers("--layers", layers), numbers("--heads", heads)
     paths = files or ["-"]

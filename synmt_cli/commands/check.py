@@ -47,7 +47,7 @@ def check(
         option("--from", "What the input is; auto looks at its name and beginning."),
     ] = "auto",
     parallel: Annotated[
-        bool, option("--parallel", "The files must also have as many segments each.")
+        bool, option("--parallel", "Also check that all files have the same number of segments.")
     ] = False,
     most: Annotated[int | None, option("--max N", "Stop after N problems.", min=1)] = None,
     spm: options.TransitionVocabulary = None,
@@ -55,19 +55,19 @@ def check(
     line_buffered: options.LineBuffered = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say everything that is wrong with files, one problem a line. Exits 1 if there is any.
+    """Report everything that is wrong with files, one problem a line. Exits 1 if there is any.
 
-    What is checked is what the other commands would refuse, in their words: CoNLL-U (columns,
-    ids, one tree in each sentence), records (fields, types, lengths, trees), transitions (each
-    line builds a tree), text (UTF-8), run directories and checkpoints (every digest, the
-    configuration, vocabulary, labels, whether weights fit; not the cache of training records,
-    which train makes anew), vocabularies and parsers (whether they load). The first problem of
-    a sentence or line is told, and the search goes on behind it. Where no end of a line can be
-    found, or compressed data is damaged, the rest of that file is not checked, which is said.
+    The checks are those of the other commands, in their words: CoNLL-U (columns, ids, one tree
+    in each sentence), records (fields, types, lengths, trees), transitions (each line builds a
+    tree), text (UTF-8), run directories and checkpoints (every digest, the configuration,
+    vocabulary, labels, whether weights fit; not the cache of training records, which train makes
+    anew), vocabularies and parsers (whether they load). The first problem of a sentence or line
+    is reported, and the check goes on after it. Where the end of a line cannot be found, or
+    compressed data is damaged, the rest of that file is not checked, which is reported.
 
-    auto believes a name that ends in .conllu or .jsonl, compressed or not; else it looks at the
-    beginning, and what is nothing else is text. --parallel counts segments: lines, records, and
-    in CoNLL-U sentences, those of one line (synmt_line) as one. A file that cannot be read is
+    auto trusts a name that ends in .conllu or .jsonl, compressed or not; otherwise it looks at
+    the beginning, and takes anything else for text. --parallel counts segments: lines, records,
+    and in CoNLL-U sentences, those of one line (synmt_line) as one. A file that cannot be read is
     named, and the others are checked (66).
     """
     if parallel and len(files or ()) < 2:

@@ -30,24 +30,23 @@ def export(
     model: options.RunModel,
     output: Annotated[str, option("-o, --output DIR", "New folder.")],
     format: Annotated[
-        Literal["ctranslate2"], option("--format", "Of which program.")
+        Literal["ctranslate2"], option("--format", "The program that is to read it.")
     ] = "ctranslate2",
     quantization: Annotated[
         Literal["int8", "int16", "float16", "bfloat16"] | None,
-        option("--quantization", "How weights are stored; else as they are."),
+        option("--quantization", "How to store weights; the default keeps them as they are."),
     ] = None,
     checkpoint: options.Checkpoint = "best",
     quiet: options.Quiet = False,
 ) -> None:
     """Write a trained model in the format of another program.
 
-    CTranslate2 translates plain Transformers faster than torch on a CPU. Its models are read by
-    its own library: pieces in (`synmt vocab encode`), pieces out (`synmt vocab decode`); it adds
-    the end of the source itself. Only models without modifiers fit: vanilla, multitask and
-    mixed-encoder. Others change attention, embeddings or the decoder, and CTranslate2 has no
-    place for that (78).
+    CTranslate2 translates plain Transformers faster than torch on a CPU. Its own library runs the
+    models: pieces in (`synmt vocab encode`), pieces out (`synmt vocab decode`); it adds the end of
+    the source itself. Only models without modifiers fit: vanilla, multitask and mixed-encoder.
+    Others change attention, embeddings or the decoder, which CTranslate2 does not support (78).
 
-    Sources and translations may have 2,048 pieces at most: as many sinusoids are written.
+    Sources and translations can have at most 2,048 pieces, because as many sinusoids are written.
 
     Needs the package ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`, 69 without it). The
     folder must not exist, and appears when it is complete.

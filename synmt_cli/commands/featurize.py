@@ -51,7 +51,7 @@ def featurize(
     spm: options.PieceVocabulary = None,
     tgt: Annotated[str | None, option("--tgt FILE", "Target lines, one for each segment.")] = None,
     tgt_conllu: Annotated[
-        str | None, option("--tgt-conllu FILE", "Target trees, one for each segment: CoNLL-U.")
+        str | None, option("--tgt-conllu FILE", "Target trees in CoNLL-U, one for each segment.")
     ] = None,
     tgt_spm: options.TargetVocabulary = None,
     on_nonprojective: options.OnNonprojective = "drop",
@@ -59,7 +59,8 @@ def featurize(
     glue: options.Glue = False,
     multiword: options.MultiwordTokens = "words",
     emit: Annotated[
-        str, option("--emit NAME,…", f"Also write these for each piece: {', '.join(EMITTED)}.")
+        str,
+        option("--emit NAME,…", f"Also write these features of each piece: {', '.join(EMITTED)}."),
     ] = "",
     jobs: options.Jobs = 1,
     output: options.Output = "-",
@@ -70,24 +71,24 @@ def featurize(
     """Join trees with the text, its subword pieces and its target: one record a segment.
 
     Any CoNLL-U will do: each sentence is a segment. Those of one line, which synmt parse
-    --segment split marks, are one segment again, its heads counted through the line.
+    --segment split marks, become one segment again, with heads counted through the line.
 
     Words and pieces are joined by the characters of the line, which is the comment text, or
-    where there is none, the forms with spaces between them. Tokens that are not those of
-    the text give a record of status failed and no tree; these are counted at the end, and
-    --strict stops at the first. The id is that of the comments (synmt_line, sent_id), which
-    need not be unique, else the number of the segment.
+    without one the forms with spaces between them. Tokens that do not match the text give a
+    record with status failed and no tree; these are counted at the end, and --strict stops at
+    the first. The id is that of the comments (synmt_line, sent_id), which need not be unique, or
+    else the number of the segment.
 
-    --tgt-conllu gives targets with trees, which become transitions as synmt linearize makes
-    them, in the field transitions; tgt is their text. A target without transitions (see there,
-    and --on-nonprojective) makes its segment failed, so that it is not trained on: use it for
-    training and development data. Vocabularies need the symbols that synmt linearize
-    --symbols writes; transitions that are none are counted at the end. Give --glue
-    --multiword token if translations are to be text as it is written: else they have a space
-    between all words, and contractions are taken apart.
+    --tgt-conllu gives targets with trees, which become transitions as in synmt linearize, in the
+    field transitions; tgt is their text. A target without transitions (see synmt linearize, and
+    --on-nonprojective) makes its segment failed, so that it is not trained on: use the option for
+    training and development data. Vocabularies need the symbols that synmt linearize --symbols
+    writes; transitions that the vocabulary lacks are counted at the end. Give --glue --multiword
+    token if translations are to be text as it is written: without them all words have spaces
+    between them, and contractions are taken apart.
 
-    Without --spm there are words only, so this also checks CoNLL-U. Features of --emit that
-    take more than a million values for one segment make it skipped.
+    Without --spm records have only words, which also makes this a check of CoNLL-U. A segment
+    whose features of --emit take more than a million values is skipped.
     """
     names = _names(emit)
     target = tgt if tgt_conllu is None else tgt_conllu

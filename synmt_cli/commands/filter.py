@@ -19,13 +19,13 @@ from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
-    output="What came in, without the pairs that a test rejects. --rejects: the record with"
+    output="The input without the pairs that a test rejects. --rejects: the record with"
     ' `"filtered":"max-len: 93 target words"`, or `max-len: 93 target words<TAB>A line<TAB>Eine'
     " Zeile` for text, or the comment synmt_filtered. --count: `lang<TAB>88<TAB>0.4` for each"
     " test, under a header.",
     memory=f"One pair, {pool.IN_FLIGHT} N + 2 times {CHUNK} with -j N; {digests.LEAST_BYTES} to"
     f" {digests.MOST_BYTES} bytes for each line of --exclude and each pair that --dedup keeps,"
-    f" {digests.GROWING_BYTES} for moments; 120 MiB for --lang, once for all processes.",
+    f" {digests.GROWING_BYTES} while they grow; 120 MiB for --lang, once for all processes.",
     examples=(
         "synmt filter train.en --tgt train.de --max-len 80 -o clean.en --tgt-out clean.de",
         "synmt filter train.jsonl --dedup pair --exclude test.en --exclude test.de > clean.jsonl",
@@ -45,67 +45,65 @@ def filter(
         str | None, option("--tgt-out FILE", "Write the kept lines of --tgt here.")
     ] = None,
     kind: options.InputKind = "auto",
-    min_len: Annotated[
-        int, option("--min-len N", "Units at least; 0 keeps empty lines.", min=0)
-    ] = 1,
-    max_len: Annotated[int | None, option("--max-len N", "Units at most.", min=1)] = None,
+    min_len: Annotated[int, option("--min-len N", "Fewest units; 0 keeps empty lines.", min=0)] = 1,
+    max_len: Annotated[int | None, option("--max-len N", "Most units.", min=1)] = None,
     unit: Annotated[
         Literal["words", "chars", "pieces"],
         option(
             "--unit",
-            "What is counted: words between white space, characters, or the pieces of records.",
+            "Unit of lengths: words between white space, characters, or pieces of records.",
         ),
     ] = "words",
     max_word_len: Annotated[
-        int | None, option("--max-word-len N", "Characters of a word at most.", min=1)
+        int | None, option("--max-word-len N", "Most characters in a word.", min=1)
     ] = None,
     ratio: Annotated[
-        float | None, option("--ratio R", "Longer side / shorter side at most.", min=1)
+        float | None, option("--ratio R", "Greatest longer side / shorter side.", min=1)
     ] = None,
     max_tgt_pieces: Annotated[
         int | None,
-        option("--max-tgt-pieces N", "Target pieces at most, transitions not counted.", min=1),
+        option("--max-tgt-pieces N", "Most target pieces, not counting transitions.", min=1),
     ] = None,
     align_scores: Annotated[
-        str | None, option("--align-scores FILE", "A score for each pair, one a line.")
+        str | None, option("--align-scores FILE", "Scores of the pairs, one a line.")
     ] = None,
     min_align: Annotated[
-        float | None, option("--min-align X", "Score of --align-scores at least.")
+        float | None, option("--min-align X", "Least score of --align-scores.")
     ] = None,
     projective: Annotated[
-        bool, option("--projective", "Source trees without crossing arcs only.")
+        bool, option("--projective", "Only source trees without crossing arcs.")
     ] = False,
     exclude: Annotated[
         list[str] | None,
-        option("--exclude FILE", "No line of this file, a test set's; repeatable."),
+        option("--exclude FILE", "Reject the lines of this file, such as a test set; repeatable."),
     ] = None,
     exclude_side: Annotated[
-        Literal["any", "src", "tgt"], option("--exclude-side", "The side that --exclude looks at.")
+        Literal["any", "src", "tgt"], option("--exclude-side", "The side that --exclude compares.")
     ] = "any",
     lang: Annotated[
         str | None, option("--lang SRC-TGT", "Languages of both sides, such as de-en.")
     ] = None,
     lang_prob: Annotated[
-        float, option("--lang-prob P", "Least probability of a language.", min=0, max=1)
+        float, option("--lang-prob P", "Least probability of the expected language.", min=0, max=1)
     ] = 0.0,
     lang_sure: Annotated[
         float,
         option(
             "--lang-sure P",
-            "Least probability of another language that rejects a line.",
+            "Least probability at which another language rejects.",
             min=0,
             max=1,
         ),
     ] = 0.0,
     dedup: Annotated[
         Literal["pair", "src", "tgt"] | None,
-        option("--dedup", "The first only of pairs that share this."),
+        option("--dedup", "Keep only the first of the pairs that share this."),
     ] = None,
     rejects: Annotated[
         str | None, option("--rejects FILE", "Write rejected pairs with the reason.")
     ] = None,
     annotate: Annotated[
-        bool, option("--annotate", "Keep every pair; mark the rejected as skipped.")
+        bool, option("--annotate", "Keep every pair; mark rejected ones as skipped.")
     ] = False,
     count: Annotated[
         bool, option("--count", "Write only how many pairs each test rejects.")
@@ -118,35 +116,36 @@ def filter(
 ) -> None:
     """Keep the pairs that pass every test asked for, in order, byte for byte.
 
-    Several FILEs are read one after the other. Records hold both sides; to text and CoNLL-U
-    --tgt gives the other one, and its kept lines go to --tgt-out. What has no target is
-    tested on its one side. The tests, in the order in which they are asked; a pair is counted
-    for the first that it fails:
+    Several FILEs are read one after the other. Records hold both sides; for text and CoNLL-U,
+    --tgt gives the target side, whose kept lines go to --tgt-out. Without a target, only the
+    source is tested. The tests, in the order in which they are made; a pair counts for the first
+    that it fails:
 
     \b
       status          not failed or skipped before (always)
       min-len         a pair with an empty or blank side has length 0 (always, at least 1)
       max-len, max-word-len, ratio
                       as clean-corpus-n of Moses: both sides, limits included
-      max-tgt-pieces  of tgt_pieces, else of those transitions that are pieces
-      min-align       lines of --align-scores: a number, alone or behind ||| (fast_align -s)
-      projective      no arcs of the source tree cross, the root's from outside the line included
+      max-tgt-pieces  of tgt_pieces, or of the transitions that are pieces
+      min-align       lines of --align-scores: a number, alone or after ||| (fast_align -s)
+      projective      no arcs of the source tree cross, the root's arc from outside included
       exclude         FILEs are text, records or CoNLL-U; both sides of records count
       lang            the likeliest of the 139 languages of py3langid, on both sides
-      dedup           of the pairs that pass all the others
+      dedup           among the pairs that pass all other tests
 
     Lengths are those of the lines, whatever the input is, so that text and the records made
     of it give the same pairs. --min-len 0 also lets pairs of blank lines through all tests.
-    Lines are the same for --exclude and --dedup if they differ in white space or Unicode
-    composition (NFC) only.
+    For --exclude and --dedup, lines are the same if they differ only in white space or Unicode
+    composition (NFC).
 
     --lang de-en rejects a pair if the likeliest language of either side is another one, or if
     there is no evidence for any, as in a number. Lines of two or three words are often taken
-    for something else, with a low probability: --lang-sure 0.5 lets them pass, and what has no
-    language. --lang de looks at the source alone.
+    for something else, with a low probability: --lang-sure 0.5 lets them pass, and lines without
+    evidence too. --lang de tests the source alone.
 
-    --annotate gives each pair back: records and CoNLL-U with status skipped and the reason,
-    text behind a first column `ok` or the reason. How many each test rejects is on stderr.
+    --annotate writes every pair: records and CoNLL-U with status skipped and the reason, text
+    after a first column with `ok` or the reason. The number of pairs that each test rejects goes
+    to stderr.
 
     Bugliarello and Okazaki (2020), after tokenising; they take langdetect for --lang, likewise
     the likeliest language of both sides, without a threshold:

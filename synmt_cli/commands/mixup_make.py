@@ -26,7 +26,10 @@ HEADER = ("id", "construction", "order", "subject", "verb", "object", "src")
 
 
 def mixup_make(
-    form: Annotated[Literal["text", "tsv", "jsonl"], option("--format", "What to write.")] = "text",
+    form: Annotated[
+        Literal["text", "tsv", "jsonl"],
+        option("--format", "Write text, or a table or records with the roles."),
+    ] = "text",
     full_stop: Annotated[
         bool, option("--full-stop", "End each sentence with a full stop.")
     ] = False,
@@ -36,9 +39,9 @@ def mixup_make(
 ) -> None:
     """Write the 99 + 99 German sentences of Choshen and Abend (2021), Appendix C.
 
-    Each sentence stands first with the object in front (OVS), which is rare, and on the next
-    line with the subject in front (SVO); both mean the same. What tells the roles apart is
-    the case of the articles, by three constructions:
+    Each sentence comes first with the object in front (OVS), which is rare, and on the next line
+    with the subject in front (SVO); both mean the same. The case of the articles tells the roles
+    apart, in three constructions:
 
     \b
       object   36  Den Ball bringt das Kind       the object is marked

@@ -50,12 +50,14 @@ InputKind = Annotated[
     option("--from", "What the input is; auto looks at the first record."),
 ]
 Output = Annotated[
-    str, option("-o, --output FILE", "Write here, whole or not at all; - is stdout.")
+    str, option("-o, --output FILE", "Write to this file, whole or not at all; - is stdout.")
 ]
 LineBuffered = Annotated[
     bool, option("--line-buffered", "Write each record as soon as it is ready.")
 ]
-ReportFormat = Annotated[Literal["table", "tsv", "json"], option("--format", "How to print it.")]
+ReportFormat = Annotated[
+    Literal["table", "tsv", "json"], option("--format", "How to print the results.")
+]
 
 # Work.
 Jobs = Annotated[int, option("-j, --jobs N", "Processes; 0 uses every core.", min=0)]
@@ -91,7 +93,7 @@ SplitTransitions = Annotated[
 Glue = Annotated[bool, option("--glue", "Write <+> before a word that follows without a space.")]
 MultiwordTokens = Annotated[
     Literal["words", "token"],
-    option("--multiword", "A multiword token as its words, or as one word."),
+    option("--multiword", "Write a multiword token as its words, or as one word."),
 ]
 
 # Trained models.
@@ -99,7 +101,7 @@ RunModel = Annotated[str, option("-m, --model RUN", "Run directory.")]
 RunParser = Annotated[str, option("--parser MODEL", "Parser for text instead of the run's own.")]
 Checkpoint = Annotated[str, option("--checkpoint NAME", "best, last or step-N.")]
 Device = Annotated[str, option("--device NAME", "auto, cpu, cuda, cuda:1.")]
-Threads = Annotated[int, option("--threads N", "Threads; 0 leaves it to torch.", min=0)]
+Threads = Annotated[int, option("--threads N", "Threads; 0 leaves the number to torch.", min=0)]
 LongestMeasured = Annotated[
     int, option("--max-source N", "Leave out sources of more pieces.", min=1)
 ]

@@ -18,10 +18,10 @@ MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
     output=(
         "text: one line for each segment, `Der Hund schläft .` tsv: `1<TAB>-0.3192<TAB>Der Hund "
-        "schläft .`, n-best below each other. jsonl: the input's record with hyp, score and nbest, "
+        "schläft .`, n-best in order. jsonl: the input's record with hyp, score and nbest, "
         "with hyp_transitions where models write trees. conllu: a parsed sentence for each segment."
     ),
-    memory="The models and --window segments; one batch of search on top.",
+    memory="The models, --window segments, and one batch of search.",
     examples=(
         "synmt translate -m runs/pascal test.jsonl > hyp.de",
         "synmt translate -m runs/pascal < test.en | head -3",
@@ -36,11 +36,13 @@ MANUAL = Manual(
 
 
 def translate(
-    model: Annotated[list[str], option("-m, --model RUN", "Run directory; several: an ensemble.")],
+    model: Annotated[
+        list[str], option("-m, --model RUN", "Run directory; repeatable, for an ensemble.")
+    ],
     files: options.Files = None,
     kind: options.InputKind = "auto",
     parser: options.RunParser = "",
-    beam: Annotated[int, option("--beam K", "Prefixes kept; 1 is greedy.", min=1, max=1000)] = 4,
+    beam: Annotated[int, option("--beam K", "Beam size; 1 is greedy.", min=1, max=1000)] = 4,
     lenpen: Annotated[
         float, option("--lenpen A", "Divide log P by length^A.", min=0, max=10)
     ] = 0.6,
@@ -48,32 +50,32 @@ def translate(
         int, option("--nbest N", "Translations for each segment.", min=1, max=1000)
     ] = 1,
     patience: Annotated[
-        float | None, option("--patience P", "Enough are P * beam finished ones.", min=0.01)
+        float | None, option("--patience P", "Stop at P * beam finished translations.", min=0.01)
     ] = None,
     max_len: Annotated[
         int | None,
         option(
             "--max-len N",
-            "Longest translation in pieces, its end counted; else 2 * source + 20.",
+            "Most pieces of a translation, with its end; the default is 2 * source + 20.",
             min=1,
             max=100_000,
         ),
     ] = None,
     max_source: Annotated[
-        int, option("--max-source N", "Translate longer sources in parts.", min=1)
+        int, option("--max-source N", "Translate sources of more pieces in parts.", min=1)
     ] = 1000,
     format: Annotated[
         Literal["text", "tsv", "jsonl", "conllu"], option("--format", "What to write.")
     ] = "text",
     unconstrained: Annotated[
-        bool, option("--unconstrained", "Let models of trees write what makes no tree.")
+        bool, option("--unconstrained", "Let models of trees write sequences that build no tree.")
     ] = False,
-    batch_size: Annotated[int, option("--batch-size N", "Segments searched together.", min=1)] = 64,
+    batch_size: Annotated[int, option("--batch-size N", "Most segments in a batch.", min=1)] = 64,
     batch_tokens: Annotated[
-        int, option("--batch-tokens N", "Padded source pieces at most.", min=1)
+        int, option("--batch-tokens N", "Most padded source pieces in a batch.", min=1)
     ] = 4096,
     window: Annotated[
-        int, option("--window N", "Segments sorted by length at a time.", min=1)
+        int, option("--window N", "Segments that are sorted by length together.", min=1)
     ] = 1000,
     checkpoint: options.Checkpoint = "best",
     precision: Annotated[
@@ -90,33 +92,34 @@ def translate(
 ) -> None:
     """Translate records, trees or text with trained models: one line for each segment, in order.
 
-    The run directory is all that is needed. Text is parsed by the parser that the run names
-    (train --parser) or --parser, and split into pieces; models without syntax need no parser.
-    A segment whose parse failed, or that has no tree, is translated with each piece standing
-    for itself, and counted. An empty line stays empty and never reaches the model. A source of
-    more than --max-source pieces is translated in parts without its tree, which are joined.
+    Only the run directory is needed. Text is parsed by the parser that the run names (train
+    --parser) or by --parser, and split into pieces; models without syntax need no parser. A
+    segment whose parse failed, or that has no tree, is translated with each piece standing for
+    itself, and counted. An empty line stays empty and never reaches the model. A source of more
+    than --max-source pieces is translated in parts without its tree, and the parts are joined.
 
-    The score of a translation is log P / length^A, the end of sentence counted, as in fairseq
-    (not GNMT's). Search ends when no prefix can still enter the n-best by that score, with
-    --patience 1 when K translations are finished, as in fairseq and CTranslate2: faster. The
-    unknown piece is never written. A translation that reaches the limit of --max-len is cut
-    there and counted. Several models average their probabilities; they must share a vocabulary.
+    The score of a translation is log P / length^A, with the end of sentence counted, as in
+    fairseq (not GNMT's). The search ends when no prefix can still enter the n-best by that score,
+    or with --patience 1 when K translations are finished, as in fairseq and CTranslate2, which is
+    faster. The unknown piece is never written. A translation that reaches the limit of --max-len
+    is cut there and counted. Several models average their probabilities; they must share a
+    vocabulary.
 
-    Models of linearized, parent and gcn write a tree with its words. Search gives them only
+    Models of linearized, parent and gcn write a tree with its words. The search offers only
     continuations that can still become one tree, so that each translation is one; the length
-    is in pieces, transitions do not count; at the limit a tree has to end, and is counted as
-    cut. text has the words alone, conllu the parsed sentence; translations of an n-best list
-    may differ in the tree alone. --unconstrained allows everything, as the paper's code did:
-    transitions that draw nothing are passed over, no more than four tokens are written for
-    each piece of the limit, and conllu repairs what is no tree and counts it.
+    counts pieces, not transitions; at the limit a tree has to end, and is counted as cut. text
+    has only the words, conllu the parsed sentence; translations of an n-best list may differ only
+    in the tree. --unconstrained allows everything, as the paper's code did: transitions that draw
+    nothing are skipped, at most four tokens are written for each piece of the limit, and conllu
+    repairs a sequence that builds no tree, and counts it.
 
     --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
-    may change a translation here and there. Modifiers and attention keep their precision.
+    may change a few translations. Modifiers and attention keep their precision.
 
-    Segments are sorted by length inside a --window; --line-buffered, or text typed at a
-    terminal, sets it to 1. With -j each process takes a part of every window, one thread each
-    unless --threads says otherwise; text is still parsed by one process, so put
-    `synmt parse -j` before it where that is much of the work.
+    Segments are sorted by length within a --window; --line-buffered, or text typed at a
+    terminal, sets it to 1. With -j each process takes a part of every window, with one thread
+    unless --threads says otherwise; text is still parsed by one process, so put `synmt parse -j`
+    before it if parsing is much of the work.
     """
     if nbest > beam:
         raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")

@@ -40,12 +40,12 @@ def view(
         option("--from", "What the input is; auto looks at its beginning."),
     ] = "auto",
     spm: options.TransitionVocabulary = None,
-    ascii: Annotated[bool, option("--ascii", "Draw lines in ASCII.")] = False,
+    ascii: Annotated[bool, option("--ascii", "Draw with ASCII characters.")] = False,
     width: Annotated[
         int | None,
         option(
             "--width N",
-            "Cut lines to N columns; none is the terminal's width, or not at all in a file.",
+            "Cut lines to N columns; the default is the width of a terminal, no cut in a file.",
             min=1,
         ),
     ] = None,
@@ -64,16 +64,16 @@ def view(
      ├─┴─ cat   NOUN   obj
      ╰─── .     PUNCT  punct
 
-    A word hangs on the vertical line of its head by ╭, ├ or ╰ and has a line of its own, which
-    begins at ┬, ┼ or ┴, if it has dependents; a root's line comes from the edge. Where a tree is
-    not projective, a line goes by another one, ─│─, without joining it. Columns are FORM, UPOS
-    and DEPREL. What could disturb a terminal is escaped; wide characters count as two columns.
+    A word joins the vertical line of its head by ╭, ├ or ╰. If it has dependents, it has a line
+    of its own, which begins at ┬, ┼ or ┴; a root's line comes from the edge. Where a tree is not
+    projective, lines cross without joining, ─│─. The columns are FORM, UPOS and DEPREL.
+    Characters that could disturb a terminal are escaped; wide ones count as two columns.
 
-    Empty lines, failed records and records without a tree are the first line alone, with the
-    status. A sentence of several roots (a line of several sentences) is one drawing. A tree with
-    too many lines side by side is said not to be drawn (see MEMORY).
+    Empty lines, failed records and records without a tree are shown as the first line alone, with
+    the status. A sentence of several roots (a line of several sentences) is one drawing. A tree
+    with too many lines side by side is not drawn, which is reported (see MEMORY).
 
-    Colours are only used on a terminal, and not if NO_COLOR is set.
+    Colours are used only on a terminal, and not if NO_COLOR is set.
     """
     on_terminal = output == "-" and os.isatty(1)
     if width is None and on_terminal:
