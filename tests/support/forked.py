@@ -2,7 +2,8 @@
 
 `Forked` starts one process that has loaded what commands need and has computed nothing. Each
 command runs in a fork of it, from `main` to its own exit status, with standard streams that are
-files, as for a user but without the second in which Python loads. Signals can be sent to it: `signals=[(0.5, signal.SIGKILL)]` kills it after half a second.
+files, as for a user but without the second in which Python loads. Signals can be
+sent to it: `signals=[(0.5, signal.SIGKILL)]` kills it after half a second.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ LOADED = (
 
 
 class Forked:
-    """`forked("translate", ...)` works as the fixture `run`; leaving the context ends the process."""
+    """`forked("translate", ...)` is like the fixture `run`; leaving the context ends it."""
 
     def __enter__(self):
         self._streams = tempfile.TemporaryDirectory()
