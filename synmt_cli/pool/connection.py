@@ -62,7 +62,7 @@ class _Nowhere(io.TextIOBase):
 def _reach(address: str) -> None:
     """Raises Unavailable or ConfigError unless a cluster accepts this process.
 
-    Another process tries first, because Ray tries for minutes and ignores signals meanwhile.
+    Another process tries first, because Ray tries for minutes, ignoring signals.
     """
     name = "on this machine" if address == "auto" else f"at {printable(address)}"
     if address != "auto":

@@ -56,7 +56,7 @@ def excluded(names: Sequence[str], outputs: Sequence[str]) -> frozenset[bytes]:
         if any(os.path.exists(path) and _is_same(path, name) for path in outputs):
             raise UsageError(f"--prefix would replace what --exclude reads: {printable(name)}")
     if not names:
-        return frozenset()  # streams.sources would read stdin
+        return frozenset()  # reading.sources would read stdin
     return frozenset(
         digest(line) for source in reading.sources(names) for _, line in reading.text_lines(source)
     )
