@@ -1,7 +1,7 @@
-"""Writes the man pages beside this file: synmt.1 and one for each command.
+"""Writes the man pages next to this file: synmt.1 and one for each command.
 
 Everything comes from the command table, the option tables and each module's MANUAL, so a
-page cannot say what the program does not. `python man/generate.py --check` only compares.
+page cannot differ from the program. `python man/generate.py --check` only compares.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EXIT_STATUS = (
     ("0", "Done."),
     ("1", "A question was answered no (check, score --fail-under)."),
     ("2", "Wrong usage."),
-    ("65", "Bad data, named with file and line; or streams of different length."),
+    ("65", "Bad data, named with file and line; or streams of different lengths."),
     ("66, 73, 74", "Cannot read; cannot create; I/O error such as a full disk."),
     ("69", "A model, a device or an optional package is missing; the message says what to run."),
     ("70", "A bug in synmt."),
@@ -28,27 +28,27 @@ EXIT_STATUS = (
     ("130, 141, 143", "SIGINT, SIGPIPE, SIGTERM."),
 )
 STREAMS = """\
-Every filter reads FILEs or stdin and writes stdout or the file named by -o. A segment is what
-stands between two LF characters; nothing else ends a line. One result comes out for each
-segment that goes in, in the same order; an empty line stays an empty line. Input is UTF-8; gz,
-bz2, xz and zst are known by their first bytes, and written by suffix. A file named by -o appears
-whole or not at all. A line has at most 64 MiB. Messages go to stderr; NO_COLOR is honoured."""
+Every filter reads FILEs or stdin and writes stdout or the file named by -o. A segment is a
+line, which only LF ends. Each segment of the input gives one result, in the same order; an
+empty line stays an empty line. Input is UTF-8; gz, bz2, xz and zst are recognised by their
+first bytes when read, and chosen by suffix when written. A file named by -o appears whole or
+not at all. A line can have at most 64 MiB. Messages go to stderr; NO_COLOR is honoured."""
 
 
 def escape(text: str) -> str:
-    """Text as roff reads it."""
+    """Text with the characters that roff would interpret escaped."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return "\n".join("\\&" + line if line.startswith(".") else line for line in text.split("\n"))
 
 
 def section(name: str, *paragraphs: str) -> str:
-    """A headed section; nothing where there is nothing to say."""
+    """A section with its heading; "" without paragraphs."""
     body = "\n.PP\n".join(escape(p) for p in paragraphs if p)
     return f".SH {name}\n{body}\n" if body else ""
 
 
 def verbatim(text: str) -> str:
-    """Lines that are not filled."""
+    """Text whose lines are not filled."""
     return f".nf\n{escape(text)}\n.fi\n"
 
 
@@ -67,7 +67,7 @@ def heading(name: str, what: str) -> str:
 
 
 def description(function: object) -> str:
-    """A docstring as roff: paragraphs filled, those behind \\b as they stand."""
+    """A docstring as roff: paragraphs are filled, except those after \\b."""
     parts = []
     for paragraph in (inspect.getdoc(function) or "").split("\n\n"):
         if paragraph.startswith("\b"):
@@ -124,17 +124,17 @@ def _root_options() -> list[tuple[str, str]]:
 
 def pages() -> dict[str, str]:
     """File name -> text of every page."""
-    each = {f"synmt-{name.replace(' ', '-')}.1": page(name) for name in cli.COMMANDS}
-    return {"synmt.1": overview(), **each}
+    commands = {f"synmt-{name.replace(' ', '-')}.1": page(name) for name in cli.COMMANDS}
+    return {"synmt.1": overview(), **commands}
 
 
 def main() -> None:
-    """Writes the pages, or with --check exits 1 if one of them is old."""
+    """Writes the pages, or with --check exits 1 if one of them is out of date."""
     for name, text in pages().items():
         path = HERE / name
         if "--check" in sys.argv:
             if not path.exists() or path.read_text(encoding="utf-8") != text:
-                sys.exit(f"{name} is old: run `make man`")
+                sys.exit(f"{name} is out of date: run `make man`")
         else:
             path.write_text(text, encoding="utf-8")
 

@@ -4,7 +4,7 @@ import signal
 
 
 def main() -> None:
-    """Ends the process. Loading takes a moment in which Ctrl-C must be as quiet as later."""
+    """Runs `synmt` and ends the process. Ctrl-C is as quiet while it loads as later."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from synmt_cli import cli
 

@@ -1,7 +1,7 @@
 """The `synmt` program: which commands exist, and how each run ends.
 
-A command is one module in commands/ with a function of its name and a MANUAL. Modules are
-imported only when they are asked for, so `synmt --help` stays fast and never loads torch.
+A command is a module in commands/ with a function of its name and a MANUAL. A module is
+imported only when its command runs, so `synmt --help` stays fast and never loads torch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals
 from synmt_cli.errors import BUG, SynmtError, UsageError, WriteError, printable
@@ -30,32 +30,32 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "parse": ("parse", "Parse text: one CoNLL-U record for each line."),
     "parser train": ("parser_train", "Train a UDPipe parser from CoNLL-U."),
     "evaltree": ("evaltree", "Compare trees with gold trees: UAS, LAS and more."),
-    "perturb": ("perturb", "Put noise into trees, or other trees into their place."),
+    "perturb": ("perturb", "Put noise into trees, or replace them."),
     "vocab train": ("vocab_train", "Train a subword vocabulary from text."),
     "vocab encode": ("vocab_encode", "Split text into subword pieces."),
     "vocab decode": ("vocab_decode", "Join subword pieces to text."),
-    "vocab info": ("vocab_info", "Say what a vocabulary holds."),
+    "vocab info": ("vocab_info", "Show the properties of a vocabulary."),
     "featurize": ("featurize", "Join trees, pieces and targets into JSONL records."),
     "linearize": ("linearize", "Write trees as transitions, one line each."),
-    "delinearize": ("delinearize", "Write the text or trees of transitions."),
+    "delinearize": ("delinearize", "Turn transitions back into text or trees."),
     "filter": ("filter", "Keep the pairs that are fit to train on."),
     "multitask": ("multitask", "Make records that teach a plain model syntax."),
     "variants": ("variants", "List the model variants, their papers and options."),
     "train": ("train", "Train a model from JSONL records."),
-    "average": ("average", "Make one model of several checkpoints."),
-    "export": ("export", "Write a model in the format of CTranslate2."),
+    "average": ("average", "Average several checkpoints into one model."),
+    "export": ("export", "Write a model in CTranslate2's format."),
     "translate": ("translate", "Translate records, trees or text."),
     "score": ("score", "Score translations, with significance."),
     "map": ("map", "Run a filter over many processes or machines."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
     "challenge": ("challenge", "Select sentences with long-distance phenomena."),
-    "mixup make": ("mixup_make", "Write German sentences in two word orders."),
-    "mixup score": ("mixup_score", "Say whether translations keep subject and object."),
+    "mixup make": ("mixup_make", "Write German sentences in both word orders."),
+    "mixup score": ("mixup_score", "Check whether translations keep subject and object."),
     "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
     "analyze attention": ("analyze_attention", "Show attention weights as JSONL."),
     "analyze probe": ("analyze_probe", "Probe what the encoder knows about sentences."),
-    "info": ("info", "Say what files are and hold."),
-    "check": ("check", "Say everything that is wrong with files."),
+    "info": ("info", "Say what files are, with their figures."),
+    "check": ("check", "Report everything that is wrong with files."),
     "view": ("view", "Draw dependency trees."),
     "synth": ("synth", "Make English-German sentence pairs with gold trees."),
 }
@@ -107,22 +107,25 @@ class Commands(TyperGroup):
         return [name[len(prefix) :] for name in COMMANDS if name.startswith(prefix)]
 
 
+def module(name: str) -> Any:
+    """The module of a command. `name` is a key of COMMANDS."""
+    return importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
+
+
 def function(name: str) -> Callable[..., None]:
-    """The function behind a command. `name` is a key of COMMANDS."""
-    module = importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
-    found: Callable[..., None] = getattr(module, name.replace(" ", "_").replace("-", "_"))
-    return found
+    """The function of a command."""
+    command: Callable[..., None] = getattr(module(name), name.replace(" ", "_").replace("-", "_"))
+    return command
 
 
 def manual(name: str) -> Manual:
-    """What its help and man page say beyond its options."""
-    module = importlib.import_module(f"synmt_cli.commands.{COMMANDS[name][0]}")
-    found: Manual = module.MANUAL
-    return found
+    """The sections of its help and man page that its options do not give."""
+    sections: Manual = module(name).MANUAL
+    return sections
 
 
 def load(name: str) -> TyperCommand:
-    """Imports a command and gives it its examples."""
+    """Imports a command, with its examples at the end of its help."""
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
     lines = "\n".join(f"  {example}" for example in manual(name).examples)
     one.command(
@@ -132,7 +135,14 @@ def load(name: str) -> TyperCommand:
     )(function(name))
     command = typer.main.get_command(one)
     assert isinstance(command, TyperCommand)
+    for parameter in command.params:
+        if isinstance(parameter, TyperArgument):
+            parameter.display_type_rich = _no_type  # type: ignore[method-assign]
     return command
+
+
+def _no_type(ctx: Any) -> None:
+    """Lets help name an argument by its metavar alone: `FILE`, not `FILE <list[str]>`."""
 
 
 app = typer.Typer(
@@ -158,7 +168,7 @@ def synmt(
 ) -> None:
     """Syntax-aware neural machine translation, one small tool at a time.
 
-    Each command reads stdin or files and writes stdout, so that they join with pipes:
+    Each command reads stdin or files and writes stdout, so that pipes join them:
 
     \b
       synmt parse -m de.udpipe < train.de | synmt featurize --spm spm.model --tgt train.en > t.jsonl
@@ -175,7 +185,7 @@ def main() -> NoReturn:
     try:
         status = _run(sys.argv[1:])
         signals.close()
-    except signals.Interrupted as error:  # while another end was being reported
+    except signals.Interrupted as error:  # while another error was being reported
         signals.close()
         status = 128 + error.number
     _leave(status)
@@ -202,7 +212,7 @@ def _status(error: BaseException) -> int:
             return _usage(error.format_message())
         case signals.Interrupted():
             return 128 + error.number
-        # typer makes an exit(1) of a closed pipe, whatever is asked of it
+        # typer turns a closed pipe into exit(1), in any mode
         case BrokenPipeError() | SystemExit(__context__=BrokenPipeError()):
             return 128 + signal.SIGPIPE
         case SystemExit():  # shell completion
@@ -220,15 +230,15 @@ def _status(error: BaseException) -> int:
 
 
 def _is_memory(error: BaseException) -> bool:
-    """Whether memory ran out. torch, not imported here, raises a RuntimeError for it."""
-    words = "can't allocate memory", "out of memory"
-    return isinstance(error, MemoryError) or any(some in str(error) for some in words)
+    """Whether memory ran out, for which torch raises a RuntimeError."""
+    phrases = "can't allocate memory", "out of memory"
+    return isinstance(error, MemoryError) or any(phrase in str(error) for phrase in phrases)
 
 
 def _usage(message: str) -> int:
     """Reports wrong usage. Returns the status."""
-    if message.startswith("Usage: "):  # no command at all: the help itself
-        with contextlib.suppress(OSError):  # nobody listens; the status still tells
+    if message.startswith("Usage: "):  # no command: the message is the help
+        with contextlib.suppress(OSError):  # nobody reads stderr; the status still tells
             typer.echo(message, err=True)
     else:
         console.error(f"{printable(' '.join(message.split()))} (see {console.command} --help)")
@@ -236,7 +246,7 @@ def _usage(message: str) -> int:
 
 
 def _name(arguments: list[str]) -> str:
-    """`synmt COMMAND`, as far as the arguments say."""
+    """`synmt COMMAND` if the arguments name a command, otherwise `synmt`."""
     words = [word for word in arguments if not word.startswith("-")]
     for n in (2, 1):
         if " ".join(words[:n]) in COMMANDS:
@@ -245,8 +255,8 @@ def _name(arguments: list[str]) -> str:
 
 
 def _leave(status: int) -> NoReturn:
-    """Ends at once with `status`: a failing last flush must not change it (status 120)."""
-    if "synmt_cli.pool" in sys.modules:  # an error's traceback may still hold the generator
+    """Ends at once with `status`, which a failing last flush would turn into 120."""
+    if "synmt_cli.pool" in sys.modules:  # an error may still hold the generator of results
         sys.modules["synmt_cli.pool"].end_children()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

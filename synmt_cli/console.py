@@ -1,7 +1,7 @@
-"""What a person sees: messages and progress, on stderr. The only room that knows rich.
+"""Messages and progress on stderr. The only module that imports rich.
 
-On a terminal progress is a bar; elsewhere it is a line now and then, so that a log stays
-readable. `--quiet` leaves errors alone, `--verbose` adds detail, NO_COLOR is honoured.
+Progress is a bar on a terminal, and a line every 30 seconds elsewhere, so that a log stays
+readable. `--quiet` hides everything but errors, `--verbose` adds detail, NO_COLOR is honoured.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 QUIET, NORMAL, VERBOSE = 0, 1, 2
 INTERVAL = 30.0  # seconds between progress lines where stderr is not a terminal
+Item = TypeVar("Item")
 _level = NORMAL
-command = "synmt"  # what messages begin with; cli.main sets it to `synmt COMMAND`
+command = "synmt"  # the first words of each message; cli.main sets it to `synmt COMMAND`
 
 
 def set_level(level: int) -> None:
@@ -33,7 +34,7 @@ def error(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """One line that `--quiet` hides: something was counted, left out, or looks wrong."""
+    """One line that `--quiet` hides, about something left out or doubtful."""
     if _level >= NORMAL:
         _line(f"{command}: warning: {message}")
 
@@ -51,13 +52,13 @@ def debug(message: str) -> None:
 
 
 def _line(text: str) -> None:
-    with contextlib.suppress(OSError):  # nobody listens; the exit status still tells
+    with contextlib.suppress(OSError):  # nobody reads stderr; the exit status still tells
         os.write(2, text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 @dataclass
 class Progress:
-    """Counts work. `advance` is cheap: it looks at the clock, not at the screen."""
+    """Counts units of work. `advance` is cheap: it reads the clock and rarely draws."""
 
     label: str
     total: int | None
@@ -69,7 +70,7 @@ class Progress:
     done: int = 0
 
     def advance(self, n: int = 1, note: str = "") -> None:
-        """n more units are done. `note` is shown behind the count."""
+        """Counts n more units as done. `note` is shown after the count."""
         self.done += n
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done, note=note)
@@ -80,6 +81,12 @@ class Progress:
             of = f" of {self.total:,}" if self.total else ""
             rate = self.done / max(now - self._start, 1e-9)
             info(f"{self.label}: {self.done:,}{of} {self.unit}, {rate:,.0f}/s {note}".rstrip())
+
+    def watched(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yields the items, each counted when the next is asked for."""
+        for item in items:
+            yield item
+            self.advance()
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Errors that a user can act on, and the exit status of each. Anything else is a bug.
 
-SynmtError              the tree's root; never raised itself
+SynmtError              the root of the tree; never raised itself
   NegativeAnswer   1    a question was answered "no" (`check`, `score --fail-under`)
   UsageError       2    the command line asks for something impossible
   DataError       65    input is not what its format promises
@@ -18,7 +18,9 @@ A bug exits 70 with its traceback; signals exit 128 + their number (signals.py).
 from __future__ import annotations
 
 import unicodedata
+from os import PathLike
 
+Place = tuple[str, int]  # file, and line from 1
 BUG = 70
 QUOTE_LIMIT = 80
 
@@ -42,17 +44,19 @@ class UsageError(SynmtError):
 
 
 class DataError(SynmtError):
-    """Bad input. `source` is a file's name, `line` its physical line (from 1), or None."""
+    """Bad input. source: the file's name. line: its physical line from 1, or None."""
 
     exit_code = 65
 
     def __init__(self, source: str, line: int | None, problem: str) -> None:
         where = printable(source) if line is None else f"{printable(source)}:{line}"
         super().__init__(f"{where}: {problem}")
-        self.source, self.line, self.problem = source, line, problem
+        self.source = source
+        self.line = line
+        self.problem = problem
 
     def __reduce__(self) -> tuple[type, tuple[str, int | None, str]]:
-        """Travels between processes whole."""
+        """Lets the error travel between processes with all its fields."""
         return type(self), (self.source, self.line, self.problem)
 
 
@@ -75,7 +79,7 @@ class CreateError(SynmtError):
 
 
 class WriteError(SynmtError):
-    """Writing failed: the disk is full, or nobody reads."""
+    """Writing failed: the disk is full, or stdout is closed."""
 
     exit_code = 74
 
@@ -104,7 +108,7 @@ def printable(text: str) -> str:
     >>> print(printable("a" + chr(0x202E) + "b" + chr(10)))
     a\\u202eb\\n
     """
-    if text.isprintable():  # every category below is non-printable: the common case is free
+    if text.isprintable():  # no category below is printable: the common case is free
         return text
     return "".join(
         char.encode("unicode_escape").decode("ascii")
@@ -115,7 +119,7 @@ def printable(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Input as it may stand in a message: in quotes, escaped, cut at 80 characters.
+    """Input as a message shows it: in quotes, escaped, cut at 80 characters.
 
     >>> quoted("x" * 100) == "'" + "x" * 80 + "…'"
     True
@@ -125,8 +129,20 @@ def quoted(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong: the system's words for an OSError, else the exception's own."""
+    """The system's message for an OSError, the exception's own otherwise."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-Place = tuple[str, int]  # file, and line from 1
+def cannot_read(name: str | PathLike[str], error: BaseException) -> ReadError:
+    """The ReadError for what the system raised at a file."""
+    return ReadError(f"cannot read {printable(str(name))}: {reason(error)}")
+
+
+def cannot_create(name: str | PathLike[str], error: BaseException) -> CreateError:
+    """The CreateError for what the system raised at a file or folder."""
+    return CreateError(f"cannot create {printable(str(name))}: {reason(error)}")
+
+
+def cannot_write(name: str | PathLike[str], error: BaseException) -> WriteError:
+    """The WriteError for what the system raised at a file or folder."""
+    return WriteError(f"cannot write {printable(str(name))}: {reason(error)}")

@@ -1,8 +1,8 @@
 """SIGINT and SIGTERM end a command as an exception, so that every `finally` runs.
 
-A signal that arrives while a record is being written waits until it is written whole.
-Whatever is done on the way to the end has GRACE seconds: a reader that never reads must not
-keep the process alive. Further signals change nothing meanwhile.
+A signal that arrives while a record is being written waits until the record is whole. The
+`finally` blocks have GRACE seconds together, so that a reader that never reads cannot keep the
+process alive. Further signals change nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import FrameType
 
 GRACE = 5.0  # seconds
 _depth = 0
-_number: int | None = None  # of the signal that asked for the end
+_number: int | None = None  # of the signal that asked for an end
 _raised = False
 _closed = False
 
@@ -51,14 +51,14 @@ def install() -> None:
 
 
 def ignore_in_worker() -> None:
-    """For worker processes: the parent alone decides about Ctrl-C and then ends them."""
+    """For worker processes: the parent decides about Ctrl-C and ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Holds signals back while a record is written."""
+    """Delays signals while a record is written."""
     global _depth
     _depth += 1
     try:
@@ -69,7 +69,7 @@ def shielded() -> Iterator[None]:
 
 
 class Request:
-    """Whether a signal has asked for an orderly end. False until it has."""
+    """True once a signal has asked for an orderly end."""
 
     number: int | None = None
 
@@ -79,7 +79,7 @@ class Request:
 
 @contextmanager
 def requested() -> Iterator[Request]:
-    """Lets the first SIGINT or SIGTERM only ask for an end; a second one interrupts."""
+    """Lets the first SIGINT or SIGTERM ask for an end; a second one interrupts."""
     request = Request()
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -96,7 +96,7 @@ def requested() -> Iterator[Request]:
 
 
 def release() -> None:
-    """Raises the signal that was held back, if there is one, and only once."""
+    """Raises Interrupted for a signal that was delayed, once."""
     global _raised
     if _depth == 0 and _number is not None and not _raised:
         _raised = True
@@ -104,6 +104,6 @@ def release() -> None:
 
 
 def close() -> None:
-    """For the last moment of a process: no signal raises any more."""
+    """For the end of a process: no signal raises any more."""
     global _closed
     _closed = True

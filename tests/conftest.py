@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+from functools import partial
 from itertools import product
 
 import pytest
-from support.program import DATA, ENVIRONMENT, synmt
+from support import program
+from support.program import DATA, synmt
 
 
 @pytest.fixture
@@ -39,19 +39,8 @@ def device(request):
 
 @pytest.fixture
 def shell():
-    """Runs a line of shell in a folder, as a user would; `synmt` is the installed program."""
-
-    def run_line(line, folder):
-        return subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", line],
-            cwd=folder,
-            env={**os.environ, **ENVIRONMENT},
-            capture_output=True,
-            timeout=300,
-            check=False,
-        )
-
-    return run_line
+    """`shell("synmt parse ... | head", folder)` runs a line of shell in a folder."""
+    return partial(program.shell, timeout=300)
 
 
 EXAMPLE_FILES = """
@@ -103,13 +92,7 @@ def readme_folder(tmp_path_factory):
 
 
 def _prepare(script, folder):
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder,
-        env={**os.environ, **ENVIRONMENT},
-        capture_output=True,
-        check=False,
-    )
+    done = program.shell(script, folder)
     assert done.returncode == 0, done.stderr.decode()
 
 

@@ -151,7 +151,7 @@ def test_rooms_of_core_import_only_those_below_them(path):
 
 
 def offences(node):
-    """What only streams.py may know: text mode, line splitting, standard streams, pickles."""
+    """What only the room io may use: text mode, line splitting, standard streams, pickles."""
     for one in ast.walk(node):
         if isinstance(one, ast.Attribute):
             name = f"{one.value.id}.{one.attr}" if isinstance(one.value, ast.Name) else one.attr
@@ -183,7 +183,7 @@ def _offences_of_call(call):
 
 
 @each_file
-def test_nothing_splits_lines_or_opens_text_but_streams(path):
+def test_nothing_splits_lines_or_opens_text_but_io(path):
     allowed = ALLOWED.get(path.relative_to(PACKAGE).as_posix(), set())
     assert [offence for offence in offences(tree(path)) if offence not in allowed] == []
 

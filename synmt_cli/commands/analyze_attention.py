@@ -5,23 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import (
-    Checkpoint,
-    Device,
-    Files,
-    Kind,
-    LineBuffered,
-    Manual,
-    Out,
-    Quiet,
-    RunParser,
-    Strict,
-    Threads,
-    Verbose,
-)
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.io import writing
 
@@ -46,46 +33,44 @@ WINDOW = 16  # segments encoded together
 
 
 def analyze_attention(
-    model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
-    files: Files = None,
-    kind: Kind = "auto",
-    parser: RunParser = "",
+    model: options.RunModel,
+    files: options.Files = None,
+    kind: options.InputKind = "auto",
+    parser: options.RunParser = "",
     stack: Annotated[
-        Literal["encoder", "decoder", "cross"], typer.Option("--stack", help="Whose attention.")
+        Literal["encoder", "decoder", "cross"], option("--stack", "The attention to show.")
     ] = "encoder",
     layers: Annotated[
-        str, typer.Option("--layers", metavar="LIST", help="Layers, 0 the bottom one; else all.")
+        str, option("--layers LIST", "Layers, from 0, the bottom one; the default is all.")
     ] = "",
-    heads: Annotated[
-        str, typer.Option("--heads", metavar="LIST", help="Heads, from 0; else all.")
-    ] = "",
+    heads: Annotated[str, option("--heads LIST", "Heads, from 0; the default is all.")] = "",
     decimals: Annotated[
-        int, typer.Option("--decimals", metavar="N", min=1, max=9, help="Digits behind the point.")
+        int, option("--decimals N", "Digits after the decimal point.", min=1, max=9)
     ] = 4,
     max_pieces: Annotated[
-        int,
-        typer.Option("--max-pieces", metavar="N", min=1, help="Longer segments have no weights."),
+        int, option("--max-pieces N", "Give no weights for longer segments.", min=1)
     ] = 256,
-    checkpoint: Checkpoint = "best",
-    device: Device = "auto",
-    threads: Threads = 0,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    checkpoint: options.Checkpoint = "best",
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Attention weights of a trained model, one JSON object for each segment, in order.
+    """Show attention weights of a trained model, one JSON object for each segment, in order.
 
     --stack encoder: each source token over the source. decoder: each target token over the
-    target up to itself. cross: each target token over the source. The last two read the target
-    that is given (teacher forcing), behind <s>: the row of a token is what the model looks at
-    when it is to say the next one. Weights are those behind mask and softmax, without dropout,
-    with all that the variant does to them; a row sums to 1 before it is rounded.
+    target up to itself. cross: each target token over the source. The last two read the given
+    target (teacher forcing), after <s>: the row of a token is what the model attends to when it
+    is about to predict the next one. Weights are those after mask and softmax, without dropout,
+    with everything that the variant does to them; a row sums to 1 before rounding.
 
-    `tokens` names the rows, `keys` the columns: pieces, and </s> behind the source. Layers and
-    heads count from 0. A segment that is empty, failed or skipped, or of more than --max-pieces
-    pieces (then skipped), has its status and no weights; these are counted at the end.
+    `tokens` names the rows, `keys` the columns: pieces, and </s> after the source. Layers and
+    heads count from 0. A segment that is empty, failed or skipped, or that has more than
+    --max-pieces pieces (then skipped), has its status and no weights; these are counted at the
+    end.
     """
     chosen_layers, chosen_heads = numbers("--layers", layers), numbers("--heads", heads)
     paths = files or ["-"]

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import typer
+from typing import Annotated
 
 from synmt_cli import console
-from synmt_cli.commands.manual import (
-    Checkpoint,
-    Device,
-    Files,
-    Kind,
-    Manual,
-    Out,
-    Quiet,
-    RunParser,
-    Strict,
-    Threads,
-    Verbose,
-)
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -42,57 +30,46 @@ WINDOW = 500  # records that are sorted by length at a time
 
 def analyze_awsl(
     model: Annotated[
-        list[str],
-        typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: each in turn."),
+        list[str], option("-m, --model RUN", "Run directory; repeatable, each is measured.")
     ],
-    files: Files = None,
-    kind: Kind = "auto",
-    parser: RunParser = "",
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
+    files: options.Files = None,
+    kind: options.InputKind = "auto",
+    parser: options.RunParser = "",
+    form: options.ReportFormat = "table",
     plot: Annotated[
-        str,
-        typer.Option(
-            "--plot", metavar="FILE", help="Draw Figure 3 of the paper: .png, .svg, .pdf."
-        ),
+        str, option("--plot FILE", "Draw Figure 3 of the paper, as .png, .svg or .pdf.")
     ] = "",
-    max_source: Annotated[
-        int,
-        typer.Option(
-            "--max-source", metavar="N", min=1, help="Leave out longer sources, in pieces."
-        ),
-    ] = 1000,
-    checkpoint: Checkpoint = "best",
-    device: Device = "auto",
-    threads: Threads = 0,
-    output: Out = "-",
-    strict: Strict = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    max_source: options.LongestMeasured = 1000,
+    checkpoint: options.Checkpoint = "best",
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    output: options.Output = "-",
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """The Average Weight of Syntax Logits (AWSL) of each encoder layer. Xie et al. 2021, eq. 7.
+    """Measure the Average Weight of Syntax Logits (AWSL) by encoder layer. Xie et al. 2021, eq. 7.
 
     With e the scaled dot product of queries and keys, and e^s what the variant adds to it, a
     pair of tokens has the weight |e^s| / (|e| + |e^s|). It is averaged over the pairs of a
-    sentence, then over sentences and heads. Equation 7 as it is printed is |e| / (|e| + |e^s|),
-    the share of the normal logits, though the measure's name and Figure 3 mean that of syntax:
-    both are given. Layers and heads count from 0, the bottom layer.
+    sentence, then over sentences and heads. Equation 7 as printed is |e| / (|e| + |e^s|), the
+    share of the normal logits, though the measure's name and Figure 3 mean that of syntax: both
+    are given. Layers and heads count from 0, the bottom layer.
 
-    Pairs are of tokens that both have a place in the tree of the same sentence, a token with
-    itself among them; end of sentence and padding do not count, nor a pair where both are 0.
+    A pair counts if both tokens have a place in the tree of the same sentence, including a token
+    with itself; end of sentence and padding do not count, nor a pair where both terms are 0.
     Scores are taken before the mask and the softmax, without dropout.
 
-    Any run will do. For gps e^s is exactly the second term; for a variant that scales scores
-    or replaces them it is the difference that it makes; a layer whose scores no variant
-    changes has AWSL 0. rel and dep change the scores too: theirs is the weight of relations.
+    Any run can be measured. For gps, e^s is exactly the second term; for a variant that scales
+    or replaces scores, it is the difference that the variant makes; a layer whose scores no
+    variant changes has AWSL 0. rel and dep change the scores too: theirs is the weight of
+    relations.
 
-    Input must hold trees, or is parsed, also for a run without syntax. Records without a tree
-    are left out, and counted. Several runs are shown the same records, parsed by the first
-    run's parser where they are text; they must share a vocabulary. --plot draws AWSL in red
-    and the rest in blue, each run a line over the layers that its variant changes; runs with
-    one such layer each are one line, as in the paper. It needs matplotlib: pip install
-    'synmt-cli[plot]'.
+    The input must have trees or is parsed, even for a run without syntax. Records without a tree
+    are left out and counted. Several runs read the same records, parsed by the first run's parser
+    if they are text; they must share a vocabulary. --plot draws AWSL in red and the rest in blue,
+    each run as a line over the layers that its variant changes; runs with one such layer each are
+    one line, as in the paper. It needs matplotlib: pip install 'synmt-cli[plot]'.
     """
     from synmt_cli.formats.reports import awsl as forms
 

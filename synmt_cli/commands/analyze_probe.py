@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import (
-    Checkpoint,
-    Device,
-    Files,
-    Manual,
-    Out,
-    Quiet,
-    RunParser,
-    Seed,
-    Threads,
-    Verbose,
-)
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.io import writing
 
@@ -27,8 +16,8 @@ if TYPE_CHECKING:
     from synmt_cli.core.analysis.datasets import Dataset
 
 MANUAL = Manual(
-    input="SentEval's probing files, a task each, `tr<TAB>PAST<TAB>He slept .` a line; or CoNLL-U "
-    "with features, of which tasks are made; or both.",
+    input="SentEval's probing files, one for each task, `tr<TAB>PAST<TAB>He slept .` a line; or "
+    "CoNLL-U with features, from which tasks are made; or both.",
     output="A table; with `--format tsv` a line for each task and run, `syntactic<TAB>tree-depth"
     "<TAB>5<TAB>5900<TAB>735<TAB>735<TAB>20.0<TAB>runs/gps<TAB>46.12<TAB>47.3<TAB>88`; with "
     "`--format json` one object with settings, tasks and runs. Accuracies are percent.",
@@ -45,74 +34,66 @@ MANUAL = Manual(
 def analyze_probe(
     model: Annotated[
         list[str] | None,
-        typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: side by side."),
+        option("-m, --model RUN", "Run directory; repeatable, compared side by side."),
     ] = None,
-    files: Files = None,
+    files: options.Files = None,
     task: Annotated[
-        str,
-        typer.Option("--task", metavar="LIST", help="What to make of trees; else all that can be."),
+        str, option("--task LIST", "Tasks to make from trees; the default is all.")
     ] = "",
     kind: Annotated[
         Literal["auto", "senteval", "conllu"],
-        typer.Option("--from", help="What the input is; auto looks at the first line."),
+        option("--from", "What the input is; auto looks at the first line."),
     ] = "auto",
     save_to: Annotated[
-        str,
-        typer.Option("--save-to", metavar="TEMPLATE", help="Write the tasks, {task} in the name."),
+        str, option("--save-to TEMPLATE", "Write each task to a file; {task} in the name.")
     ] = "",
-    parser: RunParser = "",
+    parser: options.RunParser = "",
     hidden: Annotated[
-        int,
-        typer.Option("--hidden", metavar="N", min=0, max=100_000, help="Hidden units; 0: linear."),
+        int, option("--hidden N", "Hidden units; 0 is a linear classifier.", min=0, max=100_000)
     ] = 200,
     dropout: Annotated[
-        float, typer.Option("--dropout", metavar="P", min=0, max=1, help="In the classifier.")
+        float, option("--dropout P", "Dropout in the classifier.", min=0, max=1)
     ] = 0.0,
-    max_source: Annotated[
-        int,
-        typer.Option("--max-source", metavar="N", min=1, help="Leave out longer ones, in pieces."),
-    ] = 1000,
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
-    checkpoint: Checkpoint = "best",
-    seed: Seed = 1,
-    device: Device = "auto",
-    threads: Threads = 0,
-    output: Out = "-",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    max_source: options.LongestMeasured = 1000,
+    form: options.ReportFormat = "table",
+    checkpoint: options.Checkpoint = "best",
+    seed: options.Seed = 1,
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Probing tasks on the frozen encoder. Conneau et al. 2018, as Wang et al. 2019 use them.
+    """Run probing tasks on the frozen encoder. Conneau et al. 2018, as Wang et al. 2019 use them.
 
     Wang et al. do not say how they pool and classify; this is SentEval's way, and our reading.
-    A sentence is the mean of the encoder's states, that of the end of sentence among them,
-    padding not. A classifier with one hidden layer of sigmoids learns each task from these
-    vectors, as in SentEval: Adam, batches of 64, accuracy on dev after each 4 epochs; the best
-    model there is tested, after six such checks without a better one or 200 epochs. SentEval
-    also tunes a weight decay, and takes a linear classifier for word_content (--hidden 0);
-    here there is none, and all tasks are treated alike. Compare with the majority baseline.
+    A sentence is the mean of the encoder's states, including the end of sentence and excluding
+    padding. A classifier with one hidden layer of sigmoids learns each task from these vectors,
+    as in SentEval: Adam, batches of 64, accuracy on dev after every 4 epochs; the model that is
+    best there is tested, after six such checks without an improvement or 200 epochs. SentEval
+    also tunes a weight decay, and takes a linear classifier for word_content (--hidden 0); here
+    there is no weight decay, and all tasks are treated alike. Compare with the majority baseline.
 
-    SentEval's files, sentence_length.txt to coordination_inversion.txt, are tasks named by
-    their files. Their sentences are parsed where the run needs trees, by its parser or
-    --parser. Of CoNLL-U these are made, --task names some of them:
+    SentEval's files, sentence_length.txt to coordination_inversion.txt, are tasks named by their
+    files. Their sentences are parsed where the run needs trees, by its parser or --parser. From
+    CoNLL-U these tasks are made, and --task selects some of them:
 
     \b
       surface     sentence-length  words: 5-8, 9-12, 13-16, 17-20, 21-25, 26-28
-                  word-content     which of the most frequent content words is there
+                  word-content     which of the most frequent content words occurs
       syntactic   tree-depth       arcs from the root to the deepest word
-                  bigram-shift     whether two neighbouring words were exchanged
+                  bigram-shift     whether two neighbouring words were swapped
       semantic    tense            Past or Pres of the main clause's finite verb
                   subject-number   Sing or Plur of the root's subject, a common noun
                   object-number    the same of its object
 
     A sentence is taken once. The classes are balanced: the most frequent ones that together
-    keep most sentences, each cut to the same number, by --seed. A tenth is for dev, a tenth
-    for test; sentences with the same word in question are in one of the three. Trees come from
-    the CoNLL-U, so from gold where it is gold; but all sentences of bigram-shift are parsed
-    again, changed or not, since no tree fits a changed one. What the trees do not give is left
-    out with a warning, or is an error where --task names it. --save-to writes the tasks as
-    SentEval's files, for this command or other programs, with or without a run.
+    keep most sentences, each cut to the same number, by --seed. A tenth is for dev, a tenth for
+    test; sentences with the same word in question are in the same part. Trees are those of the
+    CoNLL-U, gold if it is gold; but all sentences of bigram-shift are parsed again, shifted or
+    not, because no tree fits a shifted one. A task that the trees do not support is left out with
+    a warning, or is an error if --task names it. --save-to writes the tasks as SentEval's files,
+    for this command or other programs, with or without a run.
     """
     if not model and not save_to:
         raise UsageError("name a run by -m RUN, or where to write the tasks by --save-to TEMPLATE")

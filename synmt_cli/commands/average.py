@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Manual, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, printable
 
 MANUAL = Manual(
@@ -26,32 +26,29 @@ MANUAL = Manual(
 
 
 def average(
-    model: Annotated[str, typer.Option("-m", "--model", metavar="RUN", help="Run directory.")],
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="RUN", help="New run directory.")
-    ],
+    model: options.RunModel,
+    output: Annotated[str, option("-o, --output RUN", "New run directory.")],
     checkpoints: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CHECKPOINT",
-            help="best, last, step-N, or a folder of another run; none is all of the run.",
+        argument(
+            "CHECKPOINT", "best, last, step-N, or a folder of another run; none means all of RUN."
         ),
     ] = None,
     n_last: Annotated[
-        int | None, typer.Option("--last", metavar="N", min=1, help="The last N checkpoints.")
+        int | None, option("--last N", "Average the last N checkpoints.", min=1)
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Make one model of several checkpoints: the mean of their weights.
+    """Average several checkpoints into one model: the mean of their weights.
 
-    A model averaged over the end of its training translates better than its last checkpoint as
-    a rule (Vaswani et al. 2017, section 6.1: the last 5, or 20 of a big model). train keeps the
-    last 2 unless training.keep says more; it is an error if there are fewer than --last.
+    A model averaged over the end of its training usually translates better than its last
+    checkpoint (Vaswani et al. 2017, section 6.1: the last 5, or 20 of a big model). train keeps
+    the last 2 unless training.keep says more; it is an error if there are fewer than --last.
 
     The new run has the configuration, vocabularies and labels of RUN, and the mean as its model.
-    Checkpoints may be of other runs as well, if model, variant, vocabulary and labels are the
-    same (78 if not). Each checkpoint's digest is checked first; a damaged one ends the command
-    (65). The folder of -o must not exist, and appears when it is complete.
+    Checkpoints may also be of other runs, if model, variant, vocabulary and labels are the same
+    (78 if not). Each checkpoint's digest is checked first; a damaged one ends the command (65).
+    The folder of -o must not exist, and appears when it is complete.
     """
     if checkpoints and n_last is not None:
         raise UsageError("name checkpoints or give --last, not both")

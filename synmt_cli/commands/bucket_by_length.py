@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from synmt_cli.commands.manual import Files, Kind, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
 
@@ -32,46 +32,42 @@ MANUAL = Manual(
 
 
 def bucket_by_length(
-    files: Files = None,
+    files: options.Files = None,
     edges: Annotated[
-        str, typer.Option("--edges", metavar="LIST", help="Where each further bucket begins.")
+        str, option("--edges LIST", "First length of each further bucket.")
     ] = "20,30,40,50",
-    count: Annotated[
-        bool, typer.Option("--count", help="Count the buckets (the default).")
-    ] = False,
+    count: Annotated[bool, option("--count", "Count the buckets (the default).")] = False,
     annotate: Annotated[
-        bool, typer.Option("--annotate", help="Write the stream with the bucket of each segment.")
+        bool, option("--annotate", "Write the stream with the bucket of each segment.")
     ] = False,
     split_to: Annotated[
-        str | None,
-        typer.Option("--split-to", metavar="TEMPLATE", help="Write a file for each bucket."),
+        str | None, option("--split-to TEMPLATE", "Write a file for each bucket.")
     ] = None,
     src: Annotated[
-        str | None,
-        typer.Option("--src", metavar="FILE", help="Measure this text, parallel to the others."),
+        str | None, option("--src FILE", "Measure this text, parallel to the others.")
     ] = None,
-    kind: Kind = "auto",
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    kind: options.InputKind = "auto",
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Counts, labels or splits segments by the length of their source, in words.
+    """Count, label or split segments by the length of their source, in words.
 
     --edges 20,30,40,50 makes the buckets 0-19, 20-29, 30-39, 40-49 and 50+: each edge begins
     a bucket. An empty line has length 0.
 
-    Text: several FILEs are parallel, line by line, and the first is measured, or --src, whose
-    lines are not written. Words are between white space. JSONL: the field `words`, or where
-    it is absent the words of `src`. CoNLL-U: syntactic words; sentences with the same
-    synmt_line are one segment. Several FILEs of records are read one after the other.
+    Text: several FILEs are parallel, line by line; the first one is measured, or --src, whose
+    lines are not written. Words are between white space. JSONL: the field `words`, or without it
+    the words of `src`. CoNLL-U: syntactic words; sentences with the same synmt_line are one
+    segment. Several FILEs of records are read one after the other.
 
-    --annotate gives JSONL the field `bucket`, CoNLL-U the comment synmt_bucket, and text a
-    first column, before a TAB; parallel lines follow with TABs between them.
+    --annotate adds the field `bucket` to JSONL, the comment synmt_bucket to CoNLL-U, and a first
+    column to text, before a TAB; parallel lines follow with TABs between them.
 
-    --split-to puts {bucket} into the file's name, and for parallel text {name}, the last part
-    of each FILE, or {side}, its number from 1. Every bucket gets its file, if empty. The
-    files appear when all of them are complete; where the input is bad, none does.
+    --split-to puts {bucket} into the file name, and for parallel text {name}, the last part of
+    each FILE, or {side}, its number from 1. Every bucket gets a file, even an empty one. The
+    files appear when all of them are complete; if the input is bad, none does.
     """
     from synmt_cli.core.segments import measured as segments
     from synmt_cli.core.segments import splitting

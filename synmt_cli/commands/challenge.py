@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.io import reading, writing
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from synmt_cli.core.challenge.phenomena import ChallengeSegment, Condition
 
 MANUAL = Manual(
-    input="CoNLL-U, of the source or of the reference, whichever has the phenomenon. --with:"
-    " text, one line for each of its segments.",
+    input="CoNLL-U of the side with the phenomenon, source or reference. --with: text, one line"
+    " for each of its segments.",
     output="The selected blocks, each sentence with its words and their heads in a comment:"
     " `# synmt_challenge = particle:6:3`. --format text and ids: a line for each segment,"
     " `12<TAB>LINE<TAB>LINE` with --with. --format counts:"
@@ -43,75 +43,62 @@ OWN = "own"  # the condition of --deprel, --upos and --feats
 
 
 def challenge(
-    files: Files = None,
+    files: options.Files = None,
     phenomena: Annotated[
         list[str] | None,
-        typer.Option(
-            "--phenomenon",
-            metavar="|".join(PHENOMENA),
-            help="What to look for; repeatable.",
-        ),
+        option(f"--phenomenon {'|'.join(PHENOMENA)}", "Phenomenon to search for; repeatable."),
     ] = None,
-    deprel: Annotated[
-        str, typer.Option("--deprel", metavar="REGEX", help="An own condition: on DEPREL,")
-    ] = "",
-    upos: Annotated[str, typer.Option("--upos", metavar="REGEX", help="and on UPOS,")] = "",
-    feats: Annotated[str, typer.Option("--feats", metavar="REGEX", help="and on FEATS.")] = "",
+    deprel: Annotated[str, option("--deprel REGEX", "A condition of your own: on DEPREL,")] = "",
+    upos: Annotated[str, option("--upos REGEX", "and on UPOS,")] = "",
+    feats: Annotated[str, option("--feats REGEX", "and on FEATS.")] = "",
     min_dist: Annotated[
         int | None,
-        typer.Option(
-            "--min-dist",
-            metavar="K",
-            min=0,
-            help="The distance of word and head is above K.",
-            show_default="1",
+        option(
+            "--min-dist K", "Words more than K away from their heads.", shown_default="1", min=0
         ),
     ] = None,
     exactly: Annotated[
-        int | None,
-        typer.Option("--exactly", metavar="K", min=1, help="The distance is K."),
+        int | None, option("--exactly K", "Words exactly K away from their heads.", min=1)
     ] = None,
     beside: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="FILE", help="Parallel lines to select too; repeatable."),
+        list[str] | None, option("--with FILE", "Parallel lines to select too; repeatable.")
     ] = None,
     template: Annotated[
-        str | None,
-        typer.Option("--out-template", metavar="TEMPLATE", help="Write a file for each input."),
+        str | None, option("--out-template TEMPLATE", "Write a file for each input.")
     ] = None,
-    form: Annotated[Form, typer.Option("--format", help="What to write.")] = "conllu",
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    form: Annotated[Form, option("--format", "What to write.")] = "conllu",
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Select the sentences in which a word is far from its head (Choshen and Abend, 2019).
 
     The distance of a word is |id - head|, 1 for neighbours: --min-dist 1, the default, asks
     for a word in between, --exactly 3 for two. Ids are those of syntactic words; multiword
-    tokens and empty nodes are passed over, and a root has no distance. The phenomena:
+    tokens and empty nodes are ignored, and a root has no distance. The phenomena:
 
     \b
       particle               DEPREL contains prt: "look the word up"
       reflexive              FEATS contain Reflex=Yes: "an die sich der Plan richtet"
       preposition-stranding  DEPREL contains obl and UPOS is ADP: "what do you look at"
 
-    --deprel, --upos and --feats are one further condition, `own`; a word has to meet all that
-    are given. Each is a regular expression in Python's syntax, found anywhere in its column:
-    `prt` is found in `compound:prt`, and `^obl$` is no subtype. FEATS are as in the file,
+    --deprel, --upos and --feats make one more condition, `own`; a word has to meet all that
+    are given. Each is a regular expression in Python's syntax, searched for in its column: `prt`
+    matches `compound:prt`, and `^obl$` excludes subtypes. FEATS are as in the file,
     `Case=Acc|Number=Sing`, so | is written as \\| there.
 
     A segment is selected if any of its words meets any condition; sentences with the same
     synmt_line are one segment. Several FILEs are read one after the other. Parse the source
     for challenges of the source side, the reference for those of the target side.
 
-    --with FILE has a line for each segment of CoNLL-U. Its selected lines stand behind a TAB
-    with --format text and ids. With --out-template every input gets its file: {phenomenon} in
-    its name makes a file of each phenomenon, otherwise all go together; {name} is the last
-    part of FILE, {side} its number, 1 for CoNLL-U. Every file is there in the end, if empty;
-    where the input is bad, none is.
+    --with FILE has a line for each segment of CoNLL-U. Its selected lines follow after a TAB
+    with --format text and ids. With --out-template every input gets a file: {phenomenon} in the
+    name makes a file for each phenomenon, otherwise all go together; {name} is the last part of
+    FILE, {side} its number, 1 for CoNLL-U. Every file is written, even an empty one; if the input
+    is bad, none is.
 
-    --format counts counts selected segments and words, with `any` and `all` below.
+    --format counts counts selected segments and words, with the rows `any` and `all` at the end.
     """
     from synmt_cli.core.challenge import phenomena as core
     from synmt_cli.core.filtering.pairs import parallel

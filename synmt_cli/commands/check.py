@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.core.inspection.problems import Search
 from synmt_cli.core.text.vocabulary import Vocabulary
@@ -41,39 +41,33 @@ MANUAL = Manual(
 
 
 def check(
-    files: Files = None,
+    files: options.Files = None,
     kind: Annotated[
         Literal["auto", "text", "conllu", "jsonl", "transitions"],
-        typer.Option("--from", help="What the input is; auto looks at its name and beginning."),
+        option("--from", "What the input is; auto looks at its name and beginning."),
     ] = "auto",
     parallel: Annotated[
-        bool,
-        typer.Option("--parallel", help="The files must also have as many segments each."),
+        bool, option("--parallel", "Also check that all files have the same number of segments.")
     ] = False,
-    most: Annotated[
-        int | None, typer.Option("--max", metavar="N", min=1, help="Stop after N problems.")
-    ] = None,
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of transitions over pieces."),
-    ] = None,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
+    most: Annotated[int | None, option("--max N", "Stop after N problems.", min=1)] = None,
+    spm: options.TransitionVocabulary = None,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Say everything that is wrong with files, one problem a line. Exits 1 if there is any.
+    """Report everything that is wrong with files, one problem a line. Exits 1 if there is any.
 
-    What is checked is what the other commands would refuse, in their words: CoNLL-U (columns,
-    ids, one tree in each sentence), records (fields, types, lengths, trees), transitions (each
-    line builds a tree), text (UTF-8), run directories and checkpoints (every digest, the
-    configuration, vocabulary, labels, whether weights fit; not the cache of training records,
-    which train makes anew), vocabularies and parsers (whether they load). The first problem of
-    a sentence or line is told, and the search goes on behind it. Where no end of a line can be
-    found, or compressed data is damaged, the rest of that file is not checked, which is said.
+    The checks are those of the other commands, in their words: CoNLL-U (columns, ids, one tree
+    in each sentence), records (fields, types, lengths, trees), transitions (each line builds a
+    tree), text (UTF-8), run directories and checkpoints (every digest, the configuration,
+    vocabulary, labels, whether weights fit; not the cache of training records, which train makes
+    anew), vocabularies and parsers (whether they load). The first problem of a sentence or line
+    is reported, and the check goes on after it. Where the end of a line cannot be found, or
+    compressed data is damaged, the rest of that file is not checked, which is reported.
 
-    auto believes a name that ends in .conllu or .jsonl, compressed or not; else it looks at the
-    beginning, and what is nothing else is text. --parallel counts segments: lines, records, and
-    in CoNLL-U sentences, those of one line (synmt_line) as one. A file that cannot be read is
+    auto trusts a name that ends in .conllu or .jsonl, compressed or not; otherwise it looks at
+    the beginning, and takes anything else for text. --parallel counts segments: lines, records,
+    and in CoNLL-U sentences, those of one line (synmt_line) as one. A file that cannot be read is
     named, and the others are checked (66).
     """
     if parallel and len(files or ()) < 2:

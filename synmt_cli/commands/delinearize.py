@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, Format, TransitionLine, Written
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
@@ -38,42 +38,39 @@ MANUAL = Manual(
 
 
 def delinearize(
-    files: Files = None,
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words."),
-    ] = None,
+    files: options.Files = None,
+    spm: options.PieceVocabulary = None,
     format: Annotated[
-        Literal["text", "conllu"], typer.Option("--format", help="What to write.")
+        Literal["text", "conllu"], option("--format", "Write text, or trees.")
     ] = "text",
     kind: Annotated[
         Literal["auto", "text", "jsonl"],
-        typer.Option("--from", help="What the input is; auto looks at its first line."),
+        option("--from", "What the input is; auto looks at its first line."),
     ] = "auto",
     repair: Annotated[
-        bool, typer.Option("--repair", help="Make the nearest tree of a broken sequence.")
+        bool, option("--repair", "Turn a broken sequence into the nearest tree.")
     ] = False,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Write the text or the trees that transitions stand for.
+    """Turn transitions back into text or trees.
 
-    The inverse of synmt linearize: words, heads and labels come back as they were; the word
-    without a head is the root, its label root. Words have single spaces between them, but none
-    where <+> is, which is SpaceAfter=No in CoNLL-U. Arcs may be one token or two, direction
-    and label. An empty line, and a record without transitions because its status is not ok,
-    is an empty line again, or the one word _ with its synmt_status.
+    The inverse of synmt linearize: words, heads and labels are restored; the word without a head
+    is the root, with the label root. Words have single spaces between them, except where <+>
+    joins them, which is SpaceAfter=No in CoNLL-U. An arc may be one token, or two, direction and
+    label. An empty line, and a record without transitions because its status is not ok, becomes
+    an empty line again, or the one word _ with its synmt_status.
 
     A sequence that builds no tree ends the run: an arc that finds fewer than two words, words
-    left without a head, half an arc, a piece that goes on with no word. With --repair it
-    becomes the nearest tree: words stay as they are, and as few arcs as can be are left out
-    or put in. An arc without two words is left out; words that are left in the end get
-    RIGHT-ARC:dep, so each depends on the one left before it; half an arc is one of label dep,
-    or left out if the direction is missing; a piece that goes on with no word begins one.
-    Repaired lines are counted at the end; --strict ends at the first of them.
+    left without a head, half an arc, a piece that continues no word. With --repair it becomes the
+    nearest tree: words stay as they are, and as few arcs as possible are removed or added. An arc
+    without two words is removed; words that are left at the end get RIGHT-ARC:dep, so each
+    depends on the one left before it; half an arc gets the label dep, or is removed if the
+    direction is missing; a piece that continues no word begins one. Repaired lines are counted
+    at the end; --strict ends at the first of them.
     """
     recipe = pool.Recipe(
         partial(delinearizing, spm, repair and not strict, format),

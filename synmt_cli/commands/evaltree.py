@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading, writing
@@ -35,51 +35,45 @@ MANUAL = Manual(
 
 
 def evaltree(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, CoNLL-U.")],
-    system: Annotated[
-        str, typer.Argument(metavar="SYSTEM", help="The trees to judge; none or - is stdin.")
-    ] = "-",
+    gold: Annotated[str, argument("GOLD", "The gold trees, CoNLL-U.")],
+    system: Annotated[str, argument("SYSTEM", "The trees to judge; none or - is stdin.")] = "-",
     subtypes: Annotated[
-        bool,
-        typer.Option("--subtypes", help="Compare labels with subtypes: nsubj:pass is not nsubj."),
+        bool, option("--subtypes", "Compare labels with subtypes: nsubj:pass is not nsubj.")
     ] = False,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--by",
-            metavar="deprel|length[:EDGES]",
-            help="Also by label, or by the length of gold sentences, in words.",
+        option(
+            "--by deprel|length[:EDGES]",
+            "Also compare by label, or by the length of gold sentences, in words.",
         ),
     ] = None,
     get: Annotated[
         Literal["tokens", "sentences", "words", "upos", "uas", "las", "la", "clas"] | None,
-        typer.Option("--get", help="Print this F1 alone."),
+        option("--get", "Print only this F1."),
     ] = None,
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
-    output: Out = "-",
-    quiet: Quiet = False,
+    form: options.ReportFormat = "table",
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
 ) -> None:
-    """Compare trees with gold trees: UAS, LAS, label accuracy and what goes with them.
+    """Compare trees with gold trees: UAS, LAS, label accuracy and related metrics.
 
     The metrics are those of the CoNLL 2018 shared task, in percent, by the rules of its script
-    conll18_ud_eval.py, and LA, the words with the right label. Labels are compared without their
-    subtypes, as there, unless --subtypes is given. Punctuation counts.
+    conll18_ud_eval.py, and LA, the words with the right label. As there, labels are compared
+    without their subtypes, unless --subtypes is given. Punctuation counts.
 
-    SYSTEM may split the text of GOLD into other sentences, tokens and words, white space
-    aside. Words that are tokens are aligned where they are the same span of characters; under
-    a multiword token, by a longest common subsequence of the forms, case aside. Precision is
-    of SYSTEM's words, recall of GOLD's, F1 of both; `aligned` is accuracy among aligned words.
-    If the words are the same, all of these are, and F1 is the plain score. Where the texts
-    differ, the first such sentence is named and nothing is scored (65).
+    SYSTEM may split the text of GOLD into other sentences, tokens and words, apart from white
+    space. Words that are tokens are aligned where they span the same characters; words under a
+    multiword token by a longest common subsequence of the forms, ignoring case. Precision is
+    over SYSTEM's words, recall over GOLD's, F1 combines both; `aligned` is accuracy among aligned
+    words. If the words are the same, these figures are equal, and F1 is the plain score. Where
+    the texts differ, the first such sentence is named and nothing is scored (65).
 
-    A block with synmt_status failed has the text of its comment and no word, so all words of
-    that sentence are missed; blocks that stand for empty lines are left out.
+    A block with synmt_status failed has the text of its comment and no words, so all words of
+    that sentence count as missed; blocks that stand for empty lines are ignored.
 
-    --by length:20,30,40,50 gives the same for gold sentences of 0-19, 20-29, 30-39, 40-49 and
-    50+ words. --by deprel gives for each label LAS and LA, precision of SYSTEM's words with it
-    and recall of GOLD's, and UAS, recall alone.
+    --by length:20,30,40,50 gives the same figures for gold sentences of 0-19, 20-29, 30-39, 40-49
+    and 50+ words. --by deprel gives LAS and LA for each label, precision over SYSTEM's words with
+    it and recall over GOLD's, and for UAS recall only.
     """
     from synmt_cli.core.evaluation.attachment import Attachment
     from synmt_cli.core.evaluation.word_alignment import parts

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.linearize import Glue, MultiwordTokens, OnNonprojective, Split
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.segments.work import (
     Done,
@@ -48,66 +47,48 @@ MANUAL = Manual(
 
 
 def featurize(
-    files: Files = None,
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words only."),
-    ] = None,
-    tgt: Annotated[
-        str | None,
-        typer.Option("--tgt", metavar="FILE", help="Target lines, one for each segment."),
-    ] = None,
+    files: options.Files = None,
+    spm: options.PieceVocabulary = None,
+    tgt: Annotated[str | None, option("--tgt FILE", "Target lines, one for each segment.")] = None,
     tgt_conllu: Annotated[
-        str | None,
-        typer.Option(
-            "--tgt-conllu", metavar="FILE", help="Target trees, one for each segment: CoNLL-U."
-        ),
+        str | None, option("--tgt-conllu FILE", "Target trees in CoNLL-U, one for each segment.")
     ] = None,
-    tgt_spm: Annotated[
-        str | None,
-        typer.Option(
-            "--tgt-spm", metavar="MODEL", help="Vocabulary of the target, if it has its own."
-        ),
-    ] = None,
-    on_nonprojective: OnNonprojective = "drop",
-    split_transitions: Split = False,
-    glue: Glue = False,
-    multiword: MultiwordTokens = "words",
+    tgt_spm: options.TargetVocabulary = None,
+    on_nonprojective: options.OnNonprojective = "drop",
+    split_transitions: options.SplitTransitions = False,
+    glue: options.Glue = False,
+    multiword: options.MultiwordTokens = "words",
     emit: Annotated[
         str,
-        typer.Option(
-            "--emit",
-            metavar="NAME,…",
-            help=f"Also write these for each piece: {', '.join(EMITTED)}.",
-        ),
+        option("--emit NAME,…", f"Also write these features of each piece: {', '.join(EMITTED)}."),
     ] = "",
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Join trees with the text, its subword pieces and its target: one record a segment.
 
     Any CoNLL-U will do: each sentence is a segment. Those of one line, which synmt parse
-    --segment split marks, are one segment again, its heads counted through the line.
+    --segment split marks, become one segment again, with heads counted through the line.
 
     Words and pieces are joined by the characters of the line, which is the comment text, or
-    where there is none, the forms with spaces between them. Tokens that are not those of
-    the text give a record of status failed and no tree; these are counted at the end, and
-    --strict stops at the first. The id is that of the comments (synmt_line, sent_id), which
-    need not be unique, else the number of the segment.
+    without one the forms with spaces between them. Tokens that do not match the text give a
+    record with status failed and no tree; these are counted at the end, and --strict stops at
+    the first. The id is that of the comments (synmt_line, sent_id), which need not be unique, or
+    else the number of the segment.
 
-    --tgt-conllu gives targets with trees, which become transitions as synmt linearize makes
-    them, in the field transitions; tgt is their text. A target without transitions (see there,
-    and --on-nonprojective) makes its segment failed, so that it is not trained on: use it for
-    training and development data. Vocabularies need the symbols that synmt linearize
-    --symbols writes; transitions that are none are counted at the end. Give --glue
-    --multiword token if translations are to be text as it is written: else they have a space
-    between all words, and contractions are taken apart.
+    --tgt-conllu gives targets with trees, which become transitions as in synmt linearize, in the
+    field transitions; tgt is their text. A target without transitions (see synmt linearize, and
+    --on-nonprojective) makes its segment failed, so that it is not trained on: use the option for
+    training and development data. Vocabularies need the symbols that synmt linearize --symbols
+    writes; transitions that the vocabulary lacks are counted at the end. Give --glue --multiword
+    token if translations are to be text as it is written: without them all words have spaces
+    between them, and contractions are taken apart.
 
-    Without --spm there are words only, so this also checks CoNLL-U. Features of --emit that
-    take more than a million values for one segment make it skipped.
+    Without --spm records have only words, which also makes this a check of CoNLL-U. A segment
+    whose features of --emit take more than a million values is skipped.
     """
     names = _names(emit)
     target = tgt if tgt_conllu is None else tgt_conllu

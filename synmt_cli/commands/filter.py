@@ -8,10 +8,10 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, Kind, LineBuffered, Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.filtering import digests
 from synmt_cli.core.filtering.sieve import CHUNK
 from synmt_cli.errors import UsageError
@@ -19,13 +19,13 @@ from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
-    output="What came in, without the pairs that a test rejects. --rejects: the record with"
+    output="The input without the pairs that a test rejects. --rejects: the record with"
     ' `"filtered":"max-len: 93 target words"`, or `max-len: 93 target words<TAB>A line<TAB>Eine'
     " Zeile` for text, or the comment synmt_filtered. --count: `lang<TAB>88<TAB>0.4` for each"
     " test, under a header.",
     memory=f"One pair, {pool.IN_FLIGHT} N + 2 times {CHUNK} with -j N; {digests.LEAST_BYTES} to"
     f" {digests.MOST_BYTES} bytes for each line of --exclude and each pair that --dedup keeps,"
-    f" {digests.GROWING_BYTES} for moments; 120 MiB for --lang, once for all processes.",
+    f" {digests.GROWING_BYTES} while they grow; 120 MiB for --lang, once for all processes.",
     examples=(
         "synmt filter train.en --tgt train.de --max-len 80 -o clean.en --tgt-out clean.de",
         "synmt filter train.jsonl --dedup pair --exclude test.en --exclude test.de > clean.jsonl",
@@ -39,140 +39,113 @@ MANUAL = Manual(
 
 
 def filter(
-    files: Files = None,
-    tgt: Annotated[
-        str | None,
-        typer.Option("--tgt", metavar="FILE", help="Target lines, for text and CoNLL-U."),
-    ] = None,
+    files: options.Files = None,
+    tgt: Annotated[str | None, option("--tgt FILE", "Target lines, for text and CoNLL-U.")] = None,
     tgt_out: Annotated[
-        str | None,
-        typer.Option("--tgt-out", metavar="FILE", help="Write the kept lines of --tgt here."),
+        str | None, option("--tgt-out FILE", "Write the kept lines of --tgt here.")
     ] = None,
-    kind: Kind = "auto",
-    min_len: Annotated[
-        int,
-        typer.Option("--min-len", metavar="N", min=0, help="Units at least; 0 keeps empty lines."),
-    ] = 1,
-    max_len: Annotated[
-        int | None, typer.Option("--max-len", metavar="N", min=1, help="Units at most.")
-    ] = None,
+    kind: options.InputKind = "auto",
+    min_len: Annotated[int, option("--min-len N", "Fewest units; 0 keeps empty lines.", min=0)] = 1,
+    max_len: Annotated[int | None, option("--max-len N", "Most units.", min=1)] = None,
     unit: Annotated[
         Literal["words", "chars", "pieces"],
-        typer.Option(
+        option(
             "--unit",
-            help="What is counted: words between white space, characters, or"
-            " the pieces of records.",
+            "Unit of lengths: words between white space, characters, or pieces of records.",
         ),
     ] = "words",
     max_word_len: Annotated[
-        int | None,
-        typer.Option("--max-word-len", metavar="N", min=1, help="Characters of a word at most."),
+        int | None, option("--max-word-len N", "Most characters in a word.", min=1)
     ] = None,
     ratio: Annotated[
-        float | None,
-        typer.Option("--ratio", metavar="R", min=1, help="Longer side / shorter side at most."),
+        float | None, option("--ratio R", "Greatest longer side / shorter side.", min=1)
     ] = None,
     max_tgt_pieces: Annotated[
         int | None,
-        typer.Option(
-            "--max-tgt-pieces",
-            metavar="N",
-            min=1,
-            help="Target pieces at most, transitions not counted.",
-        ),
+        option("--max-tgt-pieces N", "Most target pieces, not counting transitions.", min=1),
     ] = None,
     align_scores: Annotated[
-        str | None,
-        typer.Option("--align-scores", metavar="FILE", help="A score for each pair, one a line."),
+        str | None, option("--align-scores FILE", "Scores of the pairs, one a line.")
     ] = None,
     min_align: Annotated[
-        float | None,
-        typer.Option("--min-align", metavar="X", help="Score of --align-scores at least."),
+        float | None, option("--min-align X", "Least score of --align-scores.")
     ] = None,
     projective: Annotated[
-        bool, typer.Option("--projective", help="Source trees without crossing arcs only.")
+        bool, option("--projective", "Only source trees without crossing arcs.")
     ] = False,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
-            "--exclude", metavar="FILE", help="No line of this file, a test set's; repeatable."
-        ),
+        option("--exclude FILE", "Reject the lines of this file, such as a test set; repeatable."),
     ] = None,
     exclude_side: Annotated[
-        Literal["any", "src", "tgt"],
-        typer.Option("--exclude-side", help="The side that --exclude looks at."),
+        Literal["any", "src", "tgt"], option("--exclude-side", "The side that --exclude compares.")
     ] = "any",
     lang: Annotated[
-        str | None,
-        typer.Option("--lang", metavar="SRC-TGT", help="Languages of both sides, such as de-en."),
+        str | None, option("--lang SRC-TGT", "Languages of both sides, such as de-en.")
     ] = None,
     lang_prob: Annotated[
-        float,
-        typer.Option(
-            "--lang-prob", metavar="P", min=0, max=1, help="Least probability of a language."
-        ),
+        float, option("--lang-prob P", "Least probability of the expected language.", min=0, max=1)
     ] = 0.0,
     lang_sure: Annotated[
         float,
-        typer.Option(
-            "--lang-sure",
-            metavar="P",
+        option(
+            "--lang-sure P",
+            "Least probability at which another language rejects.",
             min=0,
             max=1,
-            help="Least probability of another language that rejects a line.",
         ),
     ] = 0.0,
     dedup: Annotated[
         Literal["pair", "src", "tgt"] | None,
-        typer.Option("--dedup", help="The first only of pairs that share this."),
+        option("--dedup", "Keep only the first of the pairs that share this."),
     ] = None,
     rejects: Annotated[
-        str | None,
-        typer.Option("--rejects", metavar="FILE", help="Write rejected pairs with the reason."),
+        str | None, option("--rejects FILE", "Write rejected pairs with the reason.")
     ] = None,
     annotate: Annotated[
-        bool, typer.Option("--annotate", help="Keep every pair; mark the rejected as skipped.")
+        bool, option("--annotate", "Keep every pair; mark rejected ones as skipped.")
     ] = False,
     count: Annotated[
-        bool, typer.Option("--count", help="Write only how many pairs each test rejects.")
+        bool, option("--count", "Write only how many pairs each test rejects.")
     ] = False,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Keep the pairs that pass every test asked for, in order, byte for byte.
 
-    Several FILEs are read one after the other. Records hold both sides; to text and CoNLL-U
-    --tgt gives the other one, and its kept lines go to --tgt-out. What has no target is
-    tested on its one side. The tests, in the order in which they are asked; a pair is counted
-    for the first that it fails:
+    Several FILEs are read one after the other. Records hold both sides; for text and CoNLL-U,
+    --tgt gives the target side, whose kept lines go to --tgt-out. Without a target, only the
+    source is tested. The tests, in the order in which they are made; a pair counts for the first
+    that it fails:
 
     \b
       status          not failed or skipped before (always)
       min-len         a pair with an empty or blank side has length 0 (always, at least 1)
       max-len, max-word-len, ratio
                       as clean-corpus-n of Moses: both sides, limits included
-      max-tgt-pieces  of tgt_pieces, else of those transitions that are pieces
-      min-align       lines of --align-scores: a number, alone or behind ||| (fast_align -s)
-      projective      no arcs of the source tree cross, the root's from outside the line included
+      max-tgt-pieces  of tgt_pieces, or of the transitions that are pieces
+      min-align       lines of --align-scores: a number, alone or after ||| (fast_align -s)
+      projective      no arcs of the source tree cross, the root's arc from outside included
       exclude         FILEs are text, records or CoNLL-U; both sides of records count
       lang            the likeliest of the 139 languages of py3langid, on both sides
-      dedup           of the pairs that pass all the others
+      dedup           among the pairs that pass all other tests
 
     Lengths are those of the lines, whatever the input is, so that text and the records made
     of it give the same pairs. --min-len 0 also lets pairs of blank lines through all tests.
-    Lines are the same for --exclude and --dedup if they differ in white space or Unicode
-    composition (NFC) only.
+    For --exclude and --dedup, lines are the same if they differ only in white space or Unicode
+    composition (NFC).
 
     --lang de-en rejects a pair if the likeliest language of either side is another one, or if
     there is no evidence for any, as in a number. Lines of two or three words are often taken
-    for something else, with a low probability: --lang-sure 0.5 lets them pass, and what has no
-    language. --lang de looks at the source alone.
+    for something else, with a low probability: --lang-sure 0.5 lets them pass, and lines without
+    evidence too. --lang de tests the source alone.
 
-    --annotate gives each pair back: records and CoNLL-U with status skipped and the reason,
-    text behind a first column `ok` or the reason. How many each test rejects is on stderr.
+    --annotate writes every pair: records and CoNLL-U with status skipped and the reason, text
+    after a first column with `ok` or the reason. The number of pairs that each test rejects goes
+    to stderr.
 
     Bugliarello and Okazaki (2020), after tokenising; they take langdetect for --lang, likewise
     the likeliest language of both sides, without a threshold:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.inspection import counts
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.errors import UsageError, printable
@@ -19,7 +19,7 @@ MANUAL = Manual(
     input="Text, CoNLL-U, records, transitions, models, checkpoints, run directories.",
     output="A property a line, `words<TAB>5021`, and an empty line between files;"
     ' with --json one object a file: `{"file": "dev.jsonl", "kind": "jsonl", "records": 40, …}`.',
-    memory="A line or sentence, a vocabulary, or a UDPipe model; of weights the header.",
+    memory="A line or sentence, a vocabulary, a UDPipe model, or the header of weights.",
     examples=(
         "synmt info train.en train.en.conllu train.jsonl",
         "synmt info runs/pascal runs/pascal/checkpoints/step-3 spm.model en.udpipe",
@@ -31,38 +31,38 @@ MANUAL = Manual(
 
 
 def info(
-    files: Files = None,
+    files: options.Files = None,
     kind: Annotated[
         Literal["auto", "text", "conllu", "jsonl", "transitions"],
-        typer.Option("--from", help="What the input is; auto looks at its beginning."),
+        option("--from", "What the input is; auto looks at its beginning."),
     ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a file.")] = False,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
+    as_json: Annotated[bool, option("--json", "Write one JSON object a file.")] = False,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Say what files are, and the figures that matter of each.
+    """Say what files are, and show their most important figures.
 
     \b
     text           lines, empty ones, words (between white space), characters
     conllu         sentences, segments (lines of text), statuses, trees, tokens, multiword
                    tokens, empty nodes, words, trees that are not projective
     jsonl          records, statuses, trees, sentences, words, pieces, targets, fingerprints of
-                   vocabularies, and in how many records each field is
+                   vocabularies, and the number of records with each field
     transitions    lines, words or pieces, arcs, labels
     sentencepiece  pieces, type, symbols, fingerprint
     udpipe         whether it has a tokenizer, a tagger and a parser; digest
-    weights        parameters, types, and what the header says
+    weights        parameters, types, and the metadata of the header
     checkpoint     step, epoch, best value so far
     run            variant, sizes, parameters, best value on dev, parser and data with their
                    digests, versions
 
-    longest is in words, in records with pieces in pieces, in transitions in tokens, and
-    longest_line where the first of that length begins. nonprojective_share is the percentage of
-    trees. Blocks and records that stand for a line without a tree count in statuses alone.
+    longest counts words, pieces in records with pieces, and tokens in transitions; longest_line
+    is where the first segment of that length begins. nonprojective_share is a percentage of the
+    trees. Blocks and records that stand for a line without a tree count only in statuses.
 
-    Streams are read to their end, and bad data ends the command as it would end any other (65);
-    synmt check names all of it. Of weights only the header is read.
+    Streams are read to their end, and bad data ends the command (65), as in other commands;
+    synmt check lists everything that is wrong. Only the header of weights is read.
     """
     with writing.output(output, line_buffered) as writer:
         for number, path in enumerate(files or ("-",)):

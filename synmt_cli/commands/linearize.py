@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Strict
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.linearize import LinearizeJob
 from synmt_cli.core.jobs.linearize import symbols as symbols_of
 from synmt_cli.core.segments.work import Done, Work, batches, counted, where, works
@@ -37,76 +37,54 @@ MANUAL = Manual(
     ),
     see_also=("delinearize", "featurize", "vocab train", "parse"),
 )
-OnNonprojective = Annotated[
-    Literal["drop", "keep", "error"],
-    typer.Option(
-        "--on-nonprojective",
-        help="Trees that are not projective: no transitions, those of the tree lifted, or end.",
-    ),
-]
-Split = Annotated[
-    bool,
-    typer.Option("--split-transitions", help="Direction and label as two tokens of an arc."),
-]
-Glue = Annotated[
-    bool, typer.Option("--glue", help="Write <+> before a word that no space stands before.")
-]
-MultiwordTokens = Annotated[
-    Literal["words", "token"],
-    typer.Option("--multiword", help="A multiword token as its words, or as one word."),
-]
 
 
 def linearize(
-    files: Files = None,
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of the pieces. None: words."),
-    ] = None,
-    on_nonprojective: OnNonprojective = "drop",
-    split_transitions: Split = False,
-    glue: Glue = False,
-    multiword: MultiwordTokens = "words",
+    files: options.Files = None,
+    spm: options.PieceVocabulary = None,
+    on_nonprojective: options.OnNonprojective = "drop",
+    split_transitions: options.SplitTransitions = False,
+    glue: options.Glue = False,
+    multiword: options.MultiwordTokens = "words",
     format: Annotated[
-        Literal["text", "jsonl"], typer.Option("--format", help="Lines of tokens, or records.")
+        Literal["text", "jsonl"], option("--format", "Write lines of tokens, or records.")
     ] = "text",
     symbols: Annotated[
-        bool,
-        typer.Option("--symbols", help="Write the symbols that a vocabulary needs, one a line."),
+        bool, option("--symbols", "Write the symbols that a vocabulary needs, one a line.")
     ] = False,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    r"""Write trees as transitions: the words, and the arcs between them as tokens.
+    r"""Write trees as transitions: the words, with the arcs between them as tokens.
 
-    The transitions are arc-standard (Choshen and Abend 2021). A word is pushed on a stack.
-    LEFT-ARC:label makes the last word on it the head of the one before, which is taken off;
-    RIGHT-ARC:label makes the one before the head of the last, which is taken off. The arcs
-    stand as early as they can. There is none from the root, so n words have n - 1 arcs, and
-    the word that is left is the root. With --spm words are split into pieces, each by itself,
-    and ▁ begins a word; without it a token is a word.
+    The transitions are arc-standard (Choshen and Abend 2021). Each word is pushed on a stack.
+    LEFT-ARC:label makes the last word on it the head of the one before, which is removed;
+    RIGHT-ARC:label makes the one before the head of the last, which is removed. Each arc comes
+    as early as it can. No arc comes from the root, so n words have n - 1 arcs, and the word
+    that is left is the root. With --spm each word is split into pieces by itself, and ▁ begins a
+    word; without it a token is a word.
 
-    One line comes out for each line of text; it is empty where there are no transitions. That
-    is so for empty lines, for lines of several sentences (synmt parse --segment split), which
-    are no one tree, and for trees that are not projective: no transitions build these.
-    --on-nonprojective keep lifts words of such a tree to the head of their head until it is
-    projective, the shortest arc first (Nivre and Nilsson 2005), labels unchanged; a tree of
-    more than a thousand words is not lifted. Failed lines and lifted trees are counted at the
-    end; --strict ends at the first line that fails.
+    Each line of text gives one line, which is empty where there are no transitions: for empty
+    lines, for lines of several sentences (synmt parse --segment split), which are not one tree,
+    and for trees that are not projective, which no transitions build. --on-nonprojective keep
+    lifts words of such a tree to the head of their head until it is projective, the shortest arc
+    first (Nivre and Nilsson 2005), and keeps their labels; a tree of more than a thousand words
+    is not lifted. Failed lines and lifted trees are counted at the end; --strict ends at the
+    first line that fails.
 
-    Words, tree and labels can be had back by synmt delinearize, character by character. A word
-    that looks like an arc begins with a backslash; \s in a word is a space, \r a carriage
-    return, \b a byte-order mark, and \\ a backslash. With --glue the spaces can be had back
-    too, as far as they are single ones between words: <+> says that none stands before the
-    next word. Lemmas, tags, features, comments, empty nodes, enhanced arcs and the label of
-    the root are not kept, and multiword tokens are their words: `zu dem` for `zum`. With
-    --multiword token each is one word, which depends as the highest of its words does, and
-    what depends on one of them depends on it.
+    synmt delinearize restores words, tree and labels, character by character. A word that looks
+    like an arc begins with a backslash; \s in a word is a space, \r a carriage return, \b a
+    byte-order mark, and \\ a backslash. With --glue it restores the spaces too, if they are
+    single ones between words: <+> says that the next word follows without a space. Lemmas, tags,
+    features, comments, empty nodes, enhanced arcs and the label of the root are lost, and
+    multiword tokens are their words: `zu dem` for `zum`. With --multiword token each is one word,
+    which depends as its highest word does, and whatever depends on one of its words depends on
+    it.
 
-    Pieces are those of the vocabulary, with its normalization. A word with a space or ▁ in it
+    Pieces are those of the vocabulary, with its normalization. A word that contains a space or ▁
     has none, and its line fails. --symbols writes each label in both directions (with --glue
     also <+>) for vocab train --symbols: no text ever becomes such a piece.
     """

@@ -6,10 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Annotated
 
-import typer
-
 from synmt_cli import console, pool
 from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, printable, quoted
 
 FILTERS = (
@@ -23,10 +22,10 @@ FILTERS = (
 )
 
 MANUAL = Manual(
-    input="As the filter's.",
-    output="As the filter's, byte for byte.",
-    memory=f"As the filter's with -j N. With --ray at most {pool.IN_FLIGHT} N + 2 chunks, and "
-    "here as on each worker the models once.",
+    input="That of the filter.",
+    output="That of the filter, byte for byte.",
+    memory=f"That of the filter with -j N. With --ray at most {pool.IN_FLIGHT} N + 2 chunks, and "
+    "the models once here and once on each worker.",
     examples=(
         "synmt map -j 2 -- parse -m en.udpipe test.en > test.parsed.conllu",
         "synmt map -j 2 --chunk 4 -- featurize --spm spm.model --tgt test.de test.en.conllu"
@@ -40,55 +39,46 @@ MANUAL = Manual(
 def map(
     command: Annotated[
         list[str],
-        typer.Argument(
-            metavar="COMMAND", help=f"Behind --, with all its own: {', '.join(FILTERS)}."
-        ),
+        argument("COMMAND", f"After --, with its options and files: {', '.join(FILTERS)}."),
     ],
     ray: Annotated[
         str,
-        typer.Option(
-            "--ray",
-            metavar="ADDRESS",
-            help="A Ray cluster instead of this machine: HOST:PORT, or auto for the one here.",
+        option(
+            "--ray ADDRESS",
+            "Use a Ray cluster instead of this machine: HOST:PORT, or auto for the one here.",
         ),
     ] = "",
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "-j", "--jobs", metavar="N", min=0, help="Workers in all; 0 uses every core there is."
-        ),
-    ] = 0,
+    jobs: Annotated[int, option("-j, --jobs N", "Workers in all; 0 uses every core.", min=0)] = 0,
     chunk: Annotated[
         int,
-        typer.Option(
-            "--chunk",
-            metavar="N",
+        option(
+            "--chunk N",
+            "Pieces of work sent to a worker at once, at most; 0 leaves it to the filter.",
             min=0,
-            help="Pieces of work that travel together, at most; 0 leaves it to the filter.",
         ),
     ] = 0,
 ) -> None:
     """Run a filter over many processes: the same bytes as alone, in the order of the input.
 
-    Everything behind -- is a command of synmt with its own options and files, which are read
-    and written here; its messages and exit status are its own. Only what it does with each
-    piece of work is done by others. A worker that is lost costs nothing but time: its chunk is
-    done again, by another. A chunk that costs three workers ends the run (74), which names its
-    lines.
+    Everything after -- is a command of synmt with its own options and files, which are read
+    and written here; its messages and exit status are its own. Only the work on each piece of
+    input is done by the workers. A lost worker costs only time: another one does its chunk
+    again. A chunk that has lost three workers ends the run (74), which names its lines.
 
-    Without --ray the workers are processes of this machine, as with the filter's own -j; they
-    are not replaced, the others do their work. With --ray they are actors of a Ray cluster, one
-    for each CPU, or N on all machines together, replaced on any machine that has room. A machine
-    is ready when `ray start --address HOST:PORT` has run there, in an environment with synmt and
-    Ray; this one must be a part of the cluster too. Each needs the models (vocabularies, run
-    directories) under the same path: before it works a worker compares its files, its synmt and
-    its Python with those here, and one that differs ends the run (78), naming the machine.
-    translate is done on CPUs, one thread a worker unless its --threads says otherwise.
+    Without --ray the workers are processes of this machine, as with the filter's own -j; a lost
+    one is not replaced, the others do its work. With --ray they are actors of a Ray cluster, one
+    for each CPU, or N on all machines together; a lost one is replaced on any machine that has
+    room. A machine is ready when `ray start --address HOST:PORT` has run there, in an
+    environment with synmt and Ray; this one must be part of the cluster too. Each machine needs
+    the models (vocabularies, run directories) under the same path: before a worker begins, it
+    compares its files, its synmt and its Python with those here, and a difference ends the run
+    (78), naming the machine. translate runs on CPUs, with one thread a worker unless its
+    --threads says otherwise.
 
-    A piece of work is a line of parse, delinearize and vocab, some 64 KiB of trees of featurize
-    and linearize, and a part of a window of translate. A chunk goes out with what has arrived,
-    so slow input is not held back. Small chunks share work better, large ones travel less: with
-    --ray it is four times the one of -j.
+    A piece of work is a line for parse, delinearize and vocab, about 64 KiB of trees for
+    featurize and linearize, and a part of a window for translate. A chunk is sent with what has
+    arrived, so slow input is not held back. Small chunks spread the work better, large ones
+    cost less transfer: the chunks of --ray are four times those of -j.
     """
     from synmt_cli import cli
 

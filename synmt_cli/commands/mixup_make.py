@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
-
-from synmt_cli.commands.manual import Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -27,20 +27,21 @@ HEADER = ("id", "construction", "order", "subject", "verb", "object", "src")
 
 def mixup_make(
     form: Annotated[
-        Literal["text", "tsv", "jsonl"], typer.Option("--format", help="What to write.")
+        Literal["text", "tsv", "jsonl"],
+        option("--format", "Write text, or a table or records with the roles."),
     ] = "text",
     full_stop: Annotated[
-        bool, typer.Option("--full-stop", help="End each sentence with a full stop.")
+        bool, option("--full-stop", "End each sentence with a full stop.")
     ] = False,
-    output: Out = "-",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Write the 99 + 99 German sentences of Choshen and Abend (2021), Appendix C.
 
-    Each sentence stands first with the object in front (OVS), which is rare, and on the next
-    line with the subject in front (SVO); both mean the same. What tells the roles apart is
-    the case of the articles, by three constructions:
+    Each sentence comes first with the object in front (OVS), which is rare, and on the next line
+    with the subject in front (SVO); both mean the same. The case of the articles tells the roles
+    apart, in three constructions:
 
     \b
       object   36  Den Ball bringt das Kind       the object is marked

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-import typer
-
-from synmt_cli.commands.manual import Manual, Out, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.io import writing
 
@@ -27,36 +27,33 @@ MANUAL = Manual(
 
 def mixup_score(
     systems: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="SYS", help="Translations, one file a system; none is stdin."),
+        list[str] | None, argument("SYS", "Translations, a file for each system; none is stdin.")
     ] = None,
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
-    output: Out = "-",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    form: options.ReportFormat = "table",
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Count translations that keep who does what to whom (Choshen and Abend, 2021).
 
-    The two nouns are looked for by a list of English words, in which for instance Stein is
-    stone, rock, pebble or brick. The choice of the verb is disregarded. Then:
+    The two nouns are found by a list of English words, in which for instance Stein is stone,
+    rock, pebble or brick. The choice of the verb is ignored. Then:
 
     \b
       active     The child brings the ball.           the first noun acts
                  The ball the child brings.           object first: the second acts
-      passive    The ball is brought by the child.    the noun behind `by` acts
-      undecided  The child brings.                    a noun is missing, or there twice
+      passive    The ball is brought by the child.    the noun after `by` acts
+      undecided  The child brings.                    a noun is missing, or occurs twice
                  The ball is brought the child.       a passive without `by`
                  The ball and the child.              no verb between them
                  By the ball the child is brought.    a preposition before the first noun
 
     A verb is one of some 45 in all their forms, or another word that ends in -s, -ed or -ing.
-    These are rules of thumb where the paper had an annotator: --format json gives the outcome
-    of every sentence, with the reason if it is undecided, to be checked by eye.
+    These rules of thumb replace the paper's annotator: --format json gives the outcome of every
+    sentence, with the reason if it is undecided, for checking by eye.
 
-    `right` is active and passive together, the figure of the paper's Table 3, which is about
-    OVS. Percentages are of all sentences: an undecided one is not right.
+    `right` counts active and passive together, as Table 3 of the paper does for OVS.
+    Percentages are of all sentences: an undecided one is not right.
     """
     from synmt_cli.core.challenge.mixup import items
     from synmt_cli.core.challenge.roles import judged

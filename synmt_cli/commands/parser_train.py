@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
-from typing import Annotated
-
-import typer
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands.manual import Manual, Quiet, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.core.text import parser_training
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
@@ -17,7 +16,7 @@ from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="Treebanks in CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
-    output="A UDPipe 1 model file, which parse and other programs of UDPipe 1 load.",
+    output="A UDPipe 1 model file, which parse and other UDPipe 1 programs load.",
     memory="Both treebanks, and about ten times their size for the trainer.",
     examples=(
         "synmt parser train train.en.conllu --dev dev.en.conllu -o my.udpipe",
@@ -28,80 +27,66 @@ MANUAL = Manual(
 )
 
 
-class Preset(StrEnum):
-    """How long to train."""
-
-    FAST = "fast"
-    ACCURATE = "accurate"
-
-
 def parser_train(
-    files: Annotated[
-        list[str], typer.Argument(metavar="TRAIN...", help="Treebanks to train on; - is stdin.")
-    ],
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="MODEL", help="Write the model here.")
-    ],
+    files: Annotated[list[str], argument("TRAIN...", "Treebanks to train on; - is stdin.")],
+    output: Annotated[str, option("-o, --output MODEL", "Write the model here.")],
     dev: Annotated[
         list[str] | None,
-        typer.Option("--dev", metavar="FILE", help="Treebank to choose by and to measure with."),
+        option("--dev FILE", "Treebank for early stopping and evaluation; repeatable."),
     ] = None,
     preset: Annotated[
-        Preset,
-        typer.Option(
+        Literal["fast", "accurate"],
+        option(
             "--preset",
-            help="fast: small and soon done. accurate: UDPipe's own defaults, hours for a "
-            "large treebank.",
+            "fast: a small model, quickly trained. accurate: UDPipe's own defaults, hours for "
+            "a large treebank.",
         ),
-    ] = Preset.FAST,
+    ] = "fast",
     tokenizer: Annotated[
-        str, typer.Option(metavar="OPTIONS", help="UDPipe's name=value;..., or none.")
+        str, option("--tokenizer OPTIONS", "UDPipe's name=value;..., or none.")
     ] = "",
-    tagger: Annotated[str, typer.Option(metavar="OPTIONS", help="UDPipe's name=value;...")] = "",
-    parser: Annotated[str, typer.Option(metavar="OPTIONS", help="UDPipe's name=value;...")] = "",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    tagger: Annotated[str, option("--tagger OPTIONS", "UDPipe's name=value;...")] = "",
+    parser: Annotated[str, option("--parser OPTIONS", "UDPipe's name=value;...")] = "",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Train a tokenizer, tagger and parser for parse on treebanks.
 
-    The options of a preset are overridden one by one by --tokenizer, --tagger and --parser,
-    which take what UDPipe 1's own trainer takes, such as epochs=20 for the tokenizer,
-    iterations=10 for the tagger, hidden_layer=200;transition_system=swap for the parser.
-    The preset fast is dimension=16;epochs=3, iterations=2, and iterations=2;hidden_layer=64;
-    structured_interval=0 with embeddings of 32 and 12.
+    --tokenizer, --tagger and --parser override single options of the preset. They take what
+    UDPipe 1's own trainer takes, such as epochs=20 for the tokenizer, iterations=10 for the
+    tagger, hidden_layer=200;transition_system=swap for the parser. The preset fast is
+    dimension=16;epochs=3, iterations=2, and iterations=2;hidden_layer=64;structured_interval=0
+    with embeddings of 32 and 12.
 
     Training makes no random choice: the same files and options give the same model. The model
-    is written when it is complete, loads, and was measured on the --dev treebank.
+    is written once it is complete, has been loaded, and has been evaluated on the --dev
+    treebank.
     """
     given = {"tokenizer": tokenizer, "tagger": tagger, "parser": parser}
-    options = parser_training.merged(preset, given)
+    settings = parser_training.merged(preset, given)
     with writing.output(output) as writer:
         training = _treebank(files, "training")
         if not training.blocks:
             raise DataError("training data", None, "no sentence to train on")
         development = _treebank(dev, "dev") if dev else parser_training.Treebank()
-        trained = parser_training.train(training, development, options, _log)
+        trained = parser_training.train(training, development, settings, _log)
         writer.write(trained.model)
     for line in filter(None, trained.evaluation.split("\n")):
         console.info(line)
 
 
 def _treebank(paths: Sequence[str], name: str) -> parser_training.Treebank:
-    result = parser_training.treebank(_sentences(paths))
-    for reason, n in result.left_out.items():
+    sentences = (one for source in reading.sources(paths) for one in conllu.read(source))
+    treebank = parser_training.treebank(sentences)
+    for reason, n in treebank.left_out.items():
         console.warn(f"{n:,} {name} sentences {reason} are left out")
-    if result.n_lemmas:
+    if treebank.n_lemmas:
         console.warn(
-            f"{result.n_lemmas:,} lemmas in the {name} data have over "
+            f"{treebank.n_lemmas:,} lemmas in the {name} data have over "
             f"{parser_training.MAX_FORMS} forms, which UDPipe cannot hold: they become _"
         )
-    console.info(f"{len(result.blocks):,} {name} sentences")
-    return result
-
-
-def _sentences(paths: Sequence[str]) -> Iterator[conllu.Sentence]:
-    for source in reading.sources(paths):
-        yield from conllu.read(source)
+    console.info(f"{len(treebank.blocks):,} {name} sentences")
+    return treebank
 
 
 def _log(line: str) -> None:

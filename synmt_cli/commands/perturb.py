@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Quiet, Seed
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber, works
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.formats import conllu
@@ -17,7 +17,7 @@ from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
-    output="The same with other trees: `2\tdog\tdog\tNOUN\t_\t_\t1\tnsubj\t_\t_`",
+    output="The input with other trees: `2\tdog\tdog\tNOUN\t_\t_\t1\tnsubj\t_\t_`",
     memory=f"Some {reading.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
     f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
     examples=(
@@ -33,82 +33,78 @@ MANUAL = Manual(
 
 
 def perturb(
-    files: Files = None,
+    files: options.Files = None,
     tree: Annotated[
         Literal["left-branching", "right-branching", "balanced", "random", "shuffled"] | None,
-        typer.Option("--tree", help="Replace every tree by one of this kind."),
+        option("--tree", "Replace every tree by one of this kind."),
     ] = None,
     heads: Annotated[
-        float,
-        typer.Option(
-            "--heads", metavar="SHARE", min=0, max=1, help="Share of words with another head."
-        ),
+        float, option("--heads SHARE", "Share of words to get another head.", min=0, max=1)
     ] = 0.0,
     labels: Annotated[
         float,
-        typer.Option(
-            "--labels",
-            metavar="SHARE",
+        option(
+            "--labels SHARE",
+            "Share of words, without the root, to get another label.",
             min=0,
             max=1,
-            help="Share of words, the root aside, with another label.",
         ),
     ] = 0.0,
     label_set: Annotated[
         str | None,
-        typer.Option(
-            "--label-set",
-            metavar="FILE",
-            help="Draw labels from here, one a line, instead of the universal relations.",
+        option(
+            "--label-set FILE",
+            "Draw labels from the lines of this file instead of the universal relations.",
         ),
     ] = None,
     projective: Annotated[
         bool,
-        typer.Option(
-            "--projective", help="Keep projective trees projective; draw random ones projective."
+        option(
+            "--projective", "Keep projective trees projective; draw only projective random ones."
         ),
     ] = False,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Put noise into trees, or other trees into their place, to see what a tree is worth.
+    """Put noise into trees, or replace them, to measure what a tree is worth.
 
-    One sentence comes out for each that goes in. Every tree is a tree with one root. HEAD and
-    DEPREL change, DEPS becomes _ in the rows where they do, and the sentence gets the comment
-    synmt_perturbed with the options; all else stays as it is. Sentences with a synmt_status,
-    which stand for lines without a tree, are not changed. --tree comes first, then --heads,
-    then --labels.
+    Each sentence of the input gives one sentence. Every result is a tree with one root. HEAD and
+    DEPREL change, DEPS becomes _ in the rows that change, and the sentence gets the comment
+    synmt_perturbed with the options; everything else stays. Sentences with a synmt_status, which
+    stand for lines without a tree, are not changed. --tree is applied first, then --heads, then
+    --labels.
 
-    --heads P: each word of a sentence of two or more gets another head with chance P, exactly,
-    so that the expected UAS is 1 - P. Given which words do, the tree is drawn uniformly from
-    all in which just these have another head. The root is a word like any other: if it gets a
-    head, another word becomes the root. Words of a sentence are nearly independent: two kinds
-    of sets of words have no such tree, and the others make up for them. A word keeps its
-    label, but a new root changes labels with the old one.
+    --heads P: each word of a sentence of two or more gets another head with probability P,
+    exactly, so that the expected UAS is 1 - P. Once the words are drawn, the tree is drawn
+    uniformly from all trees in which exactly these have another head. The root is a word like any
+    other: if it gets a head, another word becomes the root. The words of a sentence are nearly
+    independent: two kinds of sets of words have no such tree, and the others make up for them. A
+    word keeps its label, but a new root swaps labels with the old one.
 
     --heads P --projective: a projective tree stays projective. Its words, without the root, move
-    with chance P, one after the other in random order, each with all below it, to a head drawn
-    uniformly from those that keep the tree projective. A word that has no other one stays, so
-    fewer than P of the words change. Other trees are treated as without --projective.
+    with probability P, one after the other in random order, each with its subtree, to a head drawn
+    uniformly from those that keep the tree projective. A word without another such head stays, so
+    fewer than P of the words change. Trees that are not projective are treated as without
+    --projective.
 
-    --labels P: each word but the root gets another label with chance P. It is drawn from the 36
-    universal relations without root, each as likely, or from the lines of --label-set, as often
-    as each is there; never one of the same relation, as nsubj:pass for nsubj.
+    --labels P: each word but the root gets another label with probability P. It is drawn uniformly
+    from the 36 universal relations other than root, or from the lines of --label-set by their
+    frequency; never a label of the same relation, such as nsubj:pass for nsubj.
 
     \b
     --tree left-branching    each word depends on the next; the last is the root
            right-branching   each word depends on the one before it; the first is the root
            balanced          the middle word is the root, and so on in each half
-           random            a tree drawn uniformly from all over the same words, or with
+           random            a tree drawn uniformly from all trees over the words, or with
                              --projective from the projective ones
-           shuffled          the same tree and labels, the words in random places of it
+           shuffled          the same tree and labels, with the words in random places
 
-    What is drawn depends on --seed and on the number of the sentence over all FILEs, never on
-    -j; --labels does not change which heads are drawn. At the end the heads and labels that
-    differ from the input are counted, with UAS and LAS against it (labels with subtypes).
+    The draw depends on --seed and on the number of the sentence over all FILEs, never on -j;
+    --labels does not change which heads are drawn. At the end the heads and labels that differ
+    from the input are counted, with UAS and LAS against it (labels with subtypes).
     """
     _check(tree, heads, labels, label_set, projective)
     perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))

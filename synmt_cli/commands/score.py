@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from synmt_cli import console
-from synmt_cli.commands.manual import Manual, Out, Quiet, Seed, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
 from synmt_cli.io import writing
 
@@ -44,86 +44,68 @@ SHOWN = 5  # line numbers that a warning names
 
 
 def score(
-    ref: Annotated[str, typer.Argument(metavar="REF", help="The reference translations.")],
+    ref: Annotated[str, argument("REF", "The reference translations.")],
     systems: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SYS", help="Outputs of systems, the baseline first; none is stdin."
-        ),
+        list[str] | None, argument("SYS", "Outputs of systems, the baseline first; none is stdin.")
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option(
-            "-M",
-            "--metrics",
-            metavar="LIST",
-            help="Of: bleu,chrf,chrf+,chrf++,ter,ribes.",
-            show_default=METRICS,
+        option(
+            "-M, --metrics LIST", "Any of bleu,chrf,chrf+,chrf++,ter,ribes.", shown_default=METRICS
         ),
     ] = None,
     refs: Annotated[
-        list[str] | None,
-        typer.Option("--refs", metavar="FILE", help="A further reference; can be repeated."),
+        list[str] | None, option("--refs FILE", "Another reference; repeatable.")
     ] = None,
     tokenize: Annotated[
-        str, typer.Option("--tokenize", metavar="NAME", help="sacreBLEU's, for BLEU and RIBES.")
+        str, option("--tokenize NAME", "A tokenizer of sacreBLEU, for BLEU and RIBES.")
     ] = TOKENIZE,
-    lowercase: Annotated[
-        bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")
-    ] = False,
+    lowercase: Annotated[bool, option("--lowercase", "Ignore case in BLEU and chrF.")] = False,
     paired: Annotated[
         Literal["bs", "ar", "sign", "none"] | None,
-        typer.Option("--paired", help="The test against the baseline.", show_default="bs"),
+        option("--paired", "Test against the baseline.", shown_default="bs"),
     ] = None,
     p: Annotated[
-        Literal["centred", "koehn", "sacrebleu"],
-        typer.Option("--p", help="The definition of p."),
+        Literal["centred", "koehn", "sacrebleu"], option("--p", "Definition of p.")
     ] = "centred",
     samples: Annotated[
         int | None,
-        typer.Option("-n", "--samples", metavar="N", min=1, help="bs: 1000, ar: 10000."),
+        option(
+            "-n, --samples N", "Number of samples; the default is 1000 for bs, 10000 for ar.", min=1
+        ),
     ] = None,
-    seed: Seed = 12345,
+    seed: options.Seed = 12345,
     by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="length[:EDGES]", help="Score by source length, in words."),
+        str | None, option("--by length[:EDGES]", "Also score by source length, in words.")
     ] = None,
-    src: Annotated[
-        str | None, typer.Option("--src", metavar="FILE", help="The source text, for --by.")
-    ] = None,
+    src: Annotated[str | None, option("--src FILE", "The source text, for --by.")] = None,
     get: Annotated[
-        str | None,
-        typer.Option("--get", metavar="METRIC", help="Print this figure alone, one a line."),
+        str | None, option("--get METRIC", "Print only this figure, one line for each system.")
     ] = None,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fail-under", metavar="METRIC=X", help="Exit 1 if a system is worse; repeatable."
-        ),
+        option("--fail-under METRIC=X", "Exit 1 if a system is worse; repeatable."),
     ] = None,
     sign_over: Annotated[
-        bool,
-        typer.Option("--sign-over", help="The files are reports, of --format json: see below."),
+        bool, option("--sign-over", "Take reports of --format json instead of text; see above.")
     ] = False,
-    form: Annotated[
-        Literal["table", "tsv", "json"], typer.Option("--format", help="How to print it.")
-    ] = "table",
-    output: Out = "-",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    form: options.ReportFormat = "table",
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Scores translations, and says whether systems differ by more than chance.
+    """Score translations, and say whether systems differ by more than chance.
 
     BLEU, chrF and TER are sacreBLEU's, with its signatures. `chrf` is chrF2, `chrf+` is
     Popović's chrF++.py with one word order (beta 3, eps smoothing), `chrf++` is chrF2++. RIBES
-    is NKT * P^0.25 * BP^0.10, from 0 to 1, the mean over segments, lower-cased, its words
+    is NKT * P^0.25 * BP^0.10, from 0 to 1: the mean over segments, lower-cased, with words
     aligned as in RIBES.py 1.03. TER ignores case; lower is better.
 
     --tokenize takes 13a, none, char, intl, zh, ja-mecab, ko-mecab, flores101, flores200 and
-    spBLEU-1K. Nothing is ever downloaded: where a tokenizer needs more, the error says what.
+    spBLEU-1K. Nothing is ever downloaded: if a tokenizer needs more, the error says what.
 
-    With two systems or more each is compared with the first. d is the difference, d* that on
-    a sample, n the number of samples:
+    With two systems or more, each is compared with the first. d is the difference, d* the
+    difference on a sample, n the number of samples:
 
     \b
       --paired bs, the bootstrap: segments are drawn with replacement
@@ -137,10 +119,10 @@ def score(
         dropped, exact binomial, two-sided
 
     A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's definitions. The samples
-    are those that sacreBLEU draws with the same seed. The 95 % interval of d is the bootstrap's
-    percentiles, whatever the test.
+    are those that sacreBLEU draws with the same seed. The 95 % interval of d is always given by
+    the bootstrap's percentiles, whatever the test.
 
-    --sign-over takes reports that --format json wrote, one for each test set, in place of REF
+    --sign-over takes reports that --format json wrote, one for each test set, instead of REF
     and SYS, and does the sign test over their scores: one unit is a (test set, metric) pair,
     all of them or those of -M; ties are dropped. Systems are matched by their order in each
     report. Scores that share a test set are not independent, which makes this p too small.
@@ -148,7 +130,7 @@ def score(
     --by length:20,30,40,50 scores the buckets 0-19, 20-29, 30-39, 40-49 and 50+ of the source
     length, in words between white space. An empty bucket is `n/a`.
 
-    An empty output line is scored like any other. An empty reference is warned of, with its
+    An empty output line is scored like any other. An empty reference causes a warning with its
     line; RIBES leaves it out of its mean.
     """
     from synmt_cli.core.evaluation import metrics as available  # NumPy, sacreBLEU
@@ -198,14 +180,14 @@ def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str
 def _limits(options: Sequence[str]) -> dict[str, float]:
     """`bleu=30` as {"bleu": 30.0}."""
     limits = {}
-    for option in options:
-        name, _, value = option.partition("=")
+    for text in options:
+        name, _, value = text.partition("=")
         try:
             limits[name] = float(value)
         except ValueError:
             limits[name] = math.nan
         if not math.isfinite(limits[name]):
-            raise UsageError(f"--fail-under takes METRIC=NUMBER, not {quoted(option)}")
+            raise UsageError(f"--fail-under takes METRIC=NUMBER, not {quoted(text)}")
     return limits
 
 

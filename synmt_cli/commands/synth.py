@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands.manual import LineBuffered, Manual, Out, Quiet, Seed, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
-
-if TYPE_CHECKING:
-    from synmt_cli.synth.pairs import MadePair
 
 MANUAL = Manual(
     input="None; --exclude reads text.",
@@ -32,88 +28,69 @@ MANUAL = Manual(
 
 
 def synth(
-    n: Annotated[
-        int, typer.Option("-n", "--number", metavar="N", min=0, help="How many pairs to make.")
-    ] = 100,
-    seed: Seed = 1,
+    n: Annotated[int, option("-n, --number N", "Number of pairs to make.", min=0)] = 100,
+    seed: options.Seed = 1,
     prefix: Annotated[
         str | None,
-        typer.Option(
-            "--prefix",
-            metavar="PATH",
-            help="Write PATH.en, PATH.de, PATH.en.conllu and PATH.de.conllu: all four or none.",
+        option(
+            "--prefix PATH",
+            "Write PATH.en, PATH.de, PATH.en.conllu and PATH.de.conllu: all four or none.",
         ),
     ] = None,
     side: Annotated[
-        Literal["en", "de"] | None,
-        typer.Option("--side", help="The side to write as text or conllu."),
+        Literal["en", "de"] | None, option("--side", "The side to write as text or CoNLL-U.")
     ] = None,
     kind: Annotated[
         Literal["tsv", "text", "conllu"] | None,
-        typer.Option("--format", help="tsv is English, TAB, German (the default)."),
+        option("--format", "tsv, the default: English, TAB, German."),
     ] = None,
     phenomena: Annotated[
         str,
-        typer.Option(
-            "--phenomena",
-            metavar="NAME[:WEIGHT],...",
-            help="What sentences are built around, and how often. Others do not occur.",
+        option(
+            "--phenomena NAME[:WEIGHT],...",
+            "What sentences are built around, with weights; no other phenomenon occurs.",
         ),
     ] = "all",
     mix: Annotated[
-        float,
-        typer.Option(
-            "--mix", metavar="P", help="The chance that each other phenomenon joins, 0 to 1."
-        ),
+        float, option("--mix P", "Chance, 0 to 1, that another phenomenon joins; drawn for each.")
     ] = 0.2,
     min_depth: Annotated[
         int,
-        typer.Option(
-            "--min-depth",
-            metavar="N",
-            min=0,
-            help="Every sentence has relative clauses at least N deep.",
-        ),
+        option("--min-depth N", "Nest relative clauses at least N deep, in every sentence.", min=0),
     ] = 0,
     depth: Annotated[
-        int,
-        typer.Option(
-            "--depth", metavar="N", min=0, max=10, help="Relative clauses are at most N deep."
-        ),
+        int, option("--depth N", "Nest relative clauses at most N deep.", min=0, max=10)
     ] = 2,
-    unique: Annotated[
-        bool, typer.Option("--unique", help="No line comes twice, on either side.")
-    ] = False,
+    unique: Annotated[bool, option("--unique", "Write no line twice, on either side.")] = False,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
-            "--exclude",
-            metavar="FILE",
-            help="Lines of text, of either side, that are not to be made; may be repeated.",
+        option(
+            "--exclude FILE",
+            "Make no line of this file, on either side; repeatable.",
         ),
     ] = None,
     english_order: Annotated[
         Literal["marked", "plain"],
-        typer.Option("--english-order", help="marked: English puts first what German puts first."),
+        option("--english-order", "marked: English fronts what German fronts."),
     ] = "marked",
     particles: Annotated[
         Literal["weight", "split", "joined", "mixed"],
-        typer.Option("--particles", help="Where the English particle stands."),
+        option("--particles", "Place of the English particle."),
     ] = "weight",
     extrapose: Annotated[
-        bool,
-        typer.Option("--extrapose", help="German relative clauses stand behind the verb."),
+        bool, option("--extrapose", "Put German relative clauses after the verb.")
     ] = False,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Makes English-German sentence pairs with gold UD trees from a small grammar, by seed.
+    """Make English-German sentence pairs with gold UD trees from a small grammar, by seed.
 
-    The same options and seed make the same bytes, and the first pairs of more. Each sentence
-    is built around one of the --phenomena, drawn by weight; each of the others joins with the
-    chance --mix (0: one alone). A weight of 0 lets a phenomenon join but not lead.
+    The same options and seed make the same bytes; a smaller -n makes the first pairs of a
+    larger one. Each sentence is built around one of the --phenomena, drawn by weight; each of
+    the others joins with the chance --mix (0: none does). A phenomenon with weight 0 can join
+    but not lead.
 
     \b
       plain                   none of the others
@@ -132,24 +109,24 @@ def synth(
       negation                not, nicht, kein
       adjective               adjectives before nouns, with German endings
 
-    Stranding is in questions, and in relative clauses where relative is chosen too. Depth
-    counts relative clauses in one another; 0 is none.
+    Stranding occurs in questions, and in relative clauses where relative is chosen too. Depth
+    is the number of relative clauses nested in one another; 0 is none.
 
-    Either side determines the other, save where a German sentence is object-first-ambiguous:
-    it reads as subject-first too. English shows a German opening by its own, with a comma
-    ("The dog, the woman sees."); with --english-order plain it does not, and English no longer
-    determines German. The English particle stands behind the object but before one with a
-    relative clause (weight); --particles split puts it behind, joined before every noun, and
-    mixed either way by chance.
+    Either side determines the other, except where a German sentence is object-first-ambiguous:
+    it can also be read as subject-first. English fronts what German fronts, with a comma ("The
+    dog, the woman sees."); with --english-order plain it does not, and English no longer
+    determines German. The English particle follows the object but precedes one with a relative
+    clause (weight); --particles split puts it after every object, joined before every noun, and
+    mixed chooses at random.
 
     CoNLL-U has the comments synth_phenomena, synth_depth, synth_ambiguous (where neither
     German case nor agreement tells subject from object: subject-first, object-first,
-    relative) and synth_cue (what tells the object that stands first: case, agreement, sense,
-    none). German contractions (im, am, vom) are multiword tokens. Trees are projective but
-    for stranded prepositions and --extrapose.
+    relative) and synth_cue (what marks a fronted object: case, agreement, sense, none). German
+    contractions (im, am, vom) are multiword tokens. Trees are projective except for stranded
+    prepositions and --extrapose.
 
-    --exclude keeps a test set apart from a training set. Where too few sentences can be made
-    the command ends with status 2.
+    --exclude keeps a test set apart from a training set. If too few sentences can be made, the
+    command exits with status 2.
     """
     from synmt_cli.synth import files, settings
     from synmt_cli.synth.pairs import pairs
@@ -172,15 +149,9 @@ def synth(
     forbidden = files.excluded(exclude or [], outputs)
     made = pairs(chosen, seed, n, unique, forbidden)
     if prefix is not None:
-        with console.progress("synth", n, "pairs") as progress:
-            files.write(_counted(made, progress), prefix)
+        with console.progress("synth", n, "pairs") as bar:
+            files.write(bar.watched(made), prefix)
         return
     with writing.output(output, line_buffered) as writer:
         for pair in made:
             writer.write(files.record(pair, side or "en", kind))
-
-
-def _counted(made: Iterable[MadePair], progress: console.Progress) -> Iterator[MadePair]:
-    for pair in made:
-        yield pair
-        progress.advance()

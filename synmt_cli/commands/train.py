@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from synmt_cli import console, signals
-from synmt_cli.commands.manual import Device, Jobs, Manual, Quiet, Threads, Verbose
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
@@ -28,10 +30,10 @@ MANUAL = Manual(
     "Records that are not `ok` are left out and counted.",
     output=(
         "A run directory: config.toml, spm.model, labels.json, model.safetensors (the best on "
-        "dev), checkpoints/step-N/, metrics.jsonl, env.json, cache/. Nothing goes to stdout but "
-        "the figures of --dry-run."
+        "dev), checkpoints/step-N/, metrics.jsonl, env.json, cache/. Only the figures of "
+        "--dry-run go to stdout."
     ),
-    memory="The model four times, and a batch; not the records (with --dry-run their numbers).",
+    memory="The model four times, and a batch; not the records (with --dry-run, their numbers).",
     examples=(
         "synmt train --preset tiny --train train.jsonl --dev dev.jsonl --run runs/v --max-steps 4",
         "synmt train --variant pascal --preset tiny --set pascal.heads=1 --train train.jsonl "
@@ -49,87 +51,67 @@ UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def train(
-    train: Annotated[
-        list[str], typer.Option("--train", metavar="FILE", help="Training records; repeatable.")
-    ],
-    dev: Annotated[
-        str, typer.Option("--dev", metavar="FILE", help="Validation records; none: no validation.")
-    ] = "",
-    run: Annotated[
-        str, typer.Option("--run", metavar="DIR", help="Run directory, made or resumed.")
-    ] = "",
-    variant: Annotated[
-        str, typer.Option("--variant", metavar="NAME[+NAME]", help="Which model; names combine.")
-    ] = "",
-    preset: Annotated[
-        str, typer.Option("--preset", metavar="NAME", help="Sizes and settings to begin with.")
-    ] = "",
+    train: Annotated[list[str], option("--train FILE", "Training records; repeatable.")],
+    dev: Annotated[str, option("--dev FILE", "Validation records; none means no validation.")] = "",
+    run: Annotated[str, option("--run DIR", "Run directory, created or resumed.")] = "",
+    variant: Annotated[str, option("--variant NAME[+NAME]", "Model variant; names combine.")] = "",
+    preset: Annotated[str, option("--preset NAME", "Sizes and settings to start from.")] = "",
     config: Annotated[
-        str, typer.Option("--config", metavar="TOML", help="File of settings over the preset.")
+        str, option("--config TOML", "File of settings that override the preset.")
     ] = "",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="One setting, as pascal.heads=2."),
+        option("--set KEY=VALUE", "One setting, such as pascal.heads=2; repeatable."),
     ] = None,
     spm: Annotated[
         str,
-        typer.Option(
-            "--spm", metavar="MODEL", help="Vocabulary; else found beside the records by digest."
-        ),
+        option("--spm MODEL", "Vocabulary; the default is found next to the records by digest."),
     ] = "",
     tgt_spm: Annotated[
-        str, typer.Option("--tgt-spm", metavar="MODEL", help="The target's own vocabulary.")
+        str, option("--tgt-spm MODEL", "Vocabulary of the target, if it has its own.")
     ] = "",
-    parser: Annotated[
-        str,
-        typer.Option("--parser", metavar="MODEL", help="Parser that translate is to use on text."),
-    ] = "",
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", metavar="N", min=1, help="Updates in all.")
-    ] = None,
+    parser: Annotated[str, option("--parser MODEL", "Parser for translate to use on text.")] = "",
+    max_steps: Annotated[int | None, option("--max-steps N", "Updates in all.", min=1)] = None,
     time_limit: Annotated[
-        str,
-        typer.Option("--time-limit", metavar="TIME", help="Save and exit 75 after 90s, 30m, 2h."),
+        str, option("--time-limit TIME", "Save and exit 75 after 90s, 30m, 2h.")
     ] = "",
     seed: Annotated[
-        int | None,
-        typer.Option("--seed", metavar="N", min=0, help="Seed of weights, order and dropout."),
+        int | None, option("--seed N", "Seed of weights, order and dropout.", min=0)
     ] = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
     precision: Annotated[
-        str | None,
-        typer.Option("--precision", metavar="NAME", help="auto (bf16 on a GPU), fp32 or bf16."),
+        str | None, option("--precision NAME", "auto (bf16 on a GPU), fp32 or bf16.")
     ] = None,
-    threads: Threads = 0,
-    jobs: Jobs = 1,
+    threads: options.Threads = 0,
+    jobs: options.Jobs = 1,
     nproc: Annotated[
-        int,
-        typer.Option("--nproc", metavar="N", min=1, help="Processes on this machine, by torchrun."),
+        int, option("--nproc N", "Processes on this machine, started by torchrun.", min=1)
     ] = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print parameters, updates and memory, then end.")
+        bool, option("--dry-run", "Print parameters, updates and memory, and exit.")
     ] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> int:
-    """Train a model, or go on with one.
+    """Train a model, or resume its training.
 
     The run directory holds everything that `synmt translate` needs. The same command again
-    resumes where the run stopped, bit for bit as if it had not (on a CPU with the same number
-    of threads); another configuration in the same directory is refused with the option that
-    differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends at
-    once. A loss that is not a number ends the run with its step; what was saved stays whole.
+    resumes where the run stopped, bit for bit as if it had not stopped (on a CPU with the same
+    number of threads); another configuration in the same directory is refused with the option
+    that differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends
+    at once. A loss that is not a number ends the run and names its step; saved files stay whole.
 
     Records need not fit into memory: the first start turns them into numbers in cache/, with -j
-    processes. More than a million pairs are shuffled in windows of blocks from all over.
+    processes. More than a million pairs are shuffled in windows of blocks from the whole corpus.
 
     --nproc 2 trains with two processes that share each batch, and torchrun does so over
     machines: torchrun --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps
-    torchrun from reading --run). The run directory and the records have to be on a disk that all
-    of them see. The same batches give the same losses, to rounding, with any number of
-    processes; with the same number a run resumes bit for bit. Where one process ends, all do.
-    --set training.shard=true: each of N keeps 1/N of the layers' weights, gradients and moments,
-    for a model too large for one card; alone it changes nothing, bitran, parent, gcn refuse it.
+    torchrun from reading --run). The run directory and the records must be on a disk that all
+    of them see. The same batches give the same losses, up to rounding, with any number of
+    processes; with the same number a run resumes bit for bit. If one process ends, all do.
+    --set training.shard=true: each of N processes keeps 1/N of the layers' weights, gradients and
+    moments, for a model too large for one card; with one process it changes nothing, and bitran,
+    parent and gcn refuse it.
 
     Settings come from the preset, then --config, then --set and the other options. A setting
     is `section.key=value`, where the section is model, training, or a variant's name:
@@ -149,10 +131,10 @@ def train(
 
     linearized, parent and gcn learn to write transitions, which build a tree with its words:
     their records are those of `featurize --tgt-conllu FILE`, and their vocabulary has the
-    symbols that `linearize --symbols` writes. bitran, parent and gcn read the whole prefix
-    anew for each token, so that an update costs about half a target's length times more in the
-    decoder; training.prefix_share=0.25 trains on a quarter of the prefixes drawn at random,
-    which count four times, so that the gradient is the same on average.
+    symbols that `linearize --symbols` writes. bitran, parent and gcn reread the whole prefix
+    for each token, so an update costs the decoder more by a factor of about half the target's
+    length; training.prefix_share=0.25 trains on a random quarter of the prefixes, which count
+    four times, so that the gradient is the same on average.
     """
     limit = seconds(time_limit)
     if not run and not dry_run:

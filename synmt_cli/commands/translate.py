@@ -5,42 +5,23 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from enum import StrEnum
-from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
-import typer
-
-from synmt_cli import console, pool
-from synmt_cli.commands.manual import (
-    Checkpoint,
-    Device,
-    Files,
-    Jobs,
-    Kind,
-    LineBuffered,
-    Manual,
-    Out,
-    Quiet,
-    RunParser,
-    Strict,
-    Threads,
-    Verbose,
-)
-from synmt_cli.errors import ConfigError, UsageError, printable
+from synmt_cli import console
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
+from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
-
-if TYPE_CHECKING:
-    from synmt_cli.core.decoding.translator import Translator
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
     output=(
         "text: one line for each segment, `Der Hund schläft .` tsv: `1<TAB>-0.3192<TAB>Der Hund "
-        "schläft .`, n-best below each other. jsonl: the input's record with hyp, score and nbest, "
+        "schläft .`, n-best in order. jsonl: the input's record with hyp, score and nbest, "
         "with hyp_transitions where models write trees. conllu: a parsed sentence for each segment."
     ),
-    memory="The models and --window segments; one batch of search on top.",
+    memory="The models, --window segments, and one batch of search.",
     examples=(
         "synmt translate -m runs/pascal test.jsonl > hyp.de",
         "synmt translate -m runs/pascal < test.en | head -3",
@@ -54,148 +35,106 @@ MANUAL = Manual(
 )
 
 
-class Format(StrEnum):
-    """What comes out."""
-
-    TEXT = "text"
-    TSV = "tsv"
-    JSONL = "jsonl"
-    CONLLU = "conllu"
-
-
-class Precision(StrEnum):
-    """Of matrix products."""
-
-    FP32 = "fp32"
-    INT8 = "int8"
-
-
 def translate(
     model: Annotated[
-        list[str],
-        typer.Option("-m", "--model", metavar="RUN", help="Run directory; several: an ensemble."),
+        list[str], option("-m, --model RUN", "Run directory; repeatable, for an ensemble.")
     ],
-    files: Files = None,
-    kind: Kind = "auto",
-    parser: RunParser = "",
-    beam: Annotated[
-        int,
-        typer.Option("--beam", metavar="K", min=1, max=1000, help="Prefixes kept; 1 is greedy."),
-    ] = 4,
+    files: options.Files = None,
+    kind: options.InputKind = "auto",
+    parser: options.RunParser = "",
+    beam: Annotated[int, option("--beam K", "Beam size; 1 is greedy.", min=1, max=1000)] = 4,
     lenpen: Annotated[
-        float,
-        typer.Option("--lenpen", metavar="A", min=0, max=10, help="Divide log P by length^A."),
+        float, option("--lenpen A", "Divide log P by length^A.", min=0, max=10)
     ] = 0.6,
     nbest: Annotated[
-        int,
-        typer.Option(
-            "--nbest", metavar="N", min=1, max=1000, help="Translations for each segment."
-        ),
+        int, option("--nbest N", "Translations for each segment.", min=1, max=1000)
     ] = 1,
     patience: Annotated[
-        float | None,
-        typer.Option(
-            "--patience", metavar="P", help="Enough are P * beam finished ones.", min=0.01
-        ),
+        float | None, option("--patience P", "Stop at P * beam finished translations.", min=0.01)
     ] = None,
     max_len: Annotated[
         int | None,
-        typer.Option(
-            "--max-len",
-            metavar="N",
+        option(
+            "--max-len N",
+            "Most pieces of a translation, with its end; the default is 2 * source + 20.",
             min=1,
             max=100_000,
-            help="Longest translation in pieces, its end counted; else 2 * source + 20.",
         ),
     ] = None,
     max_source: Annotated[
-        int,
-        typer.Option("--max-source", metavar="N", min=1, help="Translate longer sources in parts."),
+        int, option("--max-source N", "Translate sources of more pieces in parts.", min=1)
     ] = 1000,
-    format: Annotated[Format, typer.Option("--format", help="What comes out.")] = Format.TEXT,
+    format: Annotated[
+        Literal["text", "tsv", "jsonl", "conllu"], option("--format", "What to write.")
+    ] = "text",
     unconstrained: Annotated[
-        bool,
-        typer.Option("--unconstrained", help="Let models of trees write what makes no tree."),
+        bool, option("--unconstrained", "Let models of trees write sequences that build no tree.")
     ] = False,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", metavar="N", min=1, help="Segments searched together.")
-    ] = 64,
+    batch_size: Annotated[int, option("--batch-size N", "Most segments in a batch.", min=1)] = 64,
     batch_tokens: Annotated[
-        int,
-        typer.Option("--batch-tokens", metavar="N", min=1, help="Padded source pieces at most."),
+        int, option("--batch-tokens N", "Most padded source pieces in a batch.", min=1)
     ] = 4096,
     window: Annotated[
-        int,
-        typer.Option("--window", metavar="N", min=1, help="Segments sorted by length at a time."),
+        int, option("--window N", "Segments that are sorted by length together.", min=1)
     ] = 1000,
-    checkpoint: Checkpoint = "best",
+    checkpoint: options.Checkpoint = "best",
     precision: Annotated[
-        Precision, typer.Option("--precision", help="int8 is faster, on a CPU.")
-    ] = Precision.FP32,
-    device: Device = "auto",
-    threads: Threads = 0,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    strict: Strict = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+        Literal["fp32", "int8"], option("--precision", "int8 is faster, on a CPU.")
+    ] = "fp32",
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Translate records, trees or text with trained models: one line for each segment, in order.
 
-    The run directory is all that is needed. Text is parsed by the parser that the run names
-    (train --parser) or --parser, and split into pieces; models without syntax need no parser.
-    A segment whose parse failed, or that has no tree, is translated with each piece standing
-    for itself, and counted. An empty line stays empty and never reaches the model. A source of
-    more than --max-source pieces is translated in parts without its tree, which are joined.
+    Only the run directory is needed. Text is parsed by the parser that the run names (train
+    --parser) or by --parser, and split into pieces; models without syntax need no parser. A
+    segment whose parse failed, or that has no tree, is translated with each piece standing for
+    itself, and counted. An empty line stays empty and never reaches the model. A source of more
+    than --max-source pieces is translated in parts without its tree, and the parts are joined.
 
-    The score of a translation is log P / length^A, the end of sentence counted, as in fairseq
-    (not GNMT's). Search ends when no prefix can still enter the n-best by that score, with
-    --patience 1 when K translations are finished, as in fairseq and CTranslate2: faster. The
-    unknown piece is never written. A translation that reaches the limit of --max-len is cut
-    there and counted. Several models average their probabilities; they must share a vocabulary.
+    The score of a translation is log P / length^A, with the end of sentence counted, as in
+    fairseq (not GNMT's). The search ends when no prefix can still enter the n-best by that score,
+    or with --patience 1 when K translations are finished, as in fairseq and CTranslate2, which is
+    faster. The unknown piece is never written. A translation that reaches the limit of --max-len
+    is cut there and counted. Several models average their probabilities; they must share a
+    vocabulary.
 
-    Models of linearized, parent and gcn write a tree with its words. Search gives them only
+    Models of linearized, parent and gcn write a tree with its words. The search offers only
     continuations that can still become one tree, so that each translation is one; the length
-    is in pieces, transitions do not count; at the limit a tree has to end, and is counted as
-    cut. text has the words alone, conllu the parsed sentence; translations of an n-best list
-    may differ in the tree alone. --unconstrained allows everything, as the paper's code did:
-    transitions that draw nothing are passed over, no more than four tokens are written for
-    each piece of the limit, and conllu repairs what is no tree and counts it.
+    counts pieces, not transitions; at the limit a tree has to end, and is counted as cut. text
+    has only the words, conllu the parsed sentence; translations of an n-best list may differ only
+    in the tree. --unconstrained allows everything, as the paper's code did: transitions that draw
+    nothing are skipped, at most four tokens are written for each piece of the limit, and conllu
+    repairs a sequence that builds no tree, and counts it.
 
     --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
-    may change a translation here and there. Modifiers and attention keep their precision.
+    may change a few translations. Modifiers and attention keep their precision.
 
-    Segments are sorted by length inside a --window; --line-buffered, or text typed at a
-    terminal, sets it to 1. With -j each process takes a part of every window, one thread each
-    unless --threads says otherwise; text is still parsed by one process, so put
-    `synmt parse -j` before it where that is much of the work.
+    Segments are sorted by length within a --window; --line-buffered, or text typed at a
+    terminal, sets it to 1. With -j each process takes a part of every window, with one thread
+    unless --threads says otherwise; text is still parsed by one process, so put `synmt parse -j`
+    before it if parsing is much of the work.
     """
     if nbest > beam:
         raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
-    if nbest > 1 and format in (Format.TEXT, Format.CONLLU):
+    if nbest > 1 and format in ("text", "conllu"):
         raise UsageError("--nbest gives several lines for a segment: --format tsv or jsonl")
     paths = files or ["-"]
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
+    counts: Counter[str] = Counter()
     with writing.output(output, line_buffered) as writer, console.progress("translated") as bar:
         from synmt_cli.core.decoding.hypothesis import LengthLimit
-        from synmt_cli.core.decoding.translator import SearchSettings, windows
-        from synmt_cli.core.jobs import translate as translating
-        from synmt_cli.core.jobs.translation_input import Reader
+        from synmt_cli.core.decoding.translator import SearchSettings
+        from synmt_cli.core.jobs.translate import TranslateJob, placed
         from synmt_cli.core.jobs.translation_output import remarks, written
-        from synmt_cli.core.run import device as devices
 
-        n_processes = pool.n_workers(jobs)
-        is_alone = n_processes == 1 and pool.here()
-        # A process that has used several threads cannot be forked.
-        devices.set_threads(threads if is_alone else 1)
-        chosen = devices.choose(device)
-        if not is_alone and chosen.type != "cpu":
-            raise UsageError(f"-j {jobs} is for --device cpu, not {chosen}")
-        named = translating.named(model, checkpoint)
-        models = translating.Models(tuple(model), named, str(chosen), precision.value)
-        loaded = translating.opened(models)
         settings = SearchSettings(
             beam=beam,
             lenpen=lenpen,
@@ -207,35 +146,16 @@ def translate(
             batch_size=batch_size,
             batch_pieces=batch_tokens,
         )
-        source, target = loaded.vocabularies.source, loaded.vocabularies.target
-        translator = translating.translator(models, settings)
-        reader = Reader(source, target, loaded.parser(parser))
-        found = translating.placed(reader.read(paths, kind), strict)
-        counts: Counter[str] = Counter()
-        refuse_without_trees(translator, model, format, unconstrained)
-        as_bytes = written(format.value, target, counts)
-        own = 0 if is_alone else threads or 1
-        recipe = pool.Recipe(
-            partial(translating.translating, models, settings, own),
-            tuple(models.files()),
-            pool.Care(where=translating.where, warn=console.warn),
+        job = TranslateJob(model, checkpoint, device, precision, settings, jobs, threads)
+        job.refuse_without_trees(
+            {"--format conllu": format == "conllu", "--unconstrained": unconstrained}
         )
-        # Of many processes none gets less of a window than a batch.
-        share = min(window, max(-(-window // n_processes), batch_size))
-        for translated in pool.mapped(recipe, windows(found, share), jobs, chunk=1):
+        as_bytes = written(format, job.members.vocabularies.target, counts)
+        records = placed(job.reader(parser).read(paths, kind), strict)
+        for translated in job.translated(records, window, console.warn):
             for one in translated:
                 writer.write(as_bytes(one, nbest))
-                counts.update(remarks(one, settings, bool(loaded.encoding.needs)))
+                counts.update(remarks(one, settings, job.needs_trees))
             bar.advance(len(translated))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")
-
-
-def refuse_without_trees(
-    translator: Translator, models: list[str], format: Format, unconstrained: bool
-) -> None:
-    """Raises ConfigError where the models write no trees but are asked for them."""
-    asked = {"--format conllu": format is Format.CONLLU, "--unconstrained": unconstrained}
-    for option, is_set in asked.items():
-        if is_set and not translator.writes_trees:
-            raise ConfigError(f"{printable(models[0])} writes no trees, which {option} needs")

@@ -7,9 +7,9 @@ import textwrap
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from synmt_cli.commands.manual import Manual, Out
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
@@ -30,23 +30,21 @@ WIDTH = 100
 
 
 def variants(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Which to list; none is all.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
-    output: Out = "-",
+    names: Annotated[list[str] | None, argument("NAME", "Variants to list; none is all.")] = None,
+    as_json: Annotated[bool, option("--json", "Write one JSON list.")] = False,
+    output: options.Output = "-",
 ) -> None:
-    """List the model variants: paper, options with their defaults, and what they read.
+    """List the model variants: papers, options with their defaults, and the features they read.
 
     Names are joined by + (`synmt train --variant dep+rel`) and act in that order, so that each
     changes what those before it left: additions commute, but pascal scales only what is named
-    before it. What cannot be combined is refused: sisa computes the scores of a head anew and has
-    to be named before whatever changes scores of its layer; multitask and mixed-encoder each
-    make their own records (synmt multitask).
+    before it. Impossible combinations are refused: sisa computes the scores of a head anew and must
+    be named before whatever changes scores of its layer; multitask and mixed-encoder each make
+    their own records (synmt multitask).
 
     Absolute positions belong to no variant: train --set positions=none leaves them out of the
     encoder, --set decoder_positions=none out of the decoder. An option is set by
-    --set NAME.OPTION=VALUE, as pascal.heads=[2,0,0,1]. Features that are read in training only
+    --set NAME.OPTION=VALUE, as in pascal.heads=[2,0,0,1]. Features that are read only in training
     are not needed to translate, nor is a parser for them.
     """
     from synmt_cli.core.variants.description import describe

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-import typer
-
-from synmt_cli.commands.manual import Files, LineBuffered, Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import view as views
 from synmt_cli.core.jobs.delinearize import DelinearizeJob
 from synmt_cli.core.text.vocabulary import Vocabulary
@@ -34,28 +34,24 @@ MANUAL = Manual(
 
 
 def view(
-    files: Files = None,
+    files: options.Files = None,
     kind: Annotated[
         Literal["auto", "conllu", "jsonl", "transitions"],
-        typer.Option("--from", help="What the input is; auto looks at its beginning."),
+        option("--from", "What the input is; auto looks at its beginning."),
     ] = "auto",
-    spm: Annotated[
-        str | None,
-        typer.Option("--spm", metavar="MODEL", help="Vocabulary of transitions over pieces."),
-    ] = None,
-    ascii: Annotated[bool, typer.Option("--ascii", help="Draw lines in ASCII.")] = False,
+    spm: options.TransitionVocabulary = None,
+    ascii: Annotated[bool, option("--ascii", "Draw with ASCII characters.")] = False,
     width: Annotated[
         int | None,
-        typer.Option(
-            "--width",
-            metavar="N",
+        option(
+            "--width N",
+            "Cut lines to N columns; the default is the width of a terminal, no cut in a file.",
             min=1,
-            help="Cut lines to N columns; none is the terminal's width, or not at all in a file.",
         ),
     ] = None,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
-    quiet: Quiet = False,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Draw dependency trees, a word a line in the order of the sentence.
 
@@ -68,16 +64,16 @@ def view(
      ├─┴─ cat   NOUN   obj
      ╰─── .     PUNCT  punct
 
-    A word hangs on the vertical line of its head by ╭, ├ or ╰ and has a line of its own, which
-    begins at ┬, ┼ or ┴, if it has dependents; a root's line comes from the edge. Where a tree is
-    not projective, a line goes by another one, ─│─, without joining it. Columns are FORM, UPOS
-    and DEPREL. What could disturb a terminal is escaped; wide characters count as two columns.
+    A word joins the vertical line of its head by ╭, ├ or ╰. If it has dependents, it has a line
+    of its own, which begins at ┬, ┼ or ┴; a root's line comes from the edge. Where a tree is not
+    projective, lines cross without joining, ─│─. The columns are FORM, UPOS and DEPREL.
+    Characters that could disturb a terminal are escaped; wide ones count as two columns.
 
-    Empty lines, failed records and records without a tree are the first line alone, with the
-    status. A sentence of several roots (a line of several sentences) is one drawing. A tree with
-    too many lines side by side is said not to be drawn (see MEMORY).
+    Empty lines, failed records and records without a tree are shown as the first line alone, with
+    the status. A sentence of several roots (a line of several sentences) is one drawing. A tree
+    with too many lines side by side is not drawn, which is reported (see MEMORY).
 
-    Colours are only used on a terminal, and not if NO_COLOR is set.
+    Colours are used only on a terminal, and not if NO_COLOR is set.
     """
     on_terminal = output == "-" and os.isatty(1)
     if width is None and on_terminal:

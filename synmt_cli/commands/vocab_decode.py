@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out
-from synmt_cli.core.jobs.vocab import CHUNK, decoding, lines, where
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
+from synmt_cli.core.jobs.vocab import CHUNK, decoding, each_line
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -25,22 +25,19 @@ MANUAL = Manual(
 
 
 def vocab_decode(
-    model: Annotated[str, typer.Option("-m", "--model", metavar="MODEL", help="The vocabulary.")],
-    files: Files = None,
-    ids: Annotated[bool, typer.Option("--ids", help="Read ids instead of pieces.")] = False,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
+    model: options.VocabularyModel,
+    files: options.Files = None,
+    ids: Annotated[bool, option("--ids", "Read ids instead of pieces.")] = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
 ) -> None:
-    """Join the pieces of each line to text again.
+    """Join the pieces of each line into text again.
 
-    Pieces that the vocabulary does not know stand for themselves; its symbols are nothing.
-    Among ids, 1 to 3 are nothing too, and 0, the unknown piece, is ` ⁇ `.
+    Pieces that the vocabulary does not know are written as they are; its symbols are left out.
+    Among ids, 1 to 3 are left out too, and 0, the unknown piece, is written as ` ⁇ `.
     """
-    recipe = pool.Recipe(
-        partial(decoding, model, ids), (model,), pool.Care(where=where, warn=console.warn)
-    )
-    every = pool.mapped(recipe, lines(files or ()), jobs, CHUNK)
+    results = each_line(partial(decoding, model, ids), model, files or (), jobs, console.warn)
     with writing.output(output, line_buffered) as writer:
-        for line in every:
+        for line in results:
             writer.write(line)

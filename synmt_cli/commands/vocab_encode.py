@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out
-from synmt_cli.core.jobs.vocab import CHUNK, encoding, lines, where
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
+from synmt_cli.core.jobs.vocab import CHUNK, each_line, encoding
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -25,21 +25,18 @@ MANUAL = Manual(
 
 
 def vocab_encode(
-    model: Annotated[str, typer.Option("-m", "--model", metavar="MODEL", help="The vocabulary.")],
-    files: Files = None,
-    ids: Annotated[bool, typer.Option("--ids", help="Write ids instead of pieces.")] = False,
-    jobs: Jobs = 1,
-    output: Out = "-",
-    line_buffered: LineBuffered = False,
+    model: options.VocabularyModel,
+    files: options.Files = None,
+    ids: Annotated[bool, option("--ids", "Write ids instead of pieces.")] = False,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    line_buffered: options.LineBuffered = False,
 ) -> None:
     """Split each line into subword pieces; ▁ begins a word.
 
     A run of characters that the vocabulary does not know is one piece, and as an id 0.
     """
-    recipe = pool.Recipe(
-        partial(encoding, model, ids), (model,), pool.Care(where=where, warn=console.warn)
-    )
-    every = pool.mapped(recipe, lines(files or ()), jobs, CHUNK)
+    results = each_line(partial(encoding, model, ids), model, files or (), jobs, console.warn)
     with writing.output(output, line_buffered) as writer:
-        for line in every:
+        for line in results:
             writer.write(line)

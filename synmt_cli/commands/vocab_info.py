@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-import typer
-
-from synmt_cli.commands.manual import Manual, Out
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import argument, option
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from synmt_cli.io import writing
 
@@ -24,9 +24,9 @@ MANUAL = Manual(
 
 
 def vocab_info(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="The vocabulary.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
-    output: Out = "-",
+    model: Annotated[str, argument("MODEL", "The vocabulary.")],
+    as_json: Annotated[bool, option("--json", "Write one JSON object.")] = False,
+    output: options.Output = "-",
 ) -> None:
     """Say what a vocabulary holds: its size, type, special ids, symbols and fingerprint.
 
@@ -46,7 +46,7 @@ def vocab_info(
         "symbols": vocabulary.symbols,
         "fingerprint": vocabulary.fingerprint,
     }
-    lines = [f"{name}\t{_shown(value)}" for name, value in properties.items()]
+    lines = (f"{name}\t{_shown(value)}" for name, value in properties.items())
     text = json.dumps(properties) if as_json else "\n".join(lines)
     with writing.output(output) as writer:
         writer.write(text.encode() + b"\n")

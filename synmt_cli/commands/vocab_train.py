@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Iterator
 from typing import Annotated
 
-import typer
-
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Files, Manual, Out, Quiet
+from synmt_cli.commands import options
+from synmt_cli.commands.manual import Manual
+from synmt_cli.commands.options import option
 from synmt_cli.core.text import vocabulary_training
 from synmt_cli.core.text.vocabulary import Vocabulary, symbol_problem
 from synmt_cli.errors import DataError, UsageError, quoted
@@ -29,69 +28,45 @@ MANUAL = Manual(
 )
 
 
-class Type(StrEnum):
-    """How pieces are found."""
-
-    BPE = "bpe"
-    UNIGRAM = "unigram"
-
-
-class Normalization(StrEnum):
-    """What is done to characters first."""
-
-    IDENTITY = "identity"
-    NFKC = "nfkc"
-    NMT_NFKC = "nmt_nfkc"
-    NFKC_CF = "nfkc_cf"
-    NMT_NFKC_CF = "nmt_nfkc_cf"
-
-
 def vocab_train(
-    files: Files = None,
+    files: options.Files = None,
     size: Annotated[
-        int,
-        typer.Option("--size", metavar="N", min=5, help="Ids, special ones and symbols counted."),
+        int, option("--size N", "Ids in all, with the special ones and symbols.", min=5)
     ] = 8000,
     type: Annotated[
-        Type, typer.Option("--type", help="Byte-pair encoding, or a unigram language model.")
-    ] = Type.BPE,
+        vocabulary_training.Type,
+        option("--type", "Byte pairs, or a unigram language model."),
+    ] = "bpe",
     character_coverage: Annotated[
         float,
-        typer.Option(
-            "--character-coverage",
-            metavar="SHARE",
+        option(
+            "--character-coverage SHARE",
+            "Share of characters that get a piece; the rarest go without: 0.9995 for large texts "
+            "and for scripts with many characters.",
             min=0.9,
             max=1.0,
-            help="Share of characters that get a piece, the rarest left out: 0.9995 for large "
-            "texts and for scripts with many characters.",
         ),
     ] = 1.0,
     user_symbols: Annotated[
         str,
-        typer.Option(
-            "--user-symbols",
-            metavar="SYMBOL,…",
-            help="Strings that stay one piece wherever they are in the text.",
-        ),
+        option("--user-symbols SYMBOL,…", "Strings that are one piece wherever the text has them."),
     ] = "",
     symbols: Annotated[
         str | None,
-        typer.Option(
-            "--symbols",
-            metavar="FILE",
-            help="Symbols, one a line: pieces that no text becomes, for tags and brackets.",
+        option(
+            "--symbols FILE",
+            "Symbols, one a line: pieces that no text becomes, for tags and brackets.",
         ),
     ] = None,
     byte_fallback: Annotated[
-        bool,
-        typer.Option("--byte-fallback", help="Spell other characters in bytes, not as <unk>."),
+        bool, option("--byte-fallback", "Spell other characters in bytes instead of <unk>.")
     ] = False,
     normalization: Annotated[
-        Normalization,
-        typer.Option("--normalization", help="A rule of sentencepiece; identity changes nothing."),
-    ] = Normalization.IDENTITY,
-    output: Out = "-",
-    quiet: Quiet = False,
+        vocabulary_training.Normalization,
+        option("--normalization", "A rule of sentencepiece; identity changes no character."),
+    ] = "identity",
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
 ) -> None:
     """Learn subword pieces from text with sentencepiece; several files make a joint vocabulary.
 
@@ -99,33 +74,36 @@ def vocab_train(
     looks like them (<s>, </s>) stays text.
 
     Characters are kept as they are unless --normalization says otherwise, so that
-    translations have the user's characters. Spaces in a row count as one, those around a
-    line as none.
+    translations have the user's characters. A run of spaces counts as one; spaces at either
+    end of a line do not count.
 
     The same text and options give the same file, on any number of cores.
 
-    --symbols takes the names of pieces that are put among the others by a tool, never found in
-    text: a text that looks like one stays text. synmt multitask --symbols writes those that it
-    needs. --user-symbols are the opposite: strings that are found wherever text has them.
+    --symbols takes the names of pieces that only a tool puts among the others: text that looks
+    like one stays text. synmt multitask --symbols and synmt linearize --symbols write those
+    that they need. --user-symbols are the opposite: strings that are found wherever text has
+    them.
     """
     if symbols == "-" and "-" in (files or ["-"]):
         raise UsageError("stdin cannot be both the text and --symbols")
     settings = vocabulary_training.VocabularySettings(
         size=size,
-        type=type.value,
+        type=type,
         character_coverage=character_coverage,
         user_symbols=tuple(symbol for symbol in user_symbols.split(",") if symbol),
         symbols=() if symbols is None else tuple(_symbols(symbols)),
         byte_fallback=byte_fallback,
-        normalization=normalization.value,
+        normalization=normalization,
     )
 
     def train(settings: vocabulary_training.VocabularySettings) -> bytes:
-        return vocabulary_training.train(_sentences(files or ()), settings)
+        sources = reading.sources(files or ())
+        sentences = (text for source in sources for _, text in reading.text_lines(source))
+        return vocabulary_training.train(sentences, settings)
 
     with writing.output(output) as writer:
-        # In a child process: sentencepiece hears no signal before it is done. Once: the text may
-        # be stdin, which the child reads.
+        # In a child process, because sentencepiece answers no signal before it is done. Only
+        # once, because the text may be stdin, which the child reads.
         once = pool.Care(tries=1)
         (model,) = pool.ordered_map(train, [settings], jobs=2, chunk=1, care=once)
         writer.write(model)
@@ -133,15 +111,9 @@ def vocab_train(
     console.info(f"{vocabulary.size:,} pieces, fingerprint {vocabulary.fingerprint}")
 
 
-def _sentences(files: Sequence[str]) -> Iterator[str]:
-    for source in reading.sources(files):
-        for _, text in reading.text_lines(source):
-            yield text
-
-
 def _symbols(path: str) -> Iterator[str]:
     with reading.open_source(path) as source:
         for number, symbol in reading.text_lines(source):
             if problem := symbol_problem(symbol):
-                raise DataError(source.name, number, f"{quoted(symbol)} is no symbol: {problem}")
+                raise DataError(source.name, number, f"{quoted(symbol)} is not a symbol: {problem}")
             yield symbol

@@ -1,4 +1,4 @@
-"""Compressed streams: known by their first bytes when read, by the suffix when written."""
+"""Compressed streams: recognised by their first bytes when read, by suffix when written."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MAGIC = {
 }
 SUFFIXES = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 LONGEST = max(map(len, MAGIC))
-# What xopen's libraries raise besides built-in errors; not imported unless they are needed.
+# Exceptions of xopen's libraries by name, because the libraries are imported only when needed.
 FOREIGN = {"ZstdError", "IsalError"}
 
 
 def decompressed(raw: BinaryIO) -> BinaryIO:
-    """The text behind `raw`, a buffered file: itself unless it begins like compressed data."""
+    """The decompressed text of `raw`, a buffered file; `raw` itself if it is not compressed."""
     file = raw = cast(io.BufferedReader, raw)
     start = raw.peek(LONGEST)[:LONGEST]
     if _undecided(start):  # a pipe may bring the first bytes one by one
@@ -31,7 +31,7 @@ def decompressed(raw: BinaryIO) -> BinaryIO:
         file = io.BufferedReader(_Rejoined(start, raw))
     for magic, kind in MAGIC.items():
         if start.startswith(magic):
-            from xopen import xopen  # only where it is needed: filters start fast
+            from xopen import xopen  # imported only where needed: filters start fast
 
             return xopen(file, "rb", threads=0, format=kind)
     return file
@@ -42,10 +42,11 @@ def _undecided(start: bytes) -> bool:
 
 
 class _Rejoined(io.RawIOBase):
-    """A stream with its first bytes, which were read to look at them, in front of it again."""
+    """A stream that gives again the first bytes, which were read to look at them."""
 
     def __init__(self, start: bytes, rest: io.BufferedReader) -> None:
-        self._start, self._rest = start, rest
+        self._start = start
+        self._rest = rest
 
     def readable(self) -> bool:
         return True
@@ -62,7 +63,7 @@ class _Rejoined(io.RawIOBase):
 
 
 def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
-    """A stream into `raw`, compressed as the suffix of `name` says; else `raw` itself."""
+    """A stream that compresses into `raw` by the suffix of `name`; `raw` itself without one."""
     suffix = Path(name).suffix
     if suffix not in SUFFIXES:
         return raw
@@ -72,9 +73,9 @@ def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """True if reading failed because compressed data is cut or wrong."""
+    """Whether reading failed because compressed data is cut or corrupt."""
     if isinstance(error, OSError) and error.errno is not None:
-        return False  # the device
+        return False  # the system failed, not the data
     return (
         isinstance(error, (OSError, EOFError, zlib.error, lzma.LZMAError))
         or type(error).__name__ in FOREIGN

@@ -1,8 +1,7 @@
-"""Streams of bytes: what a line is, how inputs are opened, how outputs become files.
+"""How inputs are opened and cut into lines.
 
-Only LF ends a line; one CR before it is dropped, and a byte-order mark at the very start.
-`-` is stdin or stdout. Compressed input is known by its first bytes, compressed output by
-its suffix. A file named by `-o` appears whole or not at all.
+`-` is stdin. Compressed input is recognised by its first bytes. Only LF ends a line; one CR
+before it is dropped, and a byte-order mark at the very start of a file.
 """
 
 from __future__ import annotations
@@ -10,28 +9,28 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
-from synmt_cli.errors import DataError, ReadError, printable, reason
+from synmt_cli.errors import DataError, cannot_read, printable
 from synmt_cli.io import compression
 
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused, so that memory stays bounded
-BUFFER = 2**16
+BUFFER = 2**16  # bytes
 BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An open input and the name to blame in messages."""
+    """An open input, and its name for messages."""
 
     name: str
     file: BinaryIO
 
 
 def sources(paths: Sequence[str]) -> Iterator[Source]:
-    """Yields each input in turn, decompressed, closed when the next is asked for.
+    """Yields each input in turn, decompressed, and closes it when the next is asked for.
 
-    No path at all is stdin. Raises ReadError.
+    No paths mean stdin. Raises ReadError.
     """
     for path in paths or ("-",):
         with open_source(path) as source:
@@ -45,12 +44,12 @@ def open_source(path: str) -> Iterator[Source]:
     try:
         raw = open(0 if path == "-" else path, "rb", buffering=BUFFER, closefd=path != "-")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise ReadError(f"cannot read {printable(name)}: {reason(error)}") from error
+        raise cannot_read(name, error) from error
     with raw:
         try:
             file = compression.decompressed(raw)
         except OSError as error:
-            raise ReadError(f"cannot read {printable(name)}: {reason(error)}") from error
+            raise cannot_read(name, error) from error
         with file:
             yield Source(name, file)
 
@@ -58,7 +57,7 @@ def open_source(path: str) -> Iterator[Source]:
 def lines(source: Source) -> Iterator[bytes]:
     """Yields the lines of a source without their ends. Raises DataError, ReadError.
 
-    Memory is one line. A last line without LF counts; nothing after the last LF does not.
+    A last line without LF counts; a last LF begins no further line. Memory is one line.
     """
     for number, line in enumerate(_physical_lines(source), 1):
         ended = line.endswith(b"\n")
@@ -67,7 +66,7 @@ def lines(source: Source) -> Iterator[bytes]:
             raise DataError(source.name, number, f"line longer than {limit} MiB")
         if number == 1 and line.startswith(BOM):
             line = line[len(BOM) :]
-            if not line:  # a mark alone is an empty file
+            if not line:  # a file of nothing but the mark is empty
                 return
         if ended:
             line = line[:-1]
@@ -83,38 +82,13 @@ def _physical_lines(source: Source) -> Iterator[bytes]:
             number += 1
             yield line
     except Exception as error:
-        failure = read_failure(source, number + 1, error)
-        if failure is error:
-            raise
-        raise failure from error
+        _fail(source, number + 1, error)
 
 
-def chunks(source: Source, size: int = BUFFER) -> Iterator[bytes]:
-    """Yields the bytes of a source as they arrive, at most `size` at a time.
-
-    For readers that look for their own boundaries. Raises DataError, ReadError.
-    """
-    number = 1
-    try:
-        while data := source.file.read1(size):  # type: ignore[attr-defined]
-            number += data.count(b"\n")
-            yield data
-    except Exception as error:
-        failure = read_failure(source, number, error)
-        if failure is error:
-            raise
-        raise failure from error
-
-
-def read_failure(source: Source, line: int, error: Exception) -> Exception:
-    """What to raise when reading `source` failed at `line`; `error` itself if that is a bug."""
-    if isinstance(error, MemoryError):
-        return DataError(source.name, line, "line too long for the memory there is")
-    if isinstance(error, OSError) and error.errno is not None:
-        return ReadError(f"cannot read {printable(source.name)}: {reason(error)}")
-    if compression.is_damage(error):
-        return DataError(source.name, line, f"damaged compressed data: {printable(str(error))}")
-    return error
+def text_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Yields (line number from 1, text) of a source. Raises DataError, ReadError."""
+    for number, line in enumerate(lines(source), 1):
+        yield number, decode(line, source.name, number)
 
 
 def decode(line: bytes, source: str, number: int) -> str:
@@ -126,7 +100,33 @@ def decode(line: bytes, source: str, number: int) -> str:
         raise DataError(source, number, problem) from None
 
 
-def text_lines(source: Source) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, text) of a source. Raises DataError, ReadError."""
-    for number, line in enumerate(lines(source), 1):
-        yield number, decode(line, source.name, number)
+def chunks(source: Source, size: int = BUFFER) -> Iterator[bytes]:
+    """Yields the bytes of a source as they arrive, at most `size` at a time.
+
+    For readers that find their own boundaries. Raises DataError, ReadError.
+    """
+    number = 1
+    try:
+        while data := source.file.read1(size):  # type: ignore[attr-defined]
+            number += data.count(b"\n")
+            yield data
+    except Exception as error:
+        _fail(source, number, error)
+
+
+def _fail(source: Source, line: int, error: Exception) -> NoReturn:
+    failure = read_failure(source, line, error)
+    if failure is error:
+        raise error
+    raise failure from error
+
+
+def read_failure(source: Source, line: int, error: Exception) -> Exception:
+    """The error to raise when reading failed at `line`; `error` itself if that is a bug."""
+    if isinstance(error, MemoryError):
+        return DataError(source.name, line, "line too long for the available memory")
+    if isinstance(error, OSError) and error.errno is not None:
+        return cannot_read(source.name, error)
+    if compression.is_damage(error):
+        return DataError(source.name, line, f"damaged compressed data: {printable(str(error))}")
+    return error

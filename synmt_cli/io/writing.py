@@ -1,4 +1,8 @@
-"""."""
+"""How outputs become files: whole records, and names that stand for complete files.
+
+`-` is stdout. A file or a folder is written under a temporary name next to its own, flushed
+to disk and renamed, so that it appears whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +18,32 @@ from pathlib import Path
 from typing import IO
 
 from synmt_cli import signals
-from synmt_cli.errors import CreateError, WriteError, printable, reason
-from synmt_cli.io import compression, writing
+from synmt_cli.errors import CreateError, WriteError, cannot_create, cannot_write, printable
+from synmt_cli.io import compression
 from synmt_cli.io.reading import BUFFER
 
-NAME_LIMIT = 230  # bytes; a longer name has no room beside it for ".", process id and ".tmp"
+NAME_LIMIT = 230  # bytes; a longer name leaves no room for ".", process id and ".tmp"
 
 
 class Writer:
-    """Whole records to a stream. Buffers unless `line_buffered`."""
+    """Writes whole records to a stream. Buffers them unless `line_buffered`."""
 
     def __init__(self, file: IO[bytes], name: str, line_buffered: bool = False) -> None:
-        self._file, self.name, self._line_buffered = file, name, line_buffered
+        self.name = name
+        self._file = file
+        self._line_buffered = line_buffered
         self._records: list[bytes] = []
         self._size = 0
 
     def write(self, record: bytes) -> None:
-        """Takes one whole record, its LF included. Raises WriteError, BrokenPipeError."""
+        """Takes one whole record with its LF. Raises WriteError, BrokenPipeError."""
         self._records.append(record)
         self._size += len(record)
         if self._line_buffered or self._size >= BUFFER:
             self.flush()
 
     def flush(self) -> None:
-        """Hands every record over. A signal waits until the last one is whole."""
+        """Writes every record. A signal waits until the last one is written whole."""
         with signals.shielded():
             block = memoryview(b"".join(self._records))
             self._records, self._size = [], 0
@@ -48,15 +54,14 @@ class Writer:
             except BrokenPipeError:
                 raise
             except (OSError, ValueError) as error:
-                message = f"cannot write {printable(self.name)}: {reason(error)}"
-                raise WriteError(message) from error
+                raise cannot_write(self.name, error) from error
 
 
-@contextlib.contextmanager
+@contextmanager
 def output(path: str, line_buffered: bool = False) -> Iterator[Writer]:
-    """A Writer to `path`, `-` for stdout. On failure a file is removed, stdout is flushed.
+    """A Writer to `path`, or to stdout for `-`. On failure a file is removed, stdout flushed.
 
-    Raises CreateError before anything is done, WriteError later.
+    Raises CreateError at once, WriteError later.
     """
     if path != "-":
         with atomic(path) as writer:
@@ -69,26 +74,25 @@ def output(path: str, line_buffered: bool = False) -> Iterator[Writer]:
         except (BrokenPipeError, WriteError):
             raise
         except BaseException:
-            writer.flush()  # every record before the error is whole and written
+            writer.flush()  # the records before the error are whole
             raise
         writer.flush()
 
 
-@contextlib.contextmanager
+@contextmanager
 def atomic(path: str | Path) -> Iterator[Writer]:
     """A Writer to a file that takes its name only when it is complete and on disk.
 
-    Written beside `path` under a name with the process id, compressed by suffix, flushed to
-    disk, renamed. Raises CreateError, WriteError; then nothing is left behind.
+    It is compressed by its suffix. Raises CreateError, WriteError; then no file is left.
     """
-    name = str(path)  # as the user knows it, whatever it leads to
+    name = str(path)  # as the user gave it, even if it is a link
     try:
-        path, beside = _places(Path(path))
-        raw = open(beside, "ab" if path == beside else "wb")  # noqa: SIM115
+        path, temporary = _places(Path(path))
+        raw = open(temporary, "ab" if path == temporary else "wb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise CreateError(f"cannot create {printable(name)}: {reason(error)}") from error
+        raise cannot_create(name, error) from error
     try:
-        if path != beside and path.exists():  # a private file stays private
+        if path != temporary and path.exists():  # keep the permissions of a file that exists
             os.fchmod(raw.fileno(), stat.S_IMODE(path.stat().st_mode))
         file = compression.compressed(raw, name)
         writer = Writer(file, name)
@@ -96,25 +100,24 @@ def atomic(path: str | Path) -> Iterator[Writer]:
             yield writer
             writer.flush()
         except BaseException:
-            with contextlib.suppress(OSError, ValueError):
-                file.close()
-            with contextlib.suppress(OSError, ValueError):
-                raw.close()
+            for one in (file, raw):
+                with contextlib.suppress(OSError, ValueError):
+                    one.close()
             raise
         try:
-            _finish(file, raw, beside, path)
+            _finish(file, raw, temporary, path)
         except OSError as error:
-            raise WriteError(f"cannot write {printable(name)}: {reason(error)}") from error
+            raise cannot_write(name, error) from error
     finally:
-        if path != beside:
-            beside.unlink(missing_ok=True)
+        if path != temporary:
+            temporary.unlink(missing_ok=True)
 
 
 def _places(path: Path) -> tuple[Path, Path]:
-    """Where a file is to stand, and where it is written until it is whole."""
+    """The final path of a file, and the path under which it is written."""
     if path.is_dir():
         raise IsADirectoryError(21, "Is a directory")
-    # A device, a pipe or what is open already cannot be replaced: it is written as it is.
+    # A device, a pipe or an open descriptor cannot be replaced: it is written directly.
     if (path.exists() and not path.is_file()) or _is_descriptor(path):
         return path, path
     path = Path(os.path.realpath(path))  # a link stays a link
@@ -125,8 +128,8 @@ def _places(path: Path) -> tuple[Path, Path]:
 
 
 def _is_descriptor(path: Path) -> bool:
-    """True for /dev/stdout, /dev/fd/3 and the like, also where they lead to a plain file."""
-    for _ in range(40):  # the system follows no more links either
+    """True for /dev/stdout, /dev/fd/3 and the like, even if they lead to a plain file."""
+    for _ in range(40):  # the system follows no more links, either
         folder = os.path.realpath(path.parent)
         if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
             return True
@@ -136,16 +139,44 @@ def _is_descriptor(path: Path) -> bool:
     return False
 
 
-def _finish(file: IO[bytes], raw: IO[bytes], beside: Path, path: Path) -> None:
+def _finish(file: IO[bytes], raw: IO[bytes], temporary: Path, path: Path) -> None:
     with raw:
         if file is not raw:
             file.close()
         raw.flush()
-        if beside != path:
+        if temporary != path:
             os.fsync(raw.fileno())
-    if beside != path:
-        os.replace(beside, path)
+    if temporary != path:
+        os.replace(temporary, path)
         sync_folder(path.parent)
+
+
+@contextmanager
+def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
+    """Yields an empty temporary folder, which takes the name `folder` when the block is left.
+
+    If the block raises, no folder is left. replace: an older folder is replaced; otherwise
+    CreateError is raised where the name is taken. Raises WriteError.
+    """
+    name = str(folder)
+    if not replace and (folder.exists() or folder.is_symlink()):
+        raise CreateError(f"cannot create {printable(name)}: it is there already")
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir()
+    except OSError as error:
+        raise cannot_create(name, error) from error
+    try:
+        yield temporary
+        try:
+            if replace:
+                shutil.rmtree(folder, ignore_errors=True)
+            os.rename(temporary, folder)
+            sync_folder(folder.absolute().parent)
+        except OSError as error:
+            raise cannot_write(name, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sync_folder(folder: Path) -> None:
@@ -158,40 +189,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def guard_descriptors() -> None:
-    """Keeps closed standard streams closed: no file opened later may take their numbers."""
+    """Keeps closed standard streams closed: no file opened later can take their numbers."""
     for descriptor, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, mode)  # takes the lowest free number: this one
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # the same bytes in every locale
+        if stream is not None:  # help is the same bytes in every locale
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
-
-
-@contextmanager
-def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
-    """Yields an empty folder beside `folder`, which takes its name when the block is left.
-
-    If the block raises, nothing is left. replace: an older one goes, or CreateError is raised.
-    Raises WriteError.
-    """
-    name = printable(str(folder))
-    if not replace and (folder.exists() or folder.is_symlink()):
-        raise CreateError(f"cannot create {name}: it is there already")
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    try:
-        beside.mkdir()
-    except OSError as error:
-        raise CreateError(f"cannot create {name}: {error.strerror}") from error
-    try:
-        yield beside
-        try:
-            if replace:
-                shutil.rmtree(folder, ignore_errors=True)
-            os.rename(beside, folder)
-            writing.sync_folder(folder.absolute().parent)
-        except OSError as error:
-            raise WriteError(f"cannot write {name}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)

@@ -1,11 +1,11 @@
 """Work spread over workers, with results in the order of the input: every `-j`, and `map`.
 
 `ordered_map` spreads over the processes of this machine. A filter that may also run elsewhere
-gives a Recipe to `mapped`: how a worker comes by its function, and what files it needs for
-that. `executing` says where the work is done; unless it does, on this machine.
+gives `mapped` a Recipe: how a worker makes its function, and the files it needs for that. The
+work is done on this machine unless `executing` names another Executor.
 
-processes.py has the workers of this machine, cluster.py those of a Ray cluster, exchange.py
-what both have in common.
+processes.py has the workers of this machine, cluster.py those of a Ray cluster, dispatch.py
+what both share.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a worker comes by its function.
+    """How a worker makes its function.
 
-    make: gives it; picklable, as a functools.partial of a module's function is. Called once
-    before the first result is asked for, which raises what is wrong, and once on each worker of
-    another machine. The function must do the same when it is called again.
-    files: what `make` reads; has to be the same on each machine. care: about lost workers.
+    make: returns the function; picklable, as a functools.partial of a module's function is. It
+    is called once here, before the first result is asked for, and raises what is wrong; then
+    once on each worker of another machine. The function must do the same when called again.
+    files: the files that `make` reads, the same on each machine. care: about lost workers.
     """
 
     make: Callable[[], Callable[[Any], Any]]
@@ -58,28 +58,28 @@ class Executor(Protocol):
 
     @property
     def is_local(self) -> bool:
-        """Whether workers have what this process has loaded."""
+        """Whether workers share what this process has loaded."""
 
     def n_workers(self, jobs: int) -> int:
         """The number of workers that `-j jobs` means."""
 
     def map(self, recipe: Recipe, items: Iterable[Any], jobs: int, chunk: int) -> Iterator[Any]:
-        """As `mapped`."""
+        """See `mapped`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """This machine. chunk: items that travel together, 0 for as many as the filter thinks."""
+    """This machine. chunk: items sent to a worker at once, 0 leaves it to the filter."""
 
     chunk: int = 0
     is_local = True
 
     def n_workers(self, jobs: int) -> int:
-        """0 is every core."""
+        """The number of processes; 0 is every core."""
         return n_processes(jobs)
 
     def map(self, recipe: Recipe, items: Iterable[Any], jobs: int, chunk: int) -> Iterator[Any]:
-        """As `ordered_map`; the function is made at once, and shared by the forked workers."""
+        """See `ordered_map`. The function is made at once and shared by the forked workers."""
         return ordered_map(recipe.make(), items, jobs, self.chunk or chunk, recipe.care)
 
 
@@ -97,15 +97,15 @@ def executing(executor: Executor) -> Iterator[None]:
 
 
 def mapped(recipe: Recipe, items: Iterable[Any], jobs: int = 1, chunk: int = 16) -> Iterator[Any]:
-    """What the recipe's function gives for each item, in order, wherever the work is done.
+    """Yields the result of the recipe's function for each item, in order.
 
-    jobs, chunk, errors: as in `ordered_map`. Raises at once what `recipe.make` raises.
+    jobs, chunk and errors are those of `ordered_map`. Raises at once what `recipe.make` raises.
     """
     return _executor.get().map(recipe, items, jobs, chunk)
 
 
 def n_workers(jobs: int) -> int:
-    """The number of workers that `-j jobs` means where the work is done."""
+    """The number of workers that `-j jobs` means to the Executor."""
     return _executor.get().n_workers(jobs)
 
 

@@ -1,4 +1,4 @@
-"""How this process comes into a Ray cluster, or says why not, in bounded time."""
+"""Connection to a Ray cluster, or the reason why not, in bounded time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from synmt_cli import signals
-from synmt_cli.errors import ConfigError, SynmtError, Unavailable, UsageError, printable
+from synmt_cli.errors import ConfigError, SynmtError, Unavailable, UsageError, printable, reason
 
-PATIENCE = 20.0  # seconds until a cluster must have answered
+PATIENCE = 20.0  # seconds within which a cluster must answer
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}")
 _ATTEMPT = "import ray, sys; ray.init(address=sys.argv[1], log_to_driver=False, logging_level=50)"
 _ERROR = re.compile(r"^[A-Za-z_.]+(?:Error|Exception): .*\Z", re.MULTILINE | re.DOTALL)
@@ -36,10 +36,10 @@ def connected(address: str) -> Iterator[Any]:
         advice = "pip install 'synmt-cli[ray]' on every machine"
         raise Unavailable(f"--ray needs Ray ({printable(str(error))}): {advice}") from None
     _reach(address)
-    # What Ray has to say about lost workers it prints, whatever it is told, to stdout.
+    # Ray prints messages about lost workers to stdout, whatever its settings.
     with contextlib.redirect_stdout(_Nowhere()):
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-        signals.install()  # Ray has taken SIGTERM
+        signals.install()  # Ray has replaced the handler of SIGTERM
         try:
             yield ray
         finally:
@@ -47,30 +47,30 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def visit(address: str) -> None:
-    """Raises OSError and its like where nobody listens at HOST:PORT."""
+    """Raises OSError, OverflowError or UnicodeError if nobody listens at HOST:PORT."""
     host, _, port = address.rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
 
 
 class _Nowhere(io.TextIOBase):
-    """A text stream that keeps nothing."""
+    """A text stream that discards what is written."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
 def _reach(address: str) -> None:
-    """Raises Unavailable or ConfigError unless a cluster takes us.
+    """Raises Unavailable or ConfigError unless a cluster accepts this process.
 
-    Ray itself tries for minutes, deaf to signals, so another process tries first.
+    Another process tries first, because Ray tries for minutes, ignoring signals.
     """
     name = "on this machine" if address == "auto" else f"at {printable(address)}"
     if address != "auto":
         try:
             visit(address)
         except (OSError, OverflowError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise Unavailable(f"no Ray cluster {name}: {reason} ({_ADVICE})") from None
+            problem = f"no Ray cluster {name}: {reason(error)}"
+            raise Unavailable(f"{problem} ({_ADVICE})") from None
     try:
         done = subprocess.run(
             [sys.executable, "-c", _ATTEMPT, address],
@@ -86,10 +86,10 @@ def _reach(address: str) -> None:
         raise refusal(done.stderr.decode("utf-8", "replace"), name)
 
 
-def refusal(said: str, name: str) -> SynmtError:
-    """The error for what Ray said to stderr, its last exception, in one line."""
-    found = _ERROR.search(said)
-    reason = printable(" ".join((found[0] if found else said).split())[:300])
-    if "ersion mismatch" in reason:
-        return ConfigError(f"the Ray cluster {name} is not of this version: {reason}")
-    return Unavailable(f"no Ray cluster {name}: {reason} ({_ADVICE})")
+def refusal(log: str, name: str) -> SynmtError:
+    """The error for what Ray wrote to stderr: its last exception, in one line."""
+    exception = _ERROR.search(log)
+    problem = printable(" ".join((exception[0] if exception else log).split())[:300])
+    if "ersion mismatch" in problem:
+        return ConfigError(f"the Ray cluster {name} is not of this version: {problem}")
+    return Unavailable(f"no Ray cluster {name}: {problem} ({_ADVICE})")

@@ -1,11 +1,11 @@
-"""What the threads of one spread of work share: chunks out, outcomes back, in order.
+"""Chunks of items to workers, and their outcomes back, in order.
 
-A thread reads the input; each slot, a place where one worker stands, has a thread that brings
-it chunks and fetches what became of them. So results come as soon as they are ready, also while
+One thread reads the input. Each slot, the place of one worker, has a thread that sends it
+chunks and fetches their outcomes. So results are yielded as soon as they are ready, even while
 the input is slow, and a worker that is gone is noticed at once.
 
-A chunk whose worker is lost goes to another one: nothing of it was yielded yet. A chunk that
-has lost several is taken for the cause, and ends the run.
+A chunk whose worker is lost goes to another one, since nothing of it was yielded yet. A chunk
+that has lost several workers is taken for the cause and ends the run.
 """
 
 from __future__ import annotations
@@ -20,33 +20,35 @@ from typing import Any, Protocol
 
 from synmt_cli.errors import SynmtError, WorkerLost
 
-TRIES = 3  # workers that a chunk may cost
-Outcome = tuple[list[Any], BaseException | None]  # results, then what ended the chunk early
+TRIES = 3  # workers that a chunk may lose
+Outcome = tuple[
+    list[Any], BaseException | None
+]  # results, and the error that ended the chunk early
 
 
 class Lost(Exception):
-    """A worker is gone, and with it what it worked on. The text says how."""
+    """A worker is gone, and its chunk with it. The text says how."""
 
 
 class Slot(Protocol):
-    """A place where a worker stands."""
+    """The place of one worker."""
 
     def ready(self) -> bool:
-        """Waits for a worker. False when none will ever stand here. Raises SynmtError."""
+        """Waits for a worker. False if there will be none. Raises SynmtError."""
 
     def run(self, chunk: list[Any]) -> Outcome:
-        """What the worker makes of a chunk. Raises Lost."""
+        """The outcome of a chunk. Raises Lost."""
 
     def close(self) -> None:
-        """Lets the worker go."""
+        """Ends the worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """What is done about lost workers.
+    """What to do about lost workers.
 
-    tries: workers that a chunk may cost; 1 for work that must not be done twice.
-    where: says which lines a chunk holds, `FILE:LINE-LINE`. warn: takes a line about a loss.
+    tries: workers that a chunk may lose; 1 for work that must not be done twice.
+    where: gives the lines of a chunk, `FILE:LINE-LINE`. warn: takes a line about a loss.
     """
 
     tries: int = TRIES
@@ -61,11 +63,16 @@ class _Task:
     losses: int = field(default=0, compare=False)
 
 
-class Exchange:
-    """Every field belongs to `_changed`. bound: chunks taken and not yet yielded, at most."""
+class Dispatcher:
+    """The state that the threads share; `_changed` guards every field.
+
+    chunk: the most items in a chunk. bound: the most chunks taken and not yet yielded.
+    """
 
     def __init__(self, chunk: int, bound: int, care: Care) -> None:
-        self._chunk, self._bound, self._care = chunk, bound, care
+        self._chunk = chunk
+        self._bound = bound
+        self._care = care
         self._changed = threading.Condition()
         self._inbox: deque[Any] = deque()  # one chunk at most
         self._returned: list[_Task] = []  # a heap: the oldest goes first
@@ -73,14 +80,17 @@ class Exchange:
         self._input_ended = False
         self._failure: BaseException | None = None
         self._last_loss = "no worker is left"
-        self._taken = self._running = self._yielded = self._serving = 0
+        self._taken = 0  # chunks
+        self._running = 0  # chunks
+        self._yielded = 0  # chunks
+        self._serving = 0  # slots
         self._outcomes: dict[int, Outcome] = {}
         self.stopped = False
 
     def start(self, items: Iterable[Any], slots: Sequence[Slot]) -> list[threading.Thread]:
-        """Starts the threads that serve the slots, and the one that reads, and returns the former.
+        """Starts the reader and the threads of the slots. Returns the latter.
 
-        The reader may wait for input for ever, so nobody should wait for it.
+        The reader may wait for input for ever, so it is not for joining.
         """
         self._serving = len(slots)
         threading.Thread(target=self._read, args=(items,), daemon=True).start()
@@ -90,7 +100,7 @@ class Exchange:
         return threads
 
     def results(self) -> Iterator[Any]:
-        """Yields every result in order, then raises what ended the input early."""
+        """Yields every result in order, then raises the error that ended the input early."""
         while (outcome := self._next()) is not None:
             results, error = outcome
             yield from results
@@ -106,13 +116,13 @@ class Exchange:
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Ends the results with this error, once those that are there were yielded."""
+        """Ends the results with this error, after those that are ready were yielded."""
         with self._changed:
             self._failure = self._failure or error
             self._changed.notify_all()
 
     def _read(self, items: Iterable[Any]) -> None:
-        """Moves the input to the inbox. A thread's whole life."""
+        """Moves the input to the inbox. The whole life of a thread."""
         error: BaseException | None = None
         try:
             for item in items:
@@ -122,14 +132,14 @@ class Exchange:
                         return
                     self._inbox.append(item)
                     self._changed.notify_all()
-        except BaseException as raised:  # not swallowed: `results` raises it in its turn
+        except BaseException as raised:  # not swallowed: `results` raises it in turn
             error = raised
         with self._changed:
             self._input_ended, self._input_error = True, error
             self._changed.notify_all()
 
     def _serve(self, slot: Slot) -> None:
-        """Brings one slot its chunks and fetches the outcomes. A thread's whole life."""
+        """Sends one slot its chunks and fetches the outcomes. The whole life of a thread."""
         try:
             while slot.ready() and (task := self._take()) is not None:
                 try:
@@ -145,7 +155,10 @@ class Exchange:
             slot.close()
 
     def _take(self) -> _Task | None:
-        """Work that came back, else what has arrived, not what would fill a chunk."""
+        """A chunk whose worker was lost, else the items that have arrived; None at the end.
+
+        It does not wait until a chunk is full.
+        """
         with self._changed:
             self._changed.wait_for(
                 lambda: (
@@ -167,7 +180,7 @@ class Exchange:
             return task
 
     def _is_done(self) -> bool:
-        """Whether no work is left, nor any under way that may come back."""
+        """Whether no work is left, and none is running that might be given back."""
         return self._input_ended and not self._inbox and not self._returned and self._running == 0
 
     def _put(self, number: int, outcome: Outcome) -> None:
@@ -197,7 +210,7 @@ class Exchange:
         return "" if self._care.where is None else f"{self._care.where(task.chunk)}: "
 
     def _leave(self) -> None:
-        """One slot less, which is a failure if it was the last and work is left."""
+        """Counts one slot less. It is a failure if it was the last and work is left."""
         with self._changed:
             self._serving -= 1
             if self._serving == 0 and not self._is_done():
@@ -205,7 +218,7 @@ class Exchange:
             self._changed.notify_all()
 
     def _next(self) -> Outcome | None:
-        """The outcome of the next chunk, None at the end. Raises what made going on impossible."""
+        """The outcome of the next chunk, None at the end. Raises the error given to `fail`."""
         with self._changed:
             self._changed.wait_for(
                 lambda: (
@@ -223,7 +236,7 @@ class Exchange:
 
 
 def outcome_of(function: Callable[[Any], Any], chunk: list[Any]) -> Outcome:
-    """What a worker sends back. Errors travel as values, a bug with the place of it."""
+    """What a worker sends back. Errors travel as values, a bug with its traceback as a note."""
     results: list[Any] = []
     try:
         for item in chunk:

@@ -1,4 +1,4 @@
-"""What runs on a machine of a cluster: it shows that it is fit, makes the function, and works."""
+"""A worker on a machine of a cluster: it checks the machine, makes the function, and works."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from synmt_cli import __version__
-from synmt_cli.errors import ReadError, printable
+from synmt_cli.errors import ReadError, cannot_read, printable
 from synmt_cli.pool.dispatch import Outcome, outcome_of
 
 Facts = dict[str, tuple[int, str]]  # path: size in bytes, SHA-256
 
 
 class Worker:
-    """What an actor does. Errors are returned, so that they travel as they are."""
+    """The class of the actors. It returns errors, so that they travel unchanged."""
 
     def __init__(self, folder: str) -> None:
         with contextlib.suppress(OSError):  # paths may be absolute
@@ -26,7 +26,7 @@ class Worker:
         self._function: Callable[[Any], Any] | None = None
 
     def check(self, version: str, python: str, facts: Facts) -> tuple[str, str]:
-        """This node's name, and what is wrong with it, or ""."""
+        """The name of this node, and what is wrong with it, or ""."""
         import ray as module
 
         ray: Any = module
@@ -35,7 +35,7 @@ class Worker:
         return name, problem(version, python, facts)
 
     def load(self, make: Callable[[], Callable[[Any], Any]]) -> BaseException | None:
-        """Makes the function."""
+        """Makes the function. Returns the error if that fails."""
         try:
             self._function = make()
         except Exception as error:
@@ -43,33 +43,33 @@ class Worker:
         return None
 
     def run(self, chunk: list[Any]) -> Outcome:
-        """The results of a chunk."""
+        """The outcome of a chunk."""
         assert self._function is not None
         return outcome_of(self._function, chunk)
 
 
 def problem(version: str, python: str, facts: Facts) -> str:
-    """Why this machine cannot do the work of one with these, or ""."""
+    """Why this machine cannot work for one with this synmt, Python and files, or ""."""
     if __version__ != version:
         return f"has synmt {__version__}, not {version}"
     if platform.python_version() != python:
         return f"has Python {platform.python_version()}, not {python}"
     for path, (size, digest) in facts.items():
         try:
-            found = facts_of([path])[path]
+            own = facts_of([path])[path]
         except ReadError as error:
             return f"{error}; every node needs it under that path"
-        if found != (size, digest):
-            return f"has another {printable(path)}: SHA-256 {found[1][:16]}…, not {digest[:16]}…"
+        if own != (size, digest):
+            return f"has another {printable(path)}: SHA-256 {own[1][:16]}…, not {digest[:16]}…"
     return ""
 
 
-def unloadable(said: str) -> str:
-    """Which node cannot even load this module, and why, from what Ray says of an actor; or ""."""
-    if "error raised in its creation task" not in said:
+def unloadable(message: str) -> str:
+    """Which node cannot load this module, and why, by Ray's message about an actor; or ""."""
+    if "error raised in its creation task" not in message:
         return ""
-    where = re.search(r"\bip=([^,)\s]+)", said)
-    *_, reason = said.rstrip().split("\n")
+    where = re.search(r"\bip=([^,)\s]+)", message)
+    *_, reason = message.rstrip().split("\n")
     name = f"node {where[1]}" if where else "a node"
     return f"{name} cannot load synmt: {printable(reason)} (install it there as it is here)"
 
@@ -83,6 +83,5 @@ def facts_of(paths: Sequence[str]) -> Facts:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
                 facts[path] = os.fstat(file.fileno()).st_size, digest
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ReadError(f"cannot read {printable(path)}: {reason}") from error
+            raise cannot_read(path, error) from error
     return facts

@@ -1,11 +1,11 @@
 """Workers on this machine: forked, each with its own pipe.
 
-They are forked so that they have what the parent has loaded (a model, a vocabulary) without a
-copy. A killed worker is noticed at once: its pipe ends, no lock can be left behind in it.
-Workers end when the parent is gone, however it went: their pipes end too.
+They are forked, so that they share what the parent has loaded (a model, a vocabulary) without
+a copy. A killed worker is noticed at once: its pipe ends, and a pipe has no lock to leave held.
+When the parent is gone, for whatever reason, their pipes end and so do they.
 
-A lost worker is not replaced: once there are threads, a fork may copy a lock that one of them
-holds, for ever. The others do its work; where memory was the cause, fewer may be just right.
+A lost worker is not replaced, because a fork of a process with threads may copy a lock that
+one of them holds. The other workers do its work; where memory was the cause, fewer may fit.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from synmt_cli import signals
-from synmt_cli.errors import WorkerLost
-from synmt_cli.pool.dispatch import Care, Exchange, Lost, Outcome, outcome_of
+from synmt_cli.errors import WorkerLost, reason
+from synmt_cli.pool.dispatch import Care, Dispatcher, Lost, Outcome, outcome_of
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _KILLED = "a worker process was killed (out of memory?)"
@@ -40,28 +40,28 @@ def ordered_map(
 ) -> Iterator[Result]:
     """Yields function(item) for each item in order, whatever `jobs` is.
 
-    jobs: processes, 0 for every core; 1 is this process, no worker at all. chunk: at most so
-    many items travel at a time; fewer when the input is slow. Items and results must be
+    jobs: processes, 0 for every core; 1 is this process without workers. chunk: the most items
+    sent to a worker at once; fewer are sent when the input is slow. Items and results must be
     picklable, `function` need not be; it may be called again for an item whose worker was lost.
-    In flight are at most (IN_FLIGHT * jobs + 2) * chunk items, with one process one item.
-    An error of `function` or `items` is raised when all results before it were yielded.
+    At most (IN_FLIGHT * jobs + 2) * chunk items are in flight, with one process one item.
+    An error of `function` or `items` is raised after all results before it were yielded.
     Raises WorkerLost when a chunk has lost `care.tries` workers, or no worker is left.
-    Its children are gone when the generator ends.
+    All children have ended when the generator ends.
     """
     n_workers = n_processes(jobs)
     if n_workers == 1:
         yield from map(function, items)
         return
-    exchange = Exchange(chunk, IN_FLIGHT * n_workers, care)
+    dispatcher = Dispatcher(chunk, IN_FLIGHT * n_workers, care)
     workers: list[_Worker] = []
     try:
         for _ in range(n_workers):
             workers.append(_Worker(function, workers))
-        # Threads only now: a fork copies no thread, and none may hold a lock meanwhile.
-        exchange.start(items, workers)
-        yield from exchange.results()
+        # Threads start after the forks: a fork copies no thread, but the locks that it holds.
+        dispatcher.start(items, workers)
+        yield from dispatcher.results()
     finally:
-        exchange.stop()
+        dispatcher.stop()
         for worker in workers:
             worker.process.kill()
         for worker in workers:
@@ -78,13 +78,13 @@ def n_processes(jobs: int) -> int:
 
 
 def end_children() -> None:
-    """Kills every child process that is left, for the last moment of a run."""
+    """Kills every child process that is left. For the end of a run."""
     for child in multiprocessing.active_children():
         child.kill()
 
 
 def fork(target: Callable[..., None], *arguments: Any) -> BaseProcess:
-    """A running child process. It leaves SIGINT to the parent and dies of SIGTERM."""
+    """Starts a child process, which ignores SIGINT and dies of SIGTERM. Raises WorkerLost."""
     context = multiprocessing.get_context("fork")
     process = context.Process(target=_child, args=(target, arguments), daemon=True)
     # A signal between the fork and the child's first line would end it with a traceback.
@@ -92,7 +92,7 @@ def fork(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     try:
         process.start()
     except OSError as error:
-        raise WorkerLost(f"cannot start a worker process: {error.strerror}") from error
+        raise WorkerLost(f"cannot start a worker process: {reason(error)}") from error
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
     return process
@@ -109,19 +109,19 @@ class _Worker:
 
     def __init__(self, function: Callable[[Any], Any], others: list[_Worker]) -> None:
         self._connection, theirs = multiprocessing.Pipe()
-        not_its = [self._connection, *(other._connection for other in others)]
-        self.process = fork(_work, function, theirs, not_its)
+        not_mine = [self._connection, *(other._connection for other in others)]
+        self.process = fork(_work, function, theirs, not_mine)
         theirs.close()  # so that the worker's death ends the pipe
 
     def ready(self) -> bool:
-        """Whether it lives: nothing was asked, so nothing but the end can have come."""
+        """Whether the process lives: before any request, only the end of the pipe can arrive."""
         try:
             return not self._connection.poll()
         except OSError:
             return False
 
     def run(self, chunk: list[Any]) -> Outcome:
-        """What the process makes of a chunk. Raises Lost."""
+        """The outcome of a chunk. Raises Lost."""
         try:
             self._connection.send(chunk)
             outcome: Outcome = self._connection.recv()
@@ -137,10 +137,10 @@ class _Worker:
 
 
 def _work(
-    function: Callable[[Any], Any], connection: Connection, not_its: list[Connection]
+    function: Callable[[Any], Any], connection: Connection, not_mine: list[Connection]
 ) -> None:
-    """A worker's whole life: ends when the parent closes the pipe or is gone."""
-    for other in not_its:
+    """The whole life of a worker, which ends when the parent closes the pipe or is gone."""
+    for other in not_mine:
         other.close()
     while True:
         try:
@@ -158,6 +158,8 @@ def _send(connection: Connection, outcome: Outcome) -> None:
         connection.send(outcome)
     except OSError:
         raise
-    except Exception as error:  # a result that cannot be pickled: a bug, and not the process's end
+    except (
+        Exception
+    ) as error:  # a result that cannot be pickled is a bug, not the end of the process
         text = "".join(traceback.format_exception(error))
         connection.send(([], TypeError(f"a result cannot travel: {text}")))

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 import torch
-from support.hostile import HOSTILE, flipped
+from support.hostile_tensors import HOSTILE, flipped
 from support.run_folders import check_whole, differences
 
 from synmt_cli.core.run import tensors

@@ -165,9 +165,9 @@ def test_mistakes_are_said_in_one_line(run, folder, arguments, status, message):
 @pytest.mark.parametrize(
     ("symbols", "status", "message"),
     [
-        (b"<a>\n\n", 65, "<stdin>:2: '' is no symbol: it is empty"),
-        (b"<a>\n)\n", 65, "<stdin>:2: ')' is no symbol: it is a single character"),
-        (b"a b\n", 65, "<stdin>:1: 'a b' is no symbol: it has a space"),
+        (b"<a>\n\n", 65, "<stdin>:2: '' is not a symbol: it is empty"),
+        (b"<a>\n)\n", 65, "<stdin>:2: ')' is not a symbol: it is a single character"),
+        (b"a b\n", 65, "<stdin>:1: 'a b' is not a symbol: it has a space"),
         (b"\xff\n", 65, "<stdin>:1: invalid UTF-8 at byte 1"),
         (b"</s>\n", 2, "'</s>' cannot be a symbol: it is a piece already"),
         (b"".join(b"<s%d>\n" % i for i in range(99)), 2, "size 100 is too small"),

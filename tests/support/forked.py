@@ -1,9 +1,9 @@
-"""The program many times over, without loading torch for each: a process that forks.
+"""A process that runs the program in forks of itself, without loading torch each time.
 
 `Forked` starts one process that has loaded what commands need and has computed nothing. Each
 command runs in a fork of it, from `main` to its own exit status, with standard streams that are
-files: what a user's command does, less the second in which Python loads. Signals may be sent to
-it on the way: `signals=[(0.5, signal.SIGKILL)]` kills it after half a second.
+files, as for a user but without the second in which Python loads. Signals can be
+sent to it: `signals=[(0.5, signal.SIGKILL)]` kills it after half a second.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LOADED = (
 
 
 class Forked:
-    """`forked("translate", ...)` is as the fixture `run`; a context manager, which ends it."""
+    """`forked("translate", ...)` is like the fixture `run`; leaving the context ends it."""
 
     def __enter__(self):
         self._streams = tempfile.TemporaryDirectory()

@@ -1,4 +1,4 @@
-"""Mutations of valid inputs: what fuzzing gives to readers and commands.
+"""Mutations of valid inputs, to fuzz readers and commands with.
 
 SYNMT_FUZZ_ROUNDS is the number of mutations of each kind of input, 300 unless it is set; `make
 fuzz` makes it 10,000. The seeds are fixed. No input may take longer than LIMIT seconds.
@@ -47,7 +47,7 @@ LIMIT = 5  # seconds
 
 
 def mutations(data, seed, pieces, rounds=ROUNDS):
-    """So many mutations of data. Each has to be dealt with in LIMIT seconds."""
+    """Yields `rounds` mutations of data. Each has to be handled within LIMIT seconds."""
     rng = random.Random(seed)
     for _ in range(rounds):
         one = mutated(data, rng, pieces)

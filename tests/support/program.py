@@ -1,4 +1,4 @@
-"""The program as a user runs it, and where real data lies."""
+"""The program as a user runs it, and the folder of real data."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ ENVIRONMENT = {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     "OMP_NUM_THREADS": "1",
 }
+
+
+def shell(script, folder, timeout=None):
+    """Runs lines of shell in a folder, as a user would; `synmt` is the installed program."""
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+    )
 
 
 def synmt(*arguments, stdin=b"", cwd=None, env=None, timeout=300):

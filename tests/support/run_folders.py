@@ -1,4 +1,4 @@
-"""Run directories as faults leave them: what trains a small one, and what must hold in each."""
+"""Trainings of small models, and checks of run directories that faults have interrupted."""
 
 from __future__ import annotations
 

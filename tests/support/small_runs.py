@@ -1,4 +1,4 @@
-"""Runs with random weights, records for them, and trees: what the tests of analyses share."""
+"""Runs with random weights, records for them, and trees, for the tests of analyses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 
 import torch
 
-from support.tiny import make, small
+from support.models import make, small
 from synmt_cli.core.analysis.opened_run import Opened
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels

@@ -1,4 +1,4 @@
-"""Trees of `synmt synth` as the tests look at them: words with features, from the bytes."""
+"""Trees of `synmt synth` read from its bytes, as words with features."""
 
 from __future__ import annotations
 

@@ -13,18 +13,13 @@ Pieces that are tags or brackets belong to no word, so the tree still fits the o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-from synmt_cli.core.data.task_tags import (
-    PARSE,
-    TAGS,
-    changed,
-    tagged,
-)
+from synmt_cli.core.data.task_tags import PARSE, TAGS, changed, tagged
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.segments.alignment import Mismatch
 from synmt_cli.core.text.vocabulary import Vocabulary, symbol_problem
@@ -39,7 +34,7 @@ from synmt_cli.core.transitions.brackets import (
 )
 from synmt_cli.core.transitions.penn_leaves import leaves_of_pieces
 from synmt_cli.errors import ConfigError, DataError, Place, printable, quoted
-from synmt_cli.formats import penn
+from synmt_cli.formats import penn, record
 from synmt_cli.formats.penn import Constituent, Item
 from synmt_cli.formats.record import Record
 from synmt_cli.io import reading
@@ -184,13 +179,73 @@ class Maker:
         )
 
 
-def symbols(found: Iterable[tuple[Collection[str], Place]]) -> list[str]:
-    """The tags, the closing bracket, and the opening ones of all labels, sorted.
+@dataclass(slots=True)
+class Unparsed:
+    """The number of records that have no parse, and the first of them.
 
-    found: labels, and where they are. Raises DataError for a label with a space.
+    strict: `count` raises DataError at the first.
+    """
+
+    strict: bool
+    n: int = 0
+    first: str = ""
+
+    def count(self, problem: str, place: Place) -> None:
+        """Counts a record if there is a problem."""
+        if problem:
+            failure = DataError(*place, printable(problem))
+            if self.strict:
+                raise failure
+            self.n += 1
+            self.first = self.first or str(failure)
+
+    def warnings(self, n_records: int) -> Iterator[str]:
+        """The messages for the end."""
+        if self.n:
+            yield f"{self.n:,} of {n_records:,} records have no parse"
+            yield f"the first of them: {self.first}"
+
+
+def records(files: Sequence[str]) -> Iterator[tuple[Record, Place]]:
+    """Yields the records of all files, with their places. Raises DataError, ReadError."""
+    n = 1
+    for source in reading.sources(files):
+        for number, one in enumerate(record.read(source, n), 1):
+            n += 1
+            yield one, (source.name, number)
+
+
+def records_with_trees(
+    files: Sequence[str], penn_file: str | None
+) -> Iterator[tuple[Record, Place, Constituent | None]]:
+    """Yields each record with its line of `penn_file`; with None where there is no such file."""
+    if penn_file is None:
+        yield from ((one, place, None) for one, place in records(files))
+        return
+    with reading.open_source(penn_file) as trees:
+        yield from with_trees(records(files), trees)
+
+
+def labels_of(
+    files: Sequence[str], penn_file: str | None
+) -> Iterator[tuple[Collection[str], Place]]:
+    """Yields the labels of each record, or of each tree of `penn_file`, with its place."""
+    if penn_file is None:
+        for one, place in records(files):
+            yield one.deprels or (), place
+        return
+    with reading.open_source(penn_file) as trees:
+        for number, tree in enumerate(penn.read(trees), 1):
+            yield labels(tree.items) if tree else (), (trees.name, number)
+
+
+def symbols(labels: Iterable[tuple[Collection[str], Place]]) -> list[str]:
+    """The tags, the closing bracket, and the opening brackets of all labels, sorted.
+
+    labels: as `labels_of` yields them. Raises DataError for a label with a space.
     """
     openings: set[str] = set()
-    for names, place in found:
+    for names, place in labels:
         for name in names:
             if (symbol := opening(name)) not in openings:
                 if problem := symbol_problem(symbol):

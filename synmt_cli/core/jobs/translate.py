@@ -1,8 +1,11 @@
-"""What a process does that translates: models opened once, windows of records translated."""
+"""Translation of records by models, in this process or spread over several.
+
+Each process opens the models once and translates windows of records.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,12 +14,12 @@ import torch
 
 from synmt_cli import pool
 from synmt_cli.core.decoding import ensemble
-from synmt_cli.core.decoding.translator import SearchSettings, Translated, Translator
-from synmt_cli.core.jobs.translation_input import Place, Placed
+from synmt_cli.core.decoding.translator import SearchSettings, Translated, Translator, windows
+from synmt_cli.core.jobs.translation_input import Place, Placed, Reader
 from synmt_cli.core.model.projections import hasten
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.directory import Run
-from synmt_cli.errors import DataError, UsageError, printable
+from synmt_cli.errors import ConfigError, DataError, UsageError, printable
 from synmt_cli.formats.record import Record
 
 Window = Sequence[tuple[Record, Place]]
@@ -24,7 +27,7 @@ _FILES = ("config.toml", "spm.model", "spm.tgt.model", "labels.json")
 
 
 class Models(NamedTuple):
-    """Which models, and how they compute. precision: `fp32` or `int8`."""
+    """The models to open, and how they compute. precision: `fp32` or `int8`."""
 
     folders: tuple[str, ...]
     checkpoint: str = "best"
@@ -32,7 +35,7 @@ class Models(NamedTuple):
     precision: str = "fp32"
 
     def files(self) -> Iterator[str]:
-        """What of the run directories is read. Raises ReadError."""
+        """Yields the files of the run directories that are read. Raises ReadError."""
         for folder in map(Path, self.folders):
             yield from (str(path) for name in _FILES if (path := folder / name).is_file())
             yield str(Run(folder).weights(self.checkpoint))
@@ -53,7 +56,7 @@ def opened(models: Models) -> ensemble.Members:
 
 @cache
 def translator(models: Models, settings: SearchSettings) -> Translator:
-    """What translates with them. Raises SynmtError."""
+    """The Translator of these models. Raises SynmtError."""
     loaded = opened(models)
     source, target = loaded.vocabularies.source, loaded.vocabularies.target
     return Translator(
@@ -67,10 +70,83 @@ def translator(models: Models, settings: SearchSettings) -> Translator:
     )
 
 
+class TranslateJob:
+    """Run directories that translate together, and the processes that do it.
+
+    jobs, threads: as `-j` and `--threads` give them. Raises SynmtError at once where models,
+    settings and device do not fit.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[str],
+        checkpoint: str,
+        device: str,
+        precision: str,
+        settings: SearchSettings,
+        jobs: int,
+        threads: int,
+    ) -> None:
+        self._jobs = jobs
+        self._n_workers = pool.n_workers(jobs)
+        is_alone = self._n_workers == 1 and pool.here()
+        # A process that has used several threads cannot be forked.
+        devices.set_threads(threads if is_alone else 1)
+        chosen = devices.choose(device)
+        if not is_alone and chosen.type != "cpu":
+            raise UsageError(f"-j {jobs} is for --device cpu, not {chosen}")
+        self._models = Models(tuple(folders), named(folders, checkpoint), str(chosen), precision)
+        self._settings = settings
+        self._worker_threads = 0 if is_alone else threads or 1
+        self._writes_trees = translator(self._models, settings).writes_trees
+
+    @property
+    def members(self) -> ensemble.Members:
+        """The opened models."""
+        return opened(self._models)
+
+    @property
+    def needs_trees(self) -> bool:
+        """Whether any model reads features of a tree."""
+        return bool(self.members.encoding.needs)
+
+    def refuse_without_trees(self, options: Mapping[str, bool]) -> None:
+        """Raises ConfigError at the first option that is set, unless the models write trees."""
+        for option, is_set in options.items():
+            if is_set and not self._writes_trees:
+                folder = printable(self._models.folders[0])
+                raise ConfigError(f"{folder} writes no trees, which {option} needs")
+
+    def reader(self, parser: str) -> Reader:
+        """A Reader of the models' vocabularies. parser: a file instead of the one of the run."""
+        vocabularies = self.members.vocabularies
+        return Reader(vocabularies.source, vocabularies.target, self.members.parser(parser))
+
+    def translated(
+        self, records: Placed, window: int, warn: Callable[[str], None]
+    ) -> Iterator[list[Translated]]:
+        """Yields the translations of all records, in order, a list for each part of a window.
+
+        window: records that are sorted by length together. warn: takes a line about a lost
+        worker.
+        """
+        recipe = pool.Recipe(
+            partial(translating, self._models, self._settings, self._worker_threads),
+            tuple(self._models.files()),
+            pool.Care(where=where, warn=warn),
+        )
+        # Each process gets at least one batch of a window.
+        share = min(window, max(-(-window // self._n_workers), self._settings.batch_size))
+        return pool.mapped(recipe, windows(records, share), self._jobs, chunk=1)
+
+
 def translating(
     models: Models, settings: SearchSettings, threads: int
 ) -> Callable[[Window], list[Translated]]:
-    """What a process does with its windows. threads: of it; 0 leaves them. Raises SynmtError."""
+    """The function that translates a window. threads: of the process, 0 leaves them as they are.
+
+    Raises SynmtError.
+    """
     return partial(_translated, translator(models, settings), threads)
 
 
@@ -80,7 +156,7 @@ def _translated(ready: Translator, threads: int, window: Window) -> list[Transla
 
 
 def named(models: Sequence[str], checkpoint: str) -> str:
-    """The checkpoint that `last` is now, so that each process takes the same; others as given."""
+    """The step that `last` means now, so that all processes take the same; others as given."""
     if checkpoint != "last" or len(models) != 1:
         return checkpoint
     steps = Run(Path(models[0])).steps()
@@ -93,7 +169,7 @@ def where(windows: Sequence[Window]) -> str:
 
 
 def placed(found: Placed, strict: bool) -> Placed:
-    """The same records. Raises DataError at the first that failed, if `strict`."""
+    """Yields the same records. Raises DataError at the first that failed, if `strict`."""
     for record, place in found:
         if strict and record.status in ("failed", "skipped"):
             raise DataError(*place, printable(record.reason or record.status))
@@ -101,5 +177,5 @@ def placed(found: Placed, strict: bool) -> Placed:
 
 
 def checked(found: Placed, strict: bool) -> Iterator[Record]:
-    """The records alone. Raises as `placed`."""
+    """Yields the records without their places. Raises as `placed` does."""
     return (record for record, _ in placed(found, strict))

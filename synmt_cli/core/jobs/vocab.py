@@ -1,4 +1,4 @@
-"""Lines of text to lines of pieces or ids, and back."""
+"""Lines of text to lines of pieces or ids, and back, spread over processes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,27 @@ def where(some: Sequence[VocabularyLine]) -> str:
     return pool.span(some[0][:2], some[-1][:2])
 
 
+def each_line(
+    make: Callable[[], Callable[[VocabularyLine], bytes]],
+    model: str,
+    files: Sequence[str],
+    jobs: int,
+    warn: Callable[[str], None],
+) -> Iterator[bytes]:
+    """Yields the result of each line of all files, in order.
+
+    make: a partial of `encoding` or `decoding`; it reads the file `model`. warn: takes a line
+    about a lost worker. Raises at once what `make` raises.
+    """
+    recipe = pool.Recipe(make, (model,), pool.Care(where=where, warn=warn))
+    return pool.mapped(recipe, lines(files), jobs, CHUNK)
+
+
 def encoding(model: str, ids: bool) -> Callable[[VocabularyLine], bytes]:
-    """What makes pieces of a line, or ids. Raises Unavailable, ConfigError; then DataError."""
+    """The function from a line to its pieces, or ids. Raises Unavailable, ConfigError.
+
+    The function raises DataError.
+    """
     vocabulary = Vocabulary.load(model)
 
     def encoded(line: VocabularyLine) -> bytes:
@@ -48,7 +67,7 @@ def encoding(model: str, ids: bool) -> Callable[[VocabularyLine], bytes]:
 
 
 def decoding(model: str, ids: bool) -> Callable[[VocabularyLine], bytes]:
-    """What makes text of a line of pieces, or ids. Raises as `encoding`."""
+    """The function from a line of pieces, or ids, to its text. Raises as `encoding` does."""
     vocabulary = Vocabulary.load(model)
 
     def decoded(line: VocabularyLine) -> bytes:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from support.models import side
 from support.small_runs import RECORDS, SIZE, opened
-from support.tiny import side
 
 from synmt_cli.core.analysis.attention import Looker
 from synmt_cli.core.text.vocabulary import BOS, EOS

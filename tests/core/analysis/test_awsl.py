@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from support.tiny import make, side, small
+from support.models import make, side, small
 
 from synmt_cli.core.analysis.awsl import Meter, valid_pairs, weigh
 from synmt_cli.core.model.attention import split_heads

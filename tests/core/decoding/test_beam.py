@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 import torch
-from support.tiny_models import S, V, forced, model, sources
+from support.decoding import S, V, forced, model, sources
 
 from synmt_cli.core.decoding.beam import BeamSearch, search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules, hypothesis, limits

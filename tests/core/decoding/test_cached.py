@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.tiny_models import B, V, forced, model, sources
+from support.decoding import B, V, forced, model, sources
 
 from synmt_cli.core.decoding.cached import CachedScorer
 from synmt_cli.core.model.modifier import Modifier, Side

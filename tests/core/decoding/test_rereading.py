@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.tiny import make, side, small
+from support.models import make, side, small
 
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Rules

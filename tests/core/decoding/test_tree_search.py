@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from support.tiny import make, side, small
+from support.models import make, side, small
 
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LONGEST, LengthLimit, Rules, limits, scored

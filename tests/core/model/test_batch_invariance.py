@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.tiny import logits, make, side, small
+from support.models import logits, make, side, small
 
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.variants import plan

@@ -2,8 +2,8 @@ import math
 
 import pytest
 import torch
+from support.models import PAD, logits, make, side, small
 from support.reference import decode, encode, sinusoids
-from support.tiny import PAD, logits, make, side, small
 from torch import nn
 
 from synmt_cli.core.model import embedding

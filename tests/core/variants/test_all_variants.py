@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from support.parsed import IDS, LABELS, NEEDED, OTHERS, TREES, source
-from support.tiny import logits, make, side, small
+from support.models import logits, make, side, small
+from support.parsed_sources import IDS, LABELS, NEEDED, OTHERS, TREES, source
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 

@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from support.parsed import IDS, LABELS, TREES, drawn, label_id, same_sentence, source, upward, words
+from support.models import make, small
+from support.parsed_sources import (
+    IDS,
+    LABELS,
+    TREES,
+    drawn,
+    label_id,
+    same_sentence,
+    source,
+    upward,
+    words,
+)
 from support.reference import array, encode
-from support.tiny import make, small
 
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.model.modifier import Modifier, Site

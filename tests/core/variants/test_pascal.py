@@ -6,8 +6,8 @@ import math
 
 import pytest
 import torch
+from support.models import logits, make, side, small
 from support.reference import decode, density, encode
-from support.tiny import logits, make, side, small
 
 from synmt_cli.core.model.modifier import Modifier, Site
 from synmt_cli.core.variants.pascal import Pascal, pascal

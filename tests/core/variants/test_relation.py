@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from support.parsed import IDS, TREES, depth, drawn, same_sentence, source, words, words_only
+from support.models import logits, make, side, small
+from support.parsed_sources import (
+    IDS,
+    TREES,
+    depth,
+    drawn,
+    same_sentence,
+    source,
+    words,
+    words_only,
+)
 from support.reference import array, decode, encode
-from support.tiny import logits, make, side, small
 
 from synmt_cli.core.model.modifier import Site
 from synmt_cli.core.run.config import from_settings, resolve

@@ -11,9 +11,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.parsed import IDS, TREES, source, words
+from support.models import logits, make, side, small
+from support.parsed_sources import IDS, TREES, source, words
 from support.reference import array, encode, linear
-from support.tiny import logits, make, side, small
 
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.trees.features import PieceTree

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from support.parsed import IDS, TREES, source, upward, words, words_only
+from support.models import logits, make, side, small
+from support.parsed_sources import IDS, TREES, source, upward, words, words_only
 from support.reference import array, encode, sinusoid, tokens
-from support.tiny import logits, make, side, small
 
 from synmt_cli.core.run.config import from_settings, resolve
 from synmt_cli.core.trees.features import FEATURES, PieceTree

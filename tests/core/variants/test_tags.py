@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from support.parsed import IDS, LABELS, TREES, label_id, source, words
+from support.models import logits, make, side, small
+from support.parsed_sources import IDS, LABELS, TREES, label_id, source, words
 from support.reference import array, encode, sinusoids, tokens
-from support.tiny import logits, make, side, small
 
 from synmt_cli.core.trees.features import PieceTree
 from synmt_cli.core.variants.setting import Setting

@@ -7,7 +7,7 @@ import random
 
 import pytest
 import torch
-from support.tiny import make, side, small
+from support.models import make, side, small
 
 from synmt_cli.core.model.modifier import Active, Modifier, Side
 from synmt_cli.core.trees.arc_standard import Configuration, Move, attachments, oracle

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 
 import pytest
-from support.tiny import make, small
+from support.models import make, small
 
 from synmt_cli.core import variants
 from synmt_cli.core.model.modifier import Modifier

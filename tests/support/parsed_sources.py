@@ -1,14 +1,14 @@
-"""Sources with dependency trees, and what one walks along an arc to find out about them.
+"""Sources with dependency trees, and facts about them found by walking along arcs.
 
-A batch of three sentences: a split word in a tree of three levels; two sentences in one line;
-a piece outside the tree, and a label that training never met. Each ends in EOS.
+The batch has three sentences: a split word in a tree of three levels; two sentences in one
+line; a piece outside the tree, and a label that training never saw. Each ends in EOS.
 """
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from support.tiny import side
+from support.models import side
 from synmt_cli.core.trees.features import FEATURES, PieceTree
 
 LABELS = ["root", "nsubj", "det", "obj"]  # ids 1-4; any other label, and none, is 0

@@ -1,4 +1,4 @@
-"""Tiny models and sources for the tests of decoding."""
+"""Tiny models, sources and forced prefixes for the tests of decoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny model with random weights, and batches for it: what the tests of models share."""
+"""A tiny model with random weights, and batches for it."""
 
 from __future__ import annotations
 

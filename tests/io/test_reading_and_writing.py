@@ -1,4 +1,4 @@
-"""What a line is, how inputs are opened, how outputs become files."""
+"""How inputs are opened and cut into lines, and how outputs become files."""
 
 from __future__ import annotations
 

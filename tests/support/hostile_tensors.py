@@ -1,7 +1,7 @@
-"""Files that nobody should trust, under the name of a checkpoint's tensors.
+"""Hostile files in the place of a checkpoint's tensors.
 
-Each of HOSTILE takes the bytes of a good file and a folder. Loaded by what runs code from a file,
-some of them make that folder.
+Each of HOSTILE takes the bytes of a good file and a folder. Some of them make that folder when a
+loader runs code from the file.
 """
 
 from __future__ import annotations

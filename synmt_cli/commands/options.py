@@ -1,0 +1,107 @@
+"""The options that several commands have, each declared once, and how one is declared.
+
+    def parse(files: options.Files = None, jobs: options.Jobs = 1, ...) -> None:
+
+Typer reads the annotations. A command's own options stand in its signature, as `option` or
+`argument`, in the words of the help line that they become.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from synmt_cli import console
+
+
+def option(flags: str, help: str, shown_default: str = "", **details: Any) -> Any:
+    """A typer.Option from the two columns of its help: `"-j, --jobs N", "Processes."`.
+
+    shown_default: what the help gives as the default of an option that is None until set.
+    details: as typer.Option takes them, such as min and max.
+    """
+    *short, rest = flags.split(", ")
+    long, _, metavar = rest.partition(" ")
+    if shown_default:  # typer would put a text of its own in parentheses
+        help += f"  [default: {shown_default}]"
+    return typer.Option(*short, long, metavar=metavar or None, help=help, **details)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """A typer.Argument from the two columns of its help."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
+def _quiet(value: bool) -> None:
+    if value:
+        console.set_level(console.QUIET)
+
+
+def _verbose(value: bool) -> None:
+    if value:
+        console.set_level(console.VERBOSE)
+
+
+# Input and output.
+Files = Annotated[list[str] | None, argument("FILE", "Input files; none or - is stdin.")]
+InputKind = Annotated[
+    Literal["auto", "text", "jsonl", "conllu"],
+    option("--from", "What the input is; auto looks at the first record."),
+]
+Output = Annotated[
+    str, option("-o, --output FILE", "Write to this file, whole or not at all; - is stdout.")
+]
+LineBuffered = Annotated[
+    bool, option("--line-buffered", "Write each record as soon as it is ready.")
+]
+ReportFormat = Annotated[
+    Literal["table", "tsv", "json"], option("--format", "How to print the results.")
+]
+
+# Work.
+Jobs = Annotated[int, option("-j, --jobs N", "Processes; 0 uses every core.", min=0)]
+Strict = Annotated[bool, option("--strict", "End at the first failed segment (65).")]
+Seed = Annotated[int, option("--seed N", "Seed of every random choice.")]
+Quiet = Annotated[bool, option("-q, --quiet", "Show errors only.", callback=_quiet)]
+Verbose = Annotated[bool, option("-v, --verbose", "Show more detail.", callback=_verbose)]
+
+# Vocabularies.
+VocabularyModel = Annotated[str, option("-m, --model MODEL", "The vocabulary.")]
+PieceVocabulary = Annotated[
+    str | None, option("--spm MODEL", "Vocabulary of the pieces; without it, words only.")
+]
+TransitionVocabulary = Annotated[
+    str | None, option("--spm MODEL", "Vocabulary of transitions over pieces.")
+]
+TargetVocabulary = Annotated[
+    str | None, option("--tgt-spm MODEL", "Vocabulary of the target, if it has its own.")
+]
+
+# Transitions.
+OnNonprojective = Annotated[
+    Literal["drop", "keep", "error"],
+    option(
+        "--on-nonprojective",
+        "A tree that is not projective: drop writes no transitions, keep lifts the tree first, "
+        "error ends the run.",
+    ),
+]
+SplitTransitions = Annotated[
+    bool, option("--split-transitions", "Write an arc as two tokens, direction and label.")
+]
+Glue = Annotated[bool, option("--glue", "Write <+> before a word that follows without a space.")]
+MultiwordTokens = Annotated[
+    Literal["words", "token"],
+    option("--multiword", "Write a multiword token as its words, or as one word."),
+]
+
+# Trained models.
+RunModel = Annotated[str, option("-m, --model RUN", "Run directory.")]
+RunParser = Annotated[str, option("--parser MODEL", "Parser for text instead of the run's own.")]
+Checkpoint = Annotated[str, option("--checkpoint NAME", "best, last or step-N.")]
+Device = Annotated[str, option("--device NAME", "auto, cpu, cuda, cuda:1.")]
+Threads = Annotated[int, option("--threads N", "Threads; 0 leaves the number to torch.", min=0)]
+LongestMeasured = Annotated[
+    int, option("--max-source N", "Leave out sources of more pieces.", min=1)
+]

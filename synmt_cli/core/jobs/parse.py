@@ -1,0 +1,68 @@
+"""Text, or CoNLL-U without trees, to CoNLL-U: what a process of `synmt parse` does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from synmt_cli import pool
+from synmt_cli.core.text import udpipe
+from synmt_cli.errors import DataError
+from synmt_cli.formats import conllu
+from synmt_cli.io import reading
+
+CHUNK = 8  # segments that travel to a worker together
+InputKind = Literal["text", "tokens", "conllu"]  # what a segment is
+Segmentation = Literal["line", "split"]  # how many trees a line gets
+
+
+@dataclass(frozen=True, slots=True)
+class ParseItem:
+    """One segment and its place. `id` counts from 1 over all inputs."""
+
+    id: int
+    content: str | conllu.Sentence
+    source: str
+    line: int
+
+
+def segments(files: Sequence[str], kind: InputKind) -> Iterator[ParseItem]:
+    """Yields the segments of all files. Raises DataError, ReadError."""
+    ids = itertools.count(1)
+    for source in reading.sources(files):
+        if kind == "conllu":
+            for sentence in conllu.read(source):
+                yield ParseItem(next(ids), sentence, source.name, sentence.line)
+        else:
+            for line, text in reading.text_lines(source):
+                if "\0" in text:  # CoNLL-U cannot hold it
+                    raise DataError(source.name, line, "NUL character")
+                yield ParseItem(next(ids), text, source.name, line)
+
+
+def where(items: Sequence[ParseItem]) -> str:
+    """The lines of some segments, for messages."""
+    return pool.span((items[0].source, items[0].line), (items[-1].source, items[-1].line))
+
+
+def parsing(
+    model: str, kind: InputKind, segmentation: Segmentation, strict: bool
+) -> Callable[[ParseItem], udpipe.Parsed]:
+    """The function that parses a segment. Raises Unavailable; it DataError, if `strict`."""
+    parser = udpipe.Parser(model)
+    of_text = parser.sentences if segmentation == "split" else parser.line
+    if kind == "tokens":
+        of_text = parser.tokens
+
+    def parsed(item: ParseItem) -> udpipe.Parsed:
+        if isinstance(item.content, conllu.Sentence):
+            result = parser.again(item.content)
+        else:
+            result = of_text(item.content, str(item.id))
+        if strict and result.status == udpipe.FAILED:
+            raise DataError(item.source, item.line, result.reason)
+        return result
+
+    return parsed
