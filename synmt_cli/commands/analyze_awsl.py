@@ -94,7 +94,8 @@ def analyze_awsl(
     one such layer each are one line, as in the paper. It needs matplotlib: pip install
     'synmt-cli[plot]'.
     """
-    from synmt_cli.formats.reports import awsl as forms
+    from synmt_cli.formats.reports.awsl import AwslReport
+    from synmt_cli.formats.reports.table import FORMATS
 
     if plot:
         from synmt_cli.core.analysis import plot as plots
@@ -118,12 +119,10 @@ def analyze_awsl(
             for measure in measures:
                 measure.add(records)
             bar.advance(len(records))
-        report = forms.AwslReport(
-            [measure.result() for measure in measures], dict(measures[0].left_out)
-        )
+        report = AwslReport([measure.result() for measure in measures], dict(measures[0].left_out))
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
         if plot:
             with writing.atomic(plot) as picture:
                 picture.write(plots.picture(report.runs, kind_of_plot))
-        writer.write(forms.FORMATS[form](report))
+        writer.write(FORMATS[form](report))

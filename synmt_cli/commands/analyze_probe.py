@@ -123,7 +123,7 @@ def analyze_probe(
         from synmt_cli.core.analysis.probe import Probe, info
         from synmt_cli.core.analysis.tasks import MADE
         from synmt_cli.core.run import device as devices
-        from synmt_cli.formats.reports import probes
+        from synmt_cli.formats.reports import probes, table
 
         devices.set_threads(threads)
         chosen = devices.choose(device)
@@ -138,13 +138,13 @@ def analyze_probe(
         for folder in model or ():
             run = open_run(folder, checkpoint, chosen, parser)
             probe = Probe(run, max_source, settings, bar.advance)
-            runs.append(probes.RunResults(folder, [probe.probe(d) for d in gathered.datasets]))
+            runs.append(probes.ProbedRun(folder, [probe.probe(d) for d in gathered.datasets]))
             for remark, n in probe.remarks.items():
                 console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
         if runs:
             tasks = [info(dataset) for dataset in gathered.datasets]
             report = probes.ProbeReport(tasks, runs, hidden, dropout, seed)
-            writer.write(probes.FORMATS[form](report))
+            writer.write(table.FORMATS[form](report))
 
 
 def names(text: str, known: Sequence[str]) -> list[str]:

@@ -83,7 +83,8 @@ def evaltree(
     """
     from synmt_cli.core.evaluation.attachment import Attachment
     from synmt_cli.core.evaluation.word_alignment import parts
-    from synmt_cli.formats.reports.tree_scores import FORMATS, TreeReport
+    from synmt_cli.formats.reports.table import FORMATS
+    from synmt_cli.formats.reports.tree_scores import TreeReport
 
     if gold == system == "-":
         raise UsageError("only one input can be stdin")

@@ -186,13 +186,14 @@ def score(
 def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str) -> None:
     from synmt_cli.core.evaluation import set_comparison
     from synmt_cli.formats.reports import set_scores
+    from synmt_cli.formats.reports.table import FORMATS
 
     if paths.count("-") > 1:
         raise UsageError("only one input can be stdin")
     with writing.output(output) as writer:
         names = list(dict.fromkeys(metrics.split(","))) if metrics else None
         report = set_comparison.compare([set_scores.read(path) for path in paths], names)
-        writer.write(set_scores.FORMATS[form](report))
+        writer.write(FORMATS[form](report))
 
 
 def _limits(options: Sequence[str]) -> dict[str, float]:
@@ -274,7 +275,7 @@ def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Seque
 
 
 def _shown(report: ScoreReport, get: str | None, form: str) -> bytes:
-    from synmt_cli.formats.reports.scores import FORMATS
+    from synmt_cli.formats.reports.table import FORMATS
 
     if get is None:
         return FORMATS[form](report)

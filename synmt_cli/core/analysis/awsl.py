@@ -26,7 +26,7 @@ from synmt_cli.core.analysis.witness import Witness, watched
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.formats.record import Record
-from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights, Weight
+from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights, SyntaxWeight
 
 NEEDS = ("sentence",)
 
@@ -98,11 +98,11 @@ class Meter:
         ]
 
 
-def _weight(total: Tensor, n: Tensor) -> Weight | None:
+def _weight(total: Tensor, n: Tensor) -> SyntaxWeight | None:
     if not n:
         return None
     share = float(total / n)
-    return Weight(share, 1.0 - share)
+    return SyntaxWeight(share, 1.0 - share)
 
 
 class Measure:

@@ -21,7 +21,7 @@ from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.jobs.translation_input import Reader
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.record import Record
-from synmt_cli.formats.reports.probes import Result, TaskInfo
+from synmt_cli.formats.reports.probes import ProbeResult, TaskInfo
 from synmt_cli.formats.senteval import SPLITS, Example
 
 WINDOW = 1000  # sentences that are sorted by length at a time
@@ -44,7 +44,7 @@ class Probe:
         self._reader, self._on_sentences = run.reader(), on_sentences
         self.remarks: Counter[str] = Counter()
 
-    def probe(self, dataset: Dataset) -> Result:
+    def probe(self, dataset: Dataset) -> ProbeResult:
         """Encodes the sentences of a task once, then trains and tests."""
         labels = {label: number for number, label in enumerate(dataset.labels)}
         splits = {}
@@ -56,7 +56,7 @@ class Probe:
             classes = torch.tensor([labels[example.label] for example in kept], dtype=torch.long)
             splits[split] = vectors, classes
         found = classifier.fit(splits, len(labels), self._settings)
-        return Result(dataset.task, found.test, found.dev, found.epochs)
+        return ProbeResult(dataset.task, found.test, found.dev, found.epochs)
 
     def _encode(self, examples: Sequence[Example]) -> tuple[Tensor, list[Example]]:
         """A vector for each example that is not too long, and those examples."""

@@ -19,7 +19,7 @@ from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import CONTENT, universal
 from synmt_cli.errors import DataError
-from synmt_cli.formats.reports.tree_scores import Count, TreeGroup
+from synmt_cli.formats.reports.tree_scores import MatchCount, TreeGroup
 
 GOLD, SYSTEM, ALIGNED, CORRECT = "gold", "system", "aligned", "correct"
 OF_ALL = ("upos", "uas", "las", "la")  # metrics whose whole are all words
@@ -105,10 +105,10 @@ class Attachment:
         assert isinstance(self._by, Buckets)
         return self._by.names[self._by.index(length)]
 
-    def scores(self) -> dict[str, Count]:
+    def scores(self) -> dict[str, MatchCount]:
         """Every metric over all parts, in the order of the CoNLL 2018 script, LA added."""
         spans = {
-            name: Count(*(self._totals[name, kind] for kind in (CORRECT, GOLD, SYSTEM)))
+            name: MatchCount(*(self._totals[name, kind] for kind in (CORRECT, GOLD, SYSTEM)))
             for name in ("tokens", "sentences")
         }
         return spans | _scores(sum(self._groups.values(), Counter()))
@@ -125,7 +125,7 @@ class Attachment:
             ]
         found = []
         for label, counts in self._groups.items() if self._by == "deprel" else ():
-            uas = Count(counts["uas"], counts[GOLD], None, counts[ALIGNED])
+            uas = MatchCount(counts["uas"], counts[GOLD], None, counts[ALIGNED])
             scores = _scores(counts)
             found.append(
                 TreeGroup(label, None, {"uas": uas, "las": scores["las"], "la": scores["la"]})
@@ -133,11 +133,11 @@ class Attachment:
         return sorted(found, key=lambda group: (-group.scores["las"].gold, group.name))
 
 
-def _scores(counts: Counter[str]) -> dict[str, Count]:
+def _scores(counts: Counter[str]) -> dict[str, MatchCount]:
     whole = counts[GOLD], counts[SYSTEM]
     content = [counts[f"{side} content"] for side in (GOLD, SYSTEM, ALIGNED)]
     return {
-        "words": Count(counts[ALIGNED], *whole),
-        **{name: Count(counts[name], *whole, counts[ALIGNED]) for name in OF_ALL},
-        "clas": Count(counts["clas"], *content),
+        "words": MatchCount(counts[ALIGNED], *whole),
+        **{name: MatchCount(counts[name], *whole, counts[ALIGNED]) for name in OF_ALL},
+        "clas": MatchCount(counts["clas"], *content),
     }

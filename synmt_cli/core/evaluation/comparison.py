@@ -10,7 +10,7 @@ from synmt_cli.core.evaluation import significance
 from synmt_cli.core.evaluation.metrics import Metric
 from synmt_cli.core.evaluation.significance import Statistics, Test
 from synmt_cli.core.segments.buckets import Buckets, n_words
-from synmt_cli.formats.reports.scores import MetricInfo, ScoredBucket, ScoreReport, System
+from synmt_cli.formats.reports.scores import MetricInfo, ScoredBucket, ScoredSystem, ScoreReport
 
 
 def evaluate(
@@ -28,7 +28,7 @@ def evaluate(
     extracted = [[metric.statistics(lines) for _, lines in systems] for metric in metrics]
     compared = significance.compare(test, metrics, extracted) if test else []
     scored = [
-        System(
+        ScoredSystem(
             name,
             {
                 metric.name: metric.corpus(statistics[i].sum(axis=0))

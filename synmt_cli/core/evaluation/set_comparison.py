@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from synmt_cli.core.evaluation.significance import TIE, binomial
 from synmt_cli.errors import DataError, UsageError, quoted
-from synmt_cli.formats.reports.set_scores import Compared, SetPair, SetReport, SetScores
+from synmt_cli.formats.reports.set_scores import ComparedSystem, SetPair, SetReport, SetScores
 
 FORMULA = "exact binomial over the (set, metric) pairs that are not ties, two-sided"
 LOWER_IS_BETTER = frozenset({"ter"})
@@ -52,14 +52,14 @@ def _check(one: SetScores, n_systems: int, metrics: Sequence[str], all_of_them: 
             raise DataError(one.source, None, problem)
 
 
-def _compared(sets: Sequence[SetScores], metrics: Sequence[str], index: int) -> Compared:
+def _compared(sets: Sequence[SetScores], metrics: Sequence[str], index: int) -> ComparedSystem:
     pairs = [
         _pair(one.source, metric, one.systems[0][1][metric], one.systems[index][1][metric])
         for one in sets
         for metric in metrics
     ]
     wins, losses = (sum(pair.better == side for pair in pairs) for side in (1, -1))
-    return Compared(sets[0].systems[index][0], pairs, binomial(wins, losses))
+    return ComparedSystem(sets[0].systems[index][0], pairs, binomial(wins, losses))
 
 
 def _pair(name: str, metric: str, baseline: float, score: float) -> SetPair:

@@ -24,7 +24,7 @@ import numpy as np
 
 from synmt_cli.core.evaluation.formulas import Array
 from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.formats.reports.scores import Paired
+from synmt_cli.formats.reports.scores import PairedComparison
 
 CELLS = 2**22  # of a (samples, sentences) matrix that are held at a time: 32 MiB
 SAMPLES = {"bs": 1000, "ar": 10000, "sign": 1000}  # defaults; of the interval for sign
@@ -71,7 +71,7 @@ class Test:
 
 def compare(
     test: Test, metrics: Sequence[Metric], statistics: Sequence[Statistics]
-) -> list[list[Paired]]:
+) -> list[list[PairedComparison]]:
     """For each metric: the comparison of each system but the first with the first."""
     n_sentences = len(statistics[0][0])
     counts = bootstrap_counts(n_sentences, test.interval_n, test.seed)
@@ -90,7 +90,7 @@ def compare(
 
 def _paired(
     test: Test, metric: Metric, statistics: tuple[Array, Array], resampled: Array, drawn: Array
-) -> Paired:
+) -> PairedComparison:
     baseline, system = (metric.corpus(of_one.sum(axis=0)) for of_one in statistics)
     delta = system - baseline
     low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
@@ -100,7 +100,7 @@ def _paired(
         n, p = wins + losses, binomial(wins, losses)
     else:
         p = p_value(test, delta, drawn)
-    return Paired(test.name, test.definition, n, test.seed, delta, (low, high), p)
+    return PairedComparison(test.name, test.definition, n, test.seed, delta, (low, high), p)
 
 
 def p_value(test: Test, delta: float, sampled: Array) -> float:
