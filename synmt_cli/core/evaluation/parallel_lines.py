@@ -1,4 +1,4 @@
-"""Parallel lines read whole: references, hypotheses and sources of one test set."""
+"""The lines of one test set, read whole: references, hypotheses, sources."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ def read(path: str) -> list[str]:
 
 
 def check_parallel(texts: Mapping[str, Sequence[str]]) -> None:
-    """Raises DataError with both counts if a text is not as long as the first, or if all
-    are empty."""
+    """Raises DataError with both counts if two texts differ in length, or if all are empty."""
     (first, lines), *others = texts.items()
     for name, other in others:
         if len(other) != len(lines):

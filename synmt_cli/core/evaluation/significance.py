@@ -3,13 +3,13 @@
 d is the difference system - baseline on the test set, d* that on a sample, n the samples.
 
 bs, paired bootstrap (Koehn, 2004): sentences are drawn with replacement. Three definitions
-of p are in circulation; figures of one cannot be compared with figures of another.
+of p are in use, and their figures cannot be compared with each other.
 ar, approximate randomization (Riezler and Maxwell, 2005): the outputs of each sentence
 change sides with probability 1/2.
-sign, sign test: the exact binomial of sentences won and lost, ties dropped.
+sign, sign test: the exact binomial of sentences won and lost; ties are dropped.
 
-FORMULAS has each p. A system against itself has p = 1, but 1 / (n + 1) where sacreBLEU
-defines it. Whatever the test, the 95 % interval of d is the bootstrap's percentiles.
+FORMULAS defines each p. A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's
+definitions. Whatever the test, the 95 % interval of d is the bootstrap's percentiles.
 
 The samples are those that sacreBLEU draws with the same seed, the same for every metric and
 system, and sentence statistics are summed over them by matrix products.
@@ -26,8 +26,8 @@ from synmt_cli.core.evaluation.formulas import Array
 from synmt_cli.core.evaluation.metrics import Metric
 from synmt_cli.formats.reports.scores import PairedComparison
 
-CELLS = 2**22  # of a (samples, sentences) matrix that are held at a time: 32 MiB
-SAMPLES = {"bs": 1000, "ar": 10000, "sign": 1000}  # defaults; of the interval for sign
+CELLS = 2**22  # of a (samples, sentences) matrix in memory at a time: 32 MiB
+SAMPLES = {"bs": 1000, "ar": 10000, "sign": 1000}  # defaults; sign draws them for its interval
 # test: definition of p: formula. The first definition is the test's default.
 FORMULAS = {
     "bs": {
@@ -65,17 +65,17 @@ class Test:
 
     @property
     def interval_n(self) -> int:
-        """Bootstrap samples behind the interval: the test's own, or as many as its default."""
+        """The interval's bootstrap samples: the test's own; for ar the bootstrap's default."""
         return SAMPLES["bs"] if self.name == "ar" else self.n
 
 
 def compare(
     test: Test, metrics: Sequence[Metric], statistics: Sequence[Statistics]
 ) -> list[list[PairedComparison]]:
-    """For each metric: the comparison of each system but the first with the first."""
+    """For each metric, the comparison of each further system with the first."""
     n_sentences = len(statistics[0][0])
     counts = bootstrap_counts(n_sentences, test.interval_n, test.seed)
-    resampled = bootstrap_differences(metrics, statistics, counts)
+    resampled = bootstrap_differences(metrics, statistics, counts)  # (metrics, systems - 1, n)
     drawn = resampled
     if test.name == "ar":
         drawn = swap_differences(metrics, statistics, swaps(n_sentences, test.n, test.seed))
@@ -124,8 +124,8 @@ def p_value(test: Test, delta: float, sampled: Array) -> float:
 
 
 def wins_and_losses(metric: Metric, baseline: Array, system: Array) -> tuple[int, int]:
-    """How many sentences the system scores better and worse than the baseline."""
-    difference = metric.sentences(system) - metric.sentences(baseline)
+    """On how many sentences the system scores better and worse than the baseline."""
+    difference = metric.sentences(system) - metric.sentences(baseline)  # (n_sentences,)
     higher = int(np.count_nonzero(difference > TIE))
     lower = int(np.count_nonzero(difference < -TIE))
     return (higher, lower) if metric.higher_is_better else (lower, higher)
@@ -148,22 +148,22 @@ def binomial(wins: int, losses: int) -> float:
 
 
 def bootstrap_counts(n_sentences: int, n: int, seed: int) -> Iterator[Array]:
-    """Blocks of (samples, n_sentences): how often each sample holds each sentence."""
+    """Yields blocks (samples, n_sentences): how often each sample holds each sentence."""
     random = np.random.default_rng(seed)
     rows = max(1, CELLS // n_sentences)
     for start in range(0, n, rows):
         size = min(rows, n - start)
-        drawn = random.integers(n_sentences, size=(size, n_sentences))
+        drawn = random.integers(n_sentences, size=(size, n_sentences))  # (size, n_sentences)
         drawn += np.arange(size)[:, None] * n_sentences
         counts = np.bincount(drawn.ravel(), minlength=size * n_sentences)
-        yield counts.reshape(size, n_sentences).astype(np.float64)
+        yield counts.reshape(size, n_sentences).astype(np.float64)  # (size, n_sentences)
 
 
 def swaps(n_sentences: int, n: int, seed: int) -> Iterator[Array]:
-    """Blocks of (samples, n_sentences): 1 where a sentence keeps its side, 0 where not."""
+    """Yields blocks (samples, n_sentences): 1 where a sentence keeps its side, else 0."""
     random = np.random.default_rng(seed)
-    # NumPy takes 32 truth values from each random number and drops the rest of the last one:
-    # with a multiple of 32 rows blocks are the same as all samples at once.
+    # NumPy takes 32 truth values from each random number and drops the rest of the last one.
+    # With a multiple of 32 rows in each block, the blocks equal all samples drawn at once.
     rows = max(32, CELLS // n_sentences // 32 * 32)
     for start in range(0, n, rows):
         size = (min(rows, n - start), n_sentences)
@@ -177,7 +177,7 @@ def bootstrap_differences(
     joined, borders = _joined([of_one for systems in statistics for of_one in systems])
     blocks = []
     for block in counts:
-        sums = iter(np.split(block @ joined, borders, axis=1))
+        sums = iter(np.split(block @ joined, borders, axis=1))  # (samples, k) each
         scores = [
             [metric.scores(next(sums)) for _ in systems]
             for metric, systems in zip(metrics, statistics, strict=True)
@@ -189,12 +189,12 @@ def bootstrap_differences(
 def swap_differences(
     metrics: Sequence[Metric], statistics: Sequence[Statistics], kept: Iterable[Array]
 ) -> Array:
-    """d*, (metrics, systems - 1, samples), where the outputs that are not kept change sides."""
+    """d*, (metrics, systems - 1, samples), where outputs that do not keep their side swap it."""
     pairs = [(systems[0], system) for systems in statistics for system in systems[1:]]
     joined, borders = _joined([system - baseline for baseline, system in pairs])
     blocks = []
     for block in kept:
-        sums = iter(np.split(block @ joined, borders, axis=1))
+        sums = iter(np.split(block @ joined, borders, axis=1))  # (samples, k) each
         blocks.append(
             np.array(
                 [
@@ -207,11 +207,11 @@ def swap_differences(
 
 
 def _swapped(metric: Metric, baseline: Array, system: Array, kept: Array) -> Array:
-    """d* of one pair. kept: (samples, k), the summed system - baseline of the kept sides."""
+    """d* of one pair, (samples,). kept: (samples, k), summed system - baseline of kept sides."""
     return metric.scores(baseline.sum(axis=0) + kept) - metric.scores(system.sum(axis=0) - kept)
 
 
 def _joined(matrices: Sequence[Array]) -> tuple[Array, list[int]]:
-    """The matrices side by side, and the columns at which the second, third, ... begin."""
+    """The matrices joined, (n, sum of k), and the columns where the second, third, ... begin."""
     borders = np.cumsum([matrix.shape[1] for matrix in matrices])[:-1]
     return np.hstack(matrices), borders.tolist()

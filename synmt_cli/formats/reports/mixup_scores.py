@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Table, Value
+from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 
 COUNTS = ("right_active", "right_passive", "wrong_active", "wrong_passive", "undecided")
 MARKED = {"object": "object only", "subject": "subject only", "both": "both", ALL: ALL}
@@ -26,32 +26,22 @@ class JudgedTranslation:
 
 @dataclass(frozen=True, slots=True)
 class MixupGroup:
-    """The sentences of one construction and order, `all` for every construction."""
+    """The n sentences of one construction and order, `all` for every construction.
+
+    right: those whose roles are kept, active and passive. accuracy: their percentage of all
+    sentences, undecided ones included.
+    """
 
     construction: str
     order: str
-    counts: dict[str, int]
-
-    @property
-    def n(self) -> int:
-        """Sentences."""
-        return sum(self.counts.values())
-
-    @property
-    def right(self) -> int:
-        """Those whose roles are kept, active and passive."""
-        return self.counts["right_active"] + self.counts["right_passive"]
-
-    @property
-    def accuracy(self) -> float:
-        """In percent of all, undecided ones included."""
-        return 100 * self.right / self.n
-
-    def document(self) -> dict[str, Value]:
-        """Everything, by name."""
-        names = {"construction": self.construction, "order": self.order}
-        sums = {"n": self.n, "right": self.right}
-        return {**names, **sums, **self.counts, "accuracy": self.accuracy}
+    n: int
+    right: int
+    right_active: int
+    right_passive: int
+    wrong_active: int
+    wrong_passive: int
+    undecided: int
+    accuracy: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +62,9 @@ class JudgedSystem:
                     if one.order == order and construction in (ALL, one.construction)
                 ]
                 counts = {name: outcomes.count(name) for name in COUNTS}
-                yield MixupGroup(construction, order, counts)
+                n, right = len(outcomes), counts["right_active"] + counts["right_passive"]
+                accuracy = 100 * right / n
+                yield MixupGroup(construction, order, n, right, **counts, accuracy=accuracy)
 
     def document(self) -> dict[str, object]:
         """Groups, and every sentence."""
@@ -87,15 +79,14 @@ class MixupReport:
 
     def sections(self) -> Iterator[Table | Notes]:
         """One row for each system and group."""
-        rows = []
+        rows: list[Row] = []
         for one in self.systems:
             for group in one.groups():
-                right, passive, wrong, wrong_passive, undecided = group.counts.values()
                 start = (one.name, MARKED[group.construction], group.order.upper(), group.n)
-                shown = (group.right, Cell(group.accuracy, ".1f"), right, passive)
-                rows.append(
-                    (*start, *shown, wrong + wrong_passive, wrong, wrong_passive, undecided)
-                )
+                right = (group.right, Cell(group.accuracy, ".1f"))
+                wrong = (group.wrong_active + group.wrong_passive, group.wrong_active)
+                voices = (group.right_active, group.right_passive)
+                rows.append((*start, *right, *voices, *wrong, group.wrong_passive, group.undecided))
         figures = ("right", "%", "active", "passive", "wrong", "active", "passive", "undecided")
         yield Table(["system", "marked", "order", "n", *figures], rows, left=3)
 
@@ -103,4 +94,4 @@ class MixupReport:
         """One for each system and group."""
         for one in self.systems:
             for group in one.groups():
-                yield {"system": one.name, **group.document()}
+                yield {"system": one.name, **asdict(group)}

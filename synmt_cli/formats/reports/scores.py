@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
@@ -105,7 +105,7 @@ class ScoreReport:
 
     n: int
     references: list[str]
-    metrics: list[MetricInfo]
+    metrics: Sequence[MetricInfo]
     systems: list[ScoredSystem]
     buckets: list[ScoredBucket] = field(default_factory=list)
     formula: str = ""

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from synmt_cli.core.evaluation.attachment import Attachment
-from synmt_cli.core.evaluation.word_alignment import parts
+from synmt_cli.core.evaluation.word_alignment import aligned_spans
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.formats import conllu
 from synmt_cli.formats.reports.tree_scores import MatchCount
@@ -29,7 +29,7 @@ def sentence(*words):
 def evaluated(gold, system, **options):
     sides = [conllu.read(Source(name, io.BytesIO(name.encode()))) for name in (gold, system)]
     found = Attachment(**options)
-    for part in parts(*sides, ("gold", "system")):
+    for part in aligned_spans(*sides, ("gold", "system")):
         found.add(part)
     return found
 
