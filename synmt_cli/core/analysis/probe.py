@@ -16,7 +16,7 @@ from torch import Tensor
 from synmt_cli.core.analysis import classifier
 from synmt_cli.core.analysis.classifier import ClassifierSettings
 from synmt_cli.core.analysis.datasets import Dataset
-from synmt_cli.core.analysis.opened_run import Opened
+from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.jobs.translation_input import Reader
 from synmt_cli.errors import UsageError
@@ -35,7 +35,7 @@ class Probe:
 
     def __init__(
         self,
-        run: Opened,
+        run: OpenedRun,
         max_pieces: int,
         settings: ClassifierSettings,
         on_sentences: Callable[[int], None],
@@ -86,7 +86,7 @@ def record_of(reader: Reader, example: Example) -> Record:
 
 
 @torch.inference_mode()
-def sentence_vectors(run: Opened, records: Sequence[Record]) -> Tensor:
+def sentence_vectors(run: OpenedRun, records: Sequence[Record]) -> Tensor:
     """The mean of each sentence's encoder states, end of sentence included. (n, D), on the CPU."""
     found = torch.empty(len(records), run.model.size.d_model)
     prepared = [run.prepared(record) for record in records]
