@@ -3,8 +3,8 @@
     python benchmarks/bench_score.py [REF SYS SYS...]
 
 Without files: 3,000 seeded random segments and three noisy copies. Each round times both
-programs from lines to p values, and the samples alone once the sentence statistics are
-there. The figures are medians over ROUNDS; the ratio is sacreBLEU's time over ours.
+programs from lines to p values, and ours also from sentence statistics to p values (the
+samples). The figures are medians over ROUNDS; the ratio is sacreBLEU's time over ours.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def texts(paths: list[str]) -> tuple[list[str], list[list[str]]]:
 
 
 def ours(kind: str, name: str, reference: list[str], systems: list[list[str]]) -> list[float]:
-    """Seconds from lines to p values, and of these the seconds for the samples."""
+    """Seconds from lines to p values, and from sentence statistics to p values."""
     begin = time.perf_counter()
     metrics = build([name], [reference])
     extracted = [[metric.statistics(lines) for lines in systems] for metric in metrics]

@@ -75,17 +75,18 @@ def analyze_attention(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Attention weights of a trained model, one JSON object for each segment, in order.
+    """Write attention weights of a trained model, one JSON object for each segment, in order.
 
     --stack encoder: each source token over the source. decoder: each target token over the
-    target up to itself. cross: each target token over the source. The last two read the target
-    that is given (teacher forcing), behind <s>: the row of a token is what the model looks at
-    when it is to say the next one. Weights are those behind mask and softmax, without dropout,
-    with all that the variant does to them; a row sums to 1 before it is rounded.
+    target up to itself. cross: each target token over the source. The last two read the given
+    target (teacher forcing) after <s>: the row of a token is what the model attends to when it
+    predicts the next one. Weights are those after mask and softmax, without dropout, with all
+    changes that the variant makes; a row sums to 1 before it is rounded.
 
-    `tokens` names the rows, `keys` the columns: pieces, and </s> behind the source. Layers and
-    heads count from 0. A segment that is empty, failed or skipped, or of more than --max-pieces
-    pieces (then skipped), has its status and no weights; these are counted at the end.
+    `tokens` names the rows, `keys` the columns: pieces, and </s> after the source. Layers and
+    heads count from 0. A segment that is empty, failed or skipped, or has more than --max-pieces
+    pieces (then it is skipped), has its status and no weights; such segments are counted at the
+    end.
     """
     chosen_layers, chosen_heads = numbers("--layers", layers), numbers("--heads", heads)
     paths = files or ["-"]

@@ -70,27 +70,28 @@ def analyze_awsl(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """The Average Weight of Syntax Logits (AWSL) of each encoder layer. Xie et al. 2021, eq. 7.
+    """Measure the Average Weight of Syntax Logits (AWSL) of each encoder layer.
 
-    With e the scaled dot product of queries and keys, and e^s what the variant adds to it, a
-    pair of tokens has the weight |e^s| / (|e| + |e^s|). It is averaged over the pairs of a
-    sentence, then over sentences and heads. Equation 7 as it is printed is |e| / (|e| + |e^s|),
-    the share of the normal logits, though the measure's name and Figure 3 mean that of syntax:
-    both are given. Layers and heads count from 0, the bottom layer.
+    Xie et al. 2021, eq. 7. Let e be the scaled dot product of queries and keys, and e^s what
+    the variant adds to it; then a pair of tokens has the weight |e^s| / (|e| + |e^s|). It is
+    averaged over the pairs of a sentence, then over sentences and heads. Equation 7 as it is
+    printed is |e| / (|e| + |e^s|), the share of the normal logits, though the measure's name
+    and Figure 3 mean that of syntax: both are given. Layers and heads count from 0, the bottom
+    layer.
 
-    Pairs are of tokens that both have a place in the tree of the same sentence, a token with
-    itself among them; end of sentence and padding do not count, nor a pair where both are 0.
+    Both tokens of a pair have a place in the tree of the same sentence, and a token pairs with
+    itself, too; end of sentence and padding do not count, nor does a pair where both are 0.
     Scores are taken before the mask and the softmax, without dropout.
 
     Any run will do. For gps e^s is exactly the second term; for a variant that scales scores
     or replaces them it is the difference that it makes; a layer whose scores no variant
-    changes has AWSL 0. rel and dep change the scores too: theirs is the weight of relations.
+    changes has AWSL 0. rel and dep change the scores, too: theirs is the weight of relations.
 
-    Input must hold trees, or is parsed, also for a run without syntax. Records without a tree
-    are left out, and counted. Several runs are shown the same records, parsed by the first
-    run's parser where they are text; they must share a vocabulary. --plot draws AWSL in red
-    and the rest in blue, each run a line over the layers that its variant changes; runs with
-    one such layer each are one line, as in the paper. It needs matplotlib: pip install
+    The input must hold trees, or is parsed, also for a run without syntax. Records without a
+    tree are left out and counted. Several runs read the same records, parsed by the first
+    run's parser if they are text; they must share a vocabulary. --plot draws AWSL in red and
+    the rest in blue, each run as a line over the layers that its variant changes; runs with one
+    such layer each are one line, as in the paper. It needs matplotlib: pip install
     'synmt-cli[plot]'.
     """
     from synmt_cli.formats.reports.table import FORMATS

@@ -83,19 +83,20 @@ def analyze_probe(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Probing tasks on the frozen encoder. Conneau et al. 2018, as Wang et al. 2019 use them.
+    """Test what the frozen encoder knows about a sentence, by probing tasks.
 
-    Wang et al. do not say how they pool and classify; this is SentEval's way, and our reading.
-    A sentence is the mean of the encoder's states, that of the end of sentence among them,
-    padding not. A classifier with one hidden layer of sigmoids learns each task from these
-    vectors, as in SentEval: Adam, batches of 64, accuracy on dev after each 4 epochs; the best
-    model there is tested, after six such checks without a better one or 200 epochs. SentEval
-    also tunes a weight decay, and takes a linear classifier for word_content (--hidden 0);
-    here there is none, and all tasks are treated alike. Compare with the majority baseline.
+    The tasks are those of Conneau et al. 2018, as Wang et al. 2019 use them. Wang et al. do not
+    say how they pool and classify; we do both as SentEval does. A sentence is the mean of the
+    encoder's states, with that of the end of sentence and without padding. A classifier with
+    one hidden layer of sigmoids learns each task from these vectors, as in SentEval: Adam,
+    batches of 64, accuracy on dev after every 4 epochs. The model that is best on dev is tested,
+    after six such checks without a better one or 200 epochs. SentEval also tunes a weight decay,
+    and takes a linear classifier for word_content (--hidden 0); here there is no weight decay,
+    and all tasks are treated alike. Compare with the majority baseline.
 
     SentEval's files, sentence_length.txt to coordination_inversion.txt, are tasks named by
-    their files. Their sentences are parsed where the run needs trees, by its parser or
-    --parser. Of CoNLL-U these are made, --task names some of them:
+    their files. Their sentences are parsed if the run needs trees, by its parser or --parser.
+    These tasks are made from CoNLL-U; --task names some of them:
 
     \b
       surface     sentence-length  words: 5-8, 9-12, 13-16, 17-20, 21-25, 26-28
@@ -106,12 +107,12 @@ def analyze_probe(
                   subject-number   Sing or Plur of the root's subject, a common noun
                   object-number    the same of its object
 
-    A sentence is taken once. The classes are balanced: the most frequent ones that together
+    Each sentence is taken once. The classes are balanced: the most frequent ones that together
     keep most sentences, each cut to the same number, by --seed. A tenth is for dev, a tenth
-    for test; sentences with the same word in question are in one of the three. Trees come from
-    the CoNLL-U, so from gold where it is gold; but all sentences of bigram-shift are parsed
-    again, changed or not, since no tree fits a changed one. What the trees do not give is left
-    out with a warning, or is an error where --task names it. --save-to writes the tasks as
+    for test; sentences with the same word in question are in the same split. Trees come from
+    the CoNLL-U, and are gold if it is gold; but all sentences of bigram-shift are parsed again,
+    changed or not, since no tree fits a changed one. A task that the trees do not give is left
+    out with a warning, or is an error if --task names it. --save-to writes the tasks as
     SentEval's files, for this command or other programs, with or without a run.
     """
     if not model and not save_to:
@@ -148,21 +149,21 @@ def analyze_probe(
 
 
 def names(text: str, known: Sequence[str]) -> list[str]:
-    """The tasks of `tense,tree-depth`; none of an empty text. Raises UsageError."""
-    found = text.split(",") if text else []
-    for name in found:
+    """The tasks in a list such as `tense,tree-depth`; none in an empty text. Raises UsageError."""
+    tasks = text.split(",") if text else []
+    for name in tasks:
         if name not in known:
             raise UsageError(f"--task: {quoted(name)} is none of {', '.join(known)}")
-    return found
+    return tasks
 
 
-def save(found: Sequence[Dataset], template: str) -> None:
+def save(datasets: Sequence[Dataset], template: str) -> None:
     """Writes each task to its file, if there is a template. Raises UsageError."""
     from synmt_cli.formats import senteval
 
-    if template and "{task}" not in template and len(found) > 1:
-        raise UsageError(f"--save-to needs {{task}} in the name for {len(found)} tasks")
-    for dataset in found if template else ():
+    if template and "{task}" not in template and len(datasets) > 1:
+        raise UsageError(f"--save-to needs {{task}} in the name for {len(datasets)} tasks")
+    for dataset in datasets if template else ():
         with writing.atomic(template.replace("{task}", dataset.task)) as writer:
             for example in dataset.examples:
                 writer.write(senteval.to_bytes(example))

@@ -61,25 +61,25 @@ def evaltree(
     output: Out = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Compare trees with gold trees: UAS, LAS, label accuracy and what goes with them.
+    """Compare trees with gold trees: UAS, LAS, label accuracy and related metrics.
 
     The metrics are those of the CoNLL 2018 shared task, in percent, by the rules of its script
-    conll18_ud_eval.py, and LA, the words with the right label. Labels are compared without their
-    subtypes, as there, unless --subtypes is given. Punctuation counts.
+    conll18_ud_eval.py, and LA, the share of words with the right label. Labels are compared
+    without their subtypes, as in that script, unless --subtypes is given. Punctuation counts.
 
-    SYSTEM may split the text of GOLD into other sentences, tokens and words, white space
-    aside. Words that are tokens are aligned where they are the same span of characters; under
-    a multiword token, by a longest common subsequence of the forms, case aside. Precision is
-    of SYSTEM's words, recall of GOLD's, F1 of both; `aligned` is accuracy among aligned words.
-    If the words are the same, all of these are, and F1 is the plain score. Where the texts
-    differ, the first such sentence is named and nothing is scored (65).
+    SYSTEM may split the text of GOLD into other sentences, tokens and words; white space may
+    differ. Words that are tokens are aligned if they are the same span of characters; words
+    under a multiword token by a longest common subsequence of the forms, ignoring case.
+    Precision is of SYSTEM's words, recall of GOLD's, F1 of both; `aligned` is accuracy among
+    aligned words. If the words are the same, so are all of these, and F1 is the plain score.
+    If the texts differ, the first such sentence is named and nothing is scored (65).
 
     A block with synmt_status failed has the text of its comment and no word, so all words of
     that sentence are missed; blocks that stand for empty lines are left out.
 
     --by length:20,30,40,50 gives the same for gold sentences of 0-19, 20-29, 30-39, 40-49 and
-    50+ words. --by deprel gives for each label LAS and LA, precision of SYSTEM's words with it
-    and recall of GOLD's, and UAS, recall alone.
+    50+ words. --by deprel gives LAS and LA of each label, with the precision of SYSTEM's words
+    and the recall of GOLD's words that have it, and the recall of UAS.
     """
     from synmt_cli.core.evaluation.attachment import Attachment
     from synmt_cli.core.evaluation.word_alignment import aligned_spans

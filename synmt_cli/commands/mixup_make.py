@@ -38,9 +38,9 @@ def mixup_make(
 ) -> None:
     """Write the 99 + 99 German sentences of Choshen and Abend (2021), Appendix C.
 
-    Each sentence stands first with the object in front (OVS), which is rare, and on the next
-    line with the subject in front (SVO); both mean the same. What tells the roles apart is
-    the case of the articles, by three constructions:
+    Each sentence comes first with the object in front (OVS), which is rare, and on the next
+    line with the subject in front (SVO); both mean the same. The case of the articles tells
+    the roles apart, in three constructions:
 
     \b
       object   36  Den Ball bringt das Kind       the object is marked

@@ -39,21 +39,21 @@ def mixup_score(
 ) -> None:
     """Count translations that keep who does what to whom (Choshen and Abend, 2021).
 
-    The two nouns are looked for by a list of English words, in which for instance Stein is
-    stone, rock, pebble or brick. The choice of the verb is disregarded. Then:
+    The two nouns are found by a list of English words, in which for instance Stein is stone,
+    rock, pebble or brick. The choice of the verb does not matter. Then:
 
     \b
       active     The child brings the ball.           the first noun acts
                  The ball the child brings.           object first: the second acts
-      passive    The ball is brought by the child.    the noun behind `by` acts
-      undecided  The child brings.                    a noun is missing, or there twice
+      passive    The ball is brought by the child.    the noun after `by` acts
+      undecided  The child brings.                    a noun is missing, or occurs twice
                  The ball is brought the child.       a passive without `by`
                  The ball and the child.              no verb between them
                  By the ball the child is brought.    a preposition before the first noun
 
     A verb is one of some 45 in all their forms, or another word that ends in -s, -ed or -ing.
-    These are rules of thumb where the paper had an annotator: --format json gives the outcome
-    of every sentence, with the reason if it is undecided, to be checked by eye.
+    The paper had an annotator; these are rules of thumb. --format json gives the outcome of
+    every sentence, with the reason if it is undecided, to be checked by eye.
 
     `right` is active and passive together, the figure of the paper's Table 3, which is about
     OVS. Percentages are of all sentences: an undecided one is not right.

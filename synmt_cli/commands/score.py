@@ -39,7 +39,7 @@ MANUAL = Manual(
     see_also=("translate", "bucket-by-length"),
 )
 METRICS, TOKENIZE = "bleu,chrf", "13a"
-TOKENIZED = 100  # as many lines that end in " ." look tokenized, as sacreBLEU has it
+TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, as in sacreBLEU
 SHOWN = 5  # line numbers that a warning names
 
 
@@ -120,10 +120,10 @@ def score(
     aligned as in RIBES.py 1.03. TER ignores case; lower is better.
 
     --tokenize takes 13a, none, char, intl, zh, ja-mecab, ko-mecab, flores101, flores200 and
-    spBLEU-1K. Nothing is ever downloaded: where a tokenizer needs more, the error says what.
+    spBLEU-1K. Nothing is ever downloaded: if a tokenizer needs more, the error says what.
 
-    With two systems or more each is compared with the first. d is the difference, d* that on
-    a sample, n the number of samples:
+    Of two or more systems, each is compared with the first. d is the difference, d* the
+    difference on a sample, n the number of samples:
 
     \b
       --paired bs, the bootstrap: segments are drawn with replacement
@@ -141,15 +141,15 @@ def score(
     percentiles, whatever the test.
 
     --sign-over takes reports that --format json wrote, one for each test set, in place of REF
-    and SYS, and does the sign test over their scores: one unit is a (test set, metric) pair,
+    and SYS, and does the sign test over their scores. The units are (test set, metric) pairs,
     all of them or those of -M; ties are dropped. Systems are matched by their order in each
     report. Scores that share a test set are not independent, which makes this p too small.
 
     --by length:20,30,40,50 scores the buckets 0-19, 20-29, 30-39, 40-49 and 50+ of the source
     length, in words between white space. An empty bucket is `n/a`.
 
-    An empty output line is scored like any other. An empty reference is warned of, with its
-    line; RIBES leaves it out of its mean.
+    An empty output line is scored like any other. A warning names the line of an empty
+    reference; RIBES leaves it out of its mean.
     """
     from synmt_cli.core.evaluation import metrics as available  # NumPy, sacreBLEU
     from synmt_cli.core.evaluation.comparison import evaluate
@@ -157,7 +157,7 @@ def score(
     if sign_over:
         unfit = [refs, lowercase, samples, by, src, get, fail_under]
         if any(unfit) or tokenize != TOKENIZE or p != "centred" or paired not in (None, "sign"):
-            raise UsageError("--sign-over reads figures that are there: only -M and --format fit")
+            raise UsageError("--sign-over reads scores from reports: only -M and --format apply")
         _sign_over([ref, *(systems or [])], metrics, form, output)
         return
     limits = _limits(fail_under or [])
@@ -259,7 +259,7 @@ def _read(paths: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]) -> None:
-    """Says what makes scores doubtful: empty references, tokenized outputs."""
+    """Warns of what makes scores doubtful: empty references, tokenized outputs."""
     from synmt_cli.core.evaluation.parallel_lines import blank_lines
 
     for name in references:
@@ -279,19 +279,18 @@ def _shown(report: ScoreReport, get: str | None, form: str) -> bytes:
 
     if get is None:
         return FORMATS[form](report)
-    digits = next(metric.digits for metric in report.metrics if metric.name == get)
-    figures = [f"{system.scores[get]:.{digits}f}\n" for system in report.systems]
-    return "".join(figures).encode()
+    metric = next(metric for metric in report.metrics if metric.name == get)
+    return "".join(f"{metric.cell(one.scores[get]).text}\n" for one in report.systems).encode()
 
 
 def _judge(report: ScoreReport, limits: dict[str, float]) -> None:
     """Raises NegativeAnswer if a system is worse than a limit."""
     for metric in report.metrics:
-        limit = limits.get(metric.name)
-        for system in report.systems if limit is not None else []:
-            assert limit is not None
+        no_limit = -math.inf if metric.higher_is_better else math.inf
+        limit = limits.get(metric.name, no_limit)
+        for system in report.systems:
             value = system.scores[metric.name]
             if value < limit if metric.higher_is_better else value > limit:
                 side = "under" if metric.higher_is_better else "over"
-                shown = f"{metric.name} {value:.{metric.digits}f} is {side} {limit:g}"
+                shown = f"{metric.name} {metric.cell(value).text} is {side} {limit:g}"
                 raise NegativeAnswer(f"{printable(system.name)}: {shown}")

@@ -38,16 +38,16 @@ def variants(
 ) -> None:
     """List the model variants: paper, options with their defaults, and what they read.
 
-    Names are joined by + (`synmt train --variant dep+rel`) and act in that order, so that each
-    changes what those before it left: additions commute, but pascal scales only what is named
-    before it. What cannot be combined is refused: sisa computes the scores of a head anew and has
-    to be named before whatever changes scores of its layer; multitask and mixed-encoder each
-    make their own records (synmt multitask).
+    Names are joined by + (`synmt train --variant dep+rel`) and act in that order, each on the
+    scores that those before it leave: additions commute, but pascal does not scale what a
+    variant named after it adds. Variants that cannot be combined are refused: sisa computes the
+    scores of a head anew and must be named before any variant that changes scores of its layer;
+    multitask and mixed-encoder each make their own records (synmt multitask).
 
     Absolute positions belong to no variant: train --set positions=none leaves them out of the
     encoder, --set decoder_positions=none out of the decoder. An option is set by
-    --set NAME.OPTION=VALUE, as pascal.heads=[2,0,0,1]. Features that are read in training only
-    are not needed to translate, nor is a parser for them.
+    --set NAME.OPTION=VALUE, as pascal.heads=[2,0,0,1]. Features that only training reads are
+    not needed to translate, nor is a parser for them.
     """
     from synmt_cli.core.variants.description import describe
 

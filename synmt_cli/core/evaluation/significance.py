@@ -17,7 +17,7 @@ system, and sentence statistics are summed over them by matrix products.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,36 +174,30 @@ def bootstrap_differences(
     metrics: Sequence[Metric], statistics: Sequence[Statistics], counts: Iterable[Array]
 ) -> Array:
     """d*, (metrics, systems - 1, samples), where sample i holds sentence j counts[i, j] times."""
-    joined, borders = _joined([of_one for systems in statistics for of_one in systems])
-    blocks = []
-    for block in counts:
-        sums = iter(np.split(block @ joined, borders, axis=1))  # (samples, k) each
+
+    def differences(sums: Iterator[Array]) -> list[list[Array]]:
         scores = [
-            [metric.scores(next(sums)) for _ in systems]
+            [metric.scores(next(sums)) for _ in systems]  # (samples,) each
             for metric, systems in zip(metrics, statistics, strict=True)
         ]
-        blocks.append(np.array([[one - rest[0] for one in rest[1:]] for rest in scores]))
-    return np.concatenate(blocks, axis=-1)
+        return [[system - systems[0] for system in systems[1:]] for systems in scores]
+
+    return _sampled([of_one for systems in statistics for of_one in systems], counts, differences)
 
 
 def swap_differences(
     metrics: Sequence[Metric], statistics: Sequence[Statistics], kept: Iterable[Array]
 ) -> Array:
     """d*, (metrics, systems - 1, samples), where outputs that do not keep their side swap it."""
-    pairs = [(systems[0], system) for systems in statistics for system in systems[1:]]
-    joined, borders = _joined([system - baseline for baseline, system in pairs])
-    blocks = []
-    for block in kept:
-        sums = iter(np.split(block @ joined, borders, axis=1))  # (samples, k) each
-        blocks.append(
-            np.array(
-                [
-                    [_swapped(metric, systems[0], system, next(sums)) for system in systems[1:]]
-                    for metric, systems in zip(metrics, statistics, strict=True)
-                ]
-            )
-        )
-    return np.concatenate(blocks, axis=-1)
+
+    def differences(sums: Iterator[Array]) -> list[list[Array]]:
+        return [
+            [_swapped(metric, systems[0], system, next(sums)) for system in systems[1:]]
+            for metric, systems in zip(metrics, statistics, strict=True)
+        ]
+
+    changes = [system - systems[0] for systems in statistics for system in systems[1:]]
+    return _sampled(changes, kept, differences)
 
 
 def _swapped(metric: Metric, baseline: Array, system: Array, kept: Array) -> Array:
@@ -211,7 +205,19 @@ def _swapped(metric: Metric, baseline: Array, system: Array, kept: Array) -> Arr
     return metric.scores(baseline.sum(axis=0) + kept) - metric.scores(system.sum(axis=0) - kept)
 
 
-def _joined(matrices: Sequence[Array]) -> tuple[Array, list[int]]:
-    """The matrices joined, (n, sum of k), and the columns where the second, third, ... begin."""
-    borders = np.cumsum([matrix.shape[1] for matrix in matrices])[:-1]
-    return np.hstack(matrices), borders.tolist()
+def _sampled(
+    matrices: Sequence[Array],
+    blocks: Iterable[Array],
+    differences: Callable[[Iterator[Array]], list[list[Array]]],
+) -> Array:
+    """The differences on the samples of all blocks, (metrics, systems - 1, samples).
+
+    matrices: (n_sentences, k) each. differences: takes their sums on the samples of a block,
+    (samples, k) each, in the same order.
+    """
+    borders = np.cumsum([matrix.shape[1] for matrix in matrices])[:-1].tolist()
+    joined = np.hstack(matrices)  # (n_sentences, sum of k)
+    parts = [
+        np.array(differences(iter(np.split(block @ joined, borders, axis=1)))) for block in blocks
+    ]
+    return np.concatenate(parts, axis=-1)
