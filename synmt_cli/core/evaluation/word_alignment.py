@@ -115,22 +115,26 @@ def aligned_spans(
 
     names: of gold and system, for messages. Raises DataError where the texts differ.
     """
-    golds, systems = map(_texts, (gold, system))
-    while (one := next(golds, None)) is not None:
+    golds, systems = streams = (_texts(gold), _texts(system))
+    for first, text in golds:
         other = next(systems, None)
         if other is None:
-            raise _ended(one[0], names[1])
-        span = AlignedSpan([one[0]], [other[0]])
-        texts = [one[1], other[1]]  # what the other side does not have yet
-        while texts[0] or texts[1]:
+            raise _ended(first, names[1])
+        span = AlignedSpan([first], [other[0]])
+        sides = (span.gold, span.system)
+        texts = [text, other[1]]  # what the other side does not have yet
+        while any(texts):
             n = min(map(len, texts))
             if texts[0][:n] != texts[1][:n]:
                 raise _different(span, texts)
             texts = [text[n:] for text in texts]
-            if texts[0]:
-                _extend(span.system, texts, 1, systems, span.gold[-1], names[1])
-            elif texts[1]:
-                _extend(span.gold, texts, 0, golds, span.system[-1], names[0])
+            if any(texts):
+                short = texts.index("")
+                following = next(streams[short], None)
+                if following is None:
+                    raise _ended(sides[1 - short][-1], names[short])
+                sides[short].append(following[0])
+                texts[short] = following[1]
         yield span
     if (left := next(systems, None)) is not None:
         raise _ended(left[0], names[0])
@@ -140,22 +144,6 @@ def _texts(sentences: Iterator[Sentence]) -> Iterator[tuple[Sentence, str]]:
     for sentence in sentences:
         if text := "".join(token.characters for token in tokens(sentence)):
             yield sentence, text
-
-
-def _extend(
-    sentences: list[Sentence],
-    texts: list[str],
-    side: int,
-    stream: Iterator[tuple[Sentence, str]],
-    longer: Sentence,
-    name: str,
-) -> None:
-    """Adds the next sentence of the side whose text is used up. Raises DataError."""
-    following = next(stream, None)
-    if following is None:
-        raise _ended(longer, name)
-    sentences.append(following[0])
-    texts[side] = following[1]
 
 
 def _ended(sentence: Sentence, other: str) -> DataError:
