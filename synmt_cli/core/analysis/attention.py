@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.analysis.opened_run import OpenedRun
-from synmt_cli.core.analysis.witness import Witness, witnessed, witnessed_across
+from synmt_cli.core.analysis.witness import witnessed, witnessed_across
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, PAD
@@ -48,7 +48,6 @@ class AttentionExtractor:
         n_layers = size.encoder_layers if stack == "encoder" else size.decoder_layers
         self._run = run
         self._stack = stack
-        self._n_layers = n_layers
         self._layers = _chosen("layers", layers, n_layers)
         self._heads = _chosen("heads", heads, size.n_heads)
 
@@ -89,15 +88,14 @@ class AttentionExtractor:
                 seen[layer] = weights[:, self._heads].cpu()  # (B, chosen heads, Tq, T)
 
         model = self._run.model
-        first, last = Witness(self._n_layers), Witness(self._n_layers, see_weights=see)
         if self._stack == "encoder":
-            with witnessed(model.encoder, first, last):
+            with witnessed(model.encoder, see_weights=see):
                 model.encode(side)
             return seen
         memory = model.encode(side)
         target = Side(self._targets(records).to(side.ids.device))
         if self._stack == "decoder":
-            witnesses = witnessed(model.decoder, first, last)
+            witnesses = witnessed(model.decoder, see_weights=see)
         else:
             witnesses = witnessed_across(model.decoder, see)
         with witnesses:

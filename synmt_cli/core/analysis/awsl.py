@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.analysis.opened_run import OpenedRun
-from synmt_cli.core.analysis.witness import Witness, witnessed
+from synmt_cli.core.analysis.witness import witnessed
 from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
@@ -77,9 +77,7 @@ class AwslMeter:
             self._sums[layer] += shares.sum(0).cpu()
             self._n[layer] += (n > 0).sum(0).cpu()
 
-        n_layers = len(self._encoder.layers)
-        first, last = Witness(n_layers, before.__setitem__), Witness(n_layers, compare)
-        with witnessed(self._encoder, first, last):
+        with witnessed(self._encoder, before.__setitem__, compare):
             self._encoder(side)
         self.n_sentences += len(side.ids)
 

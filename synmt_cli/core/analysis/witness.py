@@ -46,8 +46,12 @@ class Witness(Modifier):
 
 
 @contextmanager
-def witnessed(stack: Stack, first: Witness, last: Witness) -> Iterator[None]:
-    """Puts witnesses before and after the modifiers of a stack while the context lasts."""
+def witnessed(
+    stack: Stack, before: See = ignore, after: See = ignore, see_weights: See = ignore
+) -> Iterator[None]:
+    """Shows the scores before and after a stack's modifiers, and the weights, in this context."""
+    n_layers = len(stack.layers)
+    first, last = Witness(n_layers, before), Witness(n_layers, after, see_weights)
 
     def around(attention: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         x, allowed, causal, active = arguments
@@ -61,7 +65,7 @@ def witnessed(stack: Stack, first: Witness, last: Witness) -> Iterator[None]:
 
 @contextmanager
 def witnessed_across(stack: Stack, see_weights: See) -> Iterator[None]:
-    """Shows the weights of attention to the source while the context lasts."""
+    """Shows the weights of attention to the source, in this context."""
 
     def show(layer: int) -> Callable[[nn.Module, tuple[Any, ...]], None]:
         def before(attention: nn.Module, arguments: tuple[Any, ...]) -> None:

@@ -13,7 +13,7 @@ from synmt_cli.formats.reports.scores import shown_p, stars
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Table
 from synmt_cli.io import reading
 
-DIGITS = 2  # of a score in a table
+DIGITS = ".2f"  # of a score in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SetPair:
         return self.score - self.baseline
 
     def document(self) -> Record:
-        """The difference says what `better` does."""
+        """The difference stands in place of `better`."""
         names = {"set": self.set, "metric": self.metric}
         return {**names, "baseline": self.baseline, "score": self.score, "delta": self.delta}
 
@@ -80,24 +80,19 @@ class SetReport:
 
     def sections(self) -> Iterator[Table | Notes]:
         """Every pair, then the test."""
-        score, delta = f".{DIGITS}f", f"+.{DIGITS}f"
         rows = []
         for pairs in zip(*(one.pairs for one in self.systems), strict=True):
             first = pairs[0]
-            scores = [
-                Cell(one.score, score, f" ({one.score - one.baseline:{delta}})") for one in pairs
-            ]
-            rows.append([first.set, first.metric, Cell(first.baseline, score), *scores])
+            scores = [Cell(one.score, DIGITS, f" ({one.delta:+{DIGITS}})") for one in pairs]
+            rows.append([first.set, first.metric, Cell(first.baseline, DIGITS), *scores])
         names = [one.name for one in self.systems]
         yield Table(["set", "metric", self.baseline, *names], rows, left=2)
-        yield Table(
-            ["system", "better", "worse", "ties", "p"],
-            [
-                [one.name, *one.counts.values(), shown_p(one.p, stars(one.p), 2)]
-                for one in self.systems
-            ],
-            title=f"Sign test over (set, metric) pairs against {self.baseline}",
-        )
+        counts = [
+            [one.name, *one.counts.values(), shown_p(one.p, stars(one.p), 2)]
+            for one in self.systems
+        ]
+        title = f"Sign test over (set, metric) pairs against {self.baseline}"
+        yield Table(["system", "better", "worse", "ties", "p"], counts, title=title)
         yield [f"p: {self.formula}; * p < 0.05, ** p < 0.01"]
 
     def records(self) -> Iterator[Record]:
