@@ -10,7 +10,7 @@ import orjson
 
 from synmt_cli.errors import DataError, printable, quoted
 from synmt_cli.formats.reports.scores import shown_p, stars
-from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Table
+from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 from synmt_cli.io import reading
 
 DIGITS = ".2f"  # of a score in a table
@@ -87,7 +87,7 @@ class SetReport:
             rows.append([first.set, first.metric, Cell(first.baseline, DIGITS), *scores])
         names = [one.name for one in self.systems]
         yield Table(["set", "metric", self.baseline, *names], rows, left=2)
-        counts = [
+        counts: list[Row] = [
             [one.name, *one.counts.values(), shown_p(one.p, stars(one.p), 2)]
             for one in self.systems
         ]
