@@ -24,7 +24,7 @@ from sacrebleu.significance import PairedTest
 
 from synmt_cli import __version__
 from synmt_cli.core.evaluation.metrics import build
-from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, Test, compare
+from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest, compare
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 SACREBLEU = {"bleu": BLEU, "chrf": CHRF}
@@ -54,7 +54,9 @@ def ours(kind: str, name: str, reference: list[str], systems: list[list[str]]) -
     metrics = build([name], [reference])
     extracted = [[metric.statistics(lines) for lines in systems] for metric in metrics]
     middle = time.perf_counter()
-    compare(Test(kind, next(iter(FORMULAS[kind])), SAMPLES[kind], 12345), metrics, extracted)
+    compare(
+        SignificanceTest(kind, next(iter(FORMULAS[kind])), SAMPLES[kind], 12345), metrics, extracted
+    )
     end = time.perf_counter()
     return [end - begin, end - middle]
 

@@ -14,7 +14,7 @@ from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.significance import Test
+    from synmt_cli.core.evaluation.significance import SignificanceTest
     from synmt_cli.core.segments.buckets import Buckets
     from synmt_cli.formats.reports.scores import ScoreReport
 
@@ -153,6 +153,7 @@ def score(
     """
     from synmt_cli.core.evaluation import metrics as available  # NumPy, sacreBLEU
     from synmt_cli.core.evaluation.comparison import evaluate
+    from synmt_cli.core.evaluation.parallel_lines import read_parallel
 
     if sign_over:
         unfit = [refs, lowercase, samples, by, src, get, fail_under]
@@ -168,7 +169,7 @@ def score(
     buckets = _buckets(by, src, get)
     paths = [ref, *(refs or []), *systems, *([src] if src else [])]
     with writing.output(output) as writer:
-        texts = _read(paths)
+        texts = read_parallel(paths)
         references = [ref, *(refs or [])]
         _warn(texts, references, systems if "bleu" in names and tokenize != "none" else [])
         built = available.build(names, [texts[name] for name in references], tokenize, lowercase)
@@ -212,8 +213,8 @@ def _limits(options: Sequence[str]) -> dict[str, float]:
 
 def _test(
     paired: str | None, p: str, samples: int | None, seed: int, n_systems: int
-) -> Test | None:
-    from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, Test
+) -> SignificanceTest | None:
+    from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest
 
     if seed < 0:
         raise UsageError(f"--seed is 0 or more, not {seed}")
@@ -226,7 +227,7 @@ def _test(
     definition = definitions[0] if p == "centred" else p
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
-    return Test(name, definition, samples or SAMPLES[name], seed)
+    return SignificanceTest(name, definition, samples or SAMPLES[name], seed)
 
 
 def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None:
@@ -246,24 +247,10 @@ def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None
     return parse_edges(edges) if colon else Buckets()
 
 
-def _read(paths: Sequence[str]) -> dict[str, list[str]]:
-    from synmt_cli.core.evaluation import parallel_lines
-
-    if paths.count("-") > 1:
-        raise UsageError("only one input can be stdin")
-    texts = {path: parallel_lines.read(path) for path in paths}
-    parallel_lines.check_parallel(
-        {"<stdin>" if name == "-" else name: t for name, t in texts.items()}
-    )
-    return texts
-
-
 def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]) -> None:
     """Warns of what makes scores doubtful: empty references, tokenized outputs."""
-    from synmt_cli.core.evaluation.parallel_lines import blank_lines
-
     for name in references:
-        blank = blank_lines(texts[name])
+        blank = [number for number, line in enumerate(texts[name], 1) if not line.strip()]
         for number in blank[:SHOWN]:
             console.warn(f"{printable(name)}:{number}: empty reference")
         if len(blank) > SHOWN:

@@ -8,7 +8,7 @@ import numpy as np
 
 from synmt_cli.core.evaluation import significance
 from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.core.evaluation.significance import Statistics, Test
+from synmt_cli.core.evaluation.significance import SignificanceTest, Statistics
 from synmt_cli.core.segments.buckets import Buckets, n_words
 from synmt_cli.formats.reports.scores import ScoredBucket, ScoredSystem, ScoreReport
 
@@ -17,7 +17,7 @@ def evaluate(
     metrics: Sequence[Metric],
     systems: Sequence[tuple[str, Sequence[str]]],
     references: Sequence[str],
-    test: Test | None = None,
+    test: SignificanceTest | None = None,
     by_length: tuple[Buckets, Sequence[str]] | None = None,
 ) -> ScoreReport:
     """The report on these systems, (name, hypotheses) each, the first as the baseline.

@@ -48,10 +48,8 @@ Statistics = Sequence[Array]
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class SignificanceTest:
     """A paired test. name, definition: keys of FORMULAS. n: samples, at least 1."""
-
-    __test__ = False  # not for pytest
 
     name: str
     definition: str
@@ -70,7 +68,7 @@ class Test:
 
 
 def compare(
-    test: Test, metrics: Sequence[Metric], statistics: Sequence[Statistics]
+    test: SignificanceTest, metrics: Sequence[Metric], statistics: Sequence[Statistics]
 ) -> list[list[PairedComparison]]:
     """For each metric, the comparison of each further system with the first."""
     n_sentences = len(statistics[0][0])
@@ -89,7 +87,11 @@ def compare(
 
 
 def _paired(
-    test: Test, metric: Metric, statistics: tuple[Array, Array], resampled: Array, drawn: Array
+    test: SignificanceTest,
+    metric: Metric,
+    statistics: tuple[Array, Array],
+    resampled: Array,
+    drawn: Array,
 ) -> PairedComparison:
     baseline, system = (metric.corpus(of_one.sum(axis=0)) for of_one in statistics)
     delta = system - baseline
@@ -103,7 +105,7 @@ def _paired(
     return PairedComparison(test.name, test.definition, n, test.seed, delta, (low, high), p)
 
 
-def p_value(test: Test, delta: float, sampled: Array) -> float:
+def p_value(test: SignificanceTest, delta: float, sampled: Array) -> float:
     """p of the difference `delta`, given the differences on the test's samples (n,)."""
     n, distance = len(sampled), np.abs(sampled)
     match test.name, test.definition:
