@@ -3,8 +3,8 @@
     python benchmarks/bench_score.py [REF SYS SYS...]
 
 Without files: 3,000 seeded random segments and three noisy copies. Each round times both
-programs from lines to p values, and the samples alone once the sentence statistics are
-there. The figures are medians over ROUNDS; the ratio is sacreBLEU's time over ours.
+programs from lines to p values, and ours also from sentence statistics to p values (the
+samples). The figures are medians over ROUNDS; the ratio is sacreBLEU's time over ours.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sacrebleu.significance import PairedTest
 
 from synmt_cli import __version__
 from synmt_cli.core.evaluation.metrics import build
-from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, Test, compare
+from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest, compare
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 SACREBLEU = {"bleu": BLEU, "chrf": CHRF}
@@ -49,12 +49,14 @@ def texts(paths: list[str]) -> tuple[list[str], list[list[str]]]:
 
 
 def ours(kind: str, name: str, reference: list[str], systems: list[list[str]]) -> list[float]:
-    """Seconds from lines to p values, and of these the seconds for the samples."""
+    """Seconds from lines to p values, and from sentence statistics to p values."""
     begin = time.perf_counter()
     metrics = build([name], [reference])
     extracted = [[metric.statistics(lines) for lines in systems] for metric in metrics]
     middle = time.perf_counter()
-    compare(Test(kind, next(iter(FORMULAS[kind])), SAMPLES[kind], 12345), metrics, extracted)
+    compare(
+        SignificanceTest(kind, next(iter(FORMULAS[kind])), SAMPLES[kind], 12345), metrics, extracted
+    )
     end = time.perf_counter()
     return [end - begin, end - middle]
 

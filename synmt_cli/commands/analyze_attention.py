@@ -76,7 +76,7 @@ def analyze_attention(
     paths = files or ["-"]
     window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
     with writing.output(output, line_buffered) as writer, console.progress("shown") as bar:
-        from synmt_cli.core.analysis.attention import Looker
+        from synmt_cli.core.analysis.attention import AttentionExtractor
         from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.decoding.translator import windows
         from synmt_cli.core.jobs.translate import checked
@@ -85,13 +85,13 @@ def analyze_attention(
 
         devices.set_threads(threads)
         run = open_run(model, checkpoint, devices.choose(device), parser)
-        looker = Looker(run, stack, chosen_layers, chosen_heads)
-        found = run.reader().read(paths, kind)
+        extractor = AttentionExtractor(run, stack, chosen_layers, chosen_heads)
+        placed = run.reader().read(paths, kind)
         if stack != "encoder":
-            found = with_targets(found)
+            placed = with_targets(placed)
         n_without = 0
-        for records in windows(checked(found, strict), window):
-            for one in looker.look(records, max_pieces):
+        for records in windows(checked(placed, strict), window):
+            for one in extractor.extract(records, max_pieces):
                 writer.write(attention.to_bytes(one, decimals))
                 n_without += one.status != "ok"
             bar.advance(len(records))
@@ -99,9 +99,9 @@ def analyze_attention(
         console.warn(f"{n_without:,} of {bar.done:,} segments have no weights: see their status")
 
 
-def with_targets(found: Placed) -> Placed:
-    """The same. Raises DataError at a record without target pieces."""
-    for record, place in found:
+def with_targets(placed: Placed) -> Placed:
+    """The records unchanged. Raises DataError at a record without target pieces."""
+    for record, place in placed:
         if record.status == "ok" and record.tgt_pieces is None:
             problem = "no tgt_pieces; make records by featurize --spm MODEL --tgt FILE"
             raise DataError(*place, problem)
@@ -109,7 +109,7 @@ def with_targets(found: Placed) -> Placed:
 
 
 def numbers(option: str, text: str) -> list[int]:
-    """The numbers of `0,3`; none of an empty text. Raises UsageError.
+    """The numbers in a list such as `0,3`; none in an empty text. Raises UsageError.
 
     >>> numbers("--heads", "0,3")
     [0, 3]

@@ -25,7 +25,6 @@ MANUAL = Manual(
     ),
     see_also=("analyze attention", "train"),
 )
-WINDOW = 500  # records that are sorted by length at a time
 
 
 def analyze_awsl(
@@ -71,7 +70,7 @@ def analyze_awsl(
     each run as a line over the layers that its variant changes; runs with one such layer each are
     one line, as in the paper. It needs matplotlib: pip install 'synmt-cli[plot]'.
     """
-    from synmt_cli.formats.reports import awsl as forms
+    from synmt_cli.formats.reports.table import FORMATS
 
     if plot:
         from synmt_cli.core.analysis import plot as plots
@@ -79,8 +78,7 @@ def analyze_awsl(
         kind_of_plot = plots.kind_of(plot)
     with writing.output(output) as writer, console.progress("measured") as bar:
         from synmt_cli.core.analysis import opened_run
-        from synmt_cli.core.analysis.awsl import NEEDS, Measure
-        from synmt_cli.core.decoding.translator import windows
+        from synmt_cli.core.analysis.awsl import NEEDS, measure
         from synmt_cli.core.jobs.translate import checked
         from synmt_cli.core.run import device as devices
 
@@ -88,19 +86,11 @@ def analyze_awsl(
         chosen = devices.choose(device)
         runs = [opened_run.open_run(one, checkpoint, chosen, parser, NEEDS) for one in model]
         opened_run.refuse_other_vocabulary(runs)
-        measures = [Measure(run, max_source) for run in runs]
-        for records in windows(
-            checked(runs[0].reader().read(files or ["-"], kind), strict), WINDOW
-        ):
-            for measure in measures:
-                measure.add(records)
-            bar.advance(len(records))
-        report = forms.AwslReport(
-            [measure.result() for measure in measures], dict(measures[0].left_out)
-        )
+        records = checked(runs[0].reader().read(files or ["-"], kind), strict)
+        report = measure(runs, records, max_source, bar.advance)
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
         if plot:
             with writing.atomic(plot) as picture:
                 picture.write(plots.picture(report.runs, kind_of_plot))
-        writer.write(forms.FORMATS[form](report))
+        writer.write(FORMATS[form](report))

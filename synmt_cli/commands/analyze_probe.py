@@ -104,7 +104,7 @@ def analyze_probe(
         from synmt_cli.core.analysis.probe import Probe, info
         from synmt_cli.core.analysis.tasks import MADE
         from synmt_cli.core.run import device as devices
-        from synmt_cli.formats.reports import probes
+        from synmt_cli.formats.reports import probes, table
 
         devices.set_threads(threads)
         chosen = devices.choose(device)
@@ -119,31 +119,31 @@ def analyze_probe(
         for folder in model or ():
             run = open_run(folder, checkpoint, chosen, parser)
             probe = Probe(run, max_source, settings, bar.advance)
-            runs.append(probes.RunResults(folder, [probe.probe(d) for d in gathered.datasets]))
+            runs.append(probes.ProbedRun(folder, [probe.probe(d) for d in gathered.datasets]))
             for remark, n in probe.remarks.items():
                 console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
         if runs:
             tasks = [info(dataset) for dataset in gathered.datasets]
             report = probes.ProbeReport(tasks, runs, hidden, dropout, seed)
-            writer.write(probes.FORMATS[form](report))
+            writer.write(table.FORMATS[form](report))
 
 
 def names(text: str, known: Sequence[str]) -> list[str]:
-    """The tasks of `tense,tree-depth`; none of an empty text. Raises UsageError."""
-    found = text.split(",") if text else []
-    for name in found:
+    """The tasks in a list such as `tense,tree-depth`; none in an empty text. Raises UsageError."""
+    tasks = text.split(",") if text else []
+    for name in tasks:
         if name not in known:
             raise UsageError(f"--task: {quoted(name)} is none of {', '.join(known)}")
-    return found
+    return tasks
 
 
-def save(found: Sequence[Dataset], template: str) -> None:
+def save(datasets: Sequence[Dataset], template: str) -> None:
     """Writes each task to its file, if there is a template. Raises UsageError."""
     from synmt_cli.formats import senteval
 
-    if template and "{task}" not in template and len(found) > 1:
-        raise UsageError(f"--save-to needs {{task}} in the name for {len(found)} tasks")
-    for dataset in found if template else ():
+    if template and "{task}" not in template and len(datasets) > 1:
+        raise UsageError(f"--save-to needs {{task}} in the name for {len(datasets)} tasks")
+    for dataset in datasets if template else ():
         with writing.atomic(template.replace("{task}", dataset.task)) as writer:
             for example in dataset.examples:
                 writer.write(senteval.to_bytes(example))

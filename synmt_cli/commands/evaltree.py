@@ -76,8 +76,9 @@ def evaltree(
     it and recall over GOLD's, and for UAS recall only.
     """
     from synmt_cli.core.evaluation.attachment import Attachment
-    from synmt_cli.core.evaluation.word_alignment import parts
-    from synmt_cli.formats.reports.tree_scores import FORMATS, TreeReport
+    from synmt_cli.core.evaluation.word_alignment import aligned_spans
+    from synmt_cli.formats.reports.table import FORMATS
+    from synmt_cli.formats.reports.tree_scores import TreeReport
 
     if gold == system == "-":
         raise UsageError("only one input can be stdin")
@@ -92,9 +93,9 @@ def evaltree(
         console.progress("compared", unit="sentences") as bar,
     ):
         names = golds.name, systems.name
-        for part in parts(conllu.read(golds), conllu.read(systems), names):
-            attachment.add(part)
-            bar.advance(len(part.gold))
+        for span in aligned_spans(conllu.read(golds), conllu.read(systems), names):
+            attachment.add(span)
+            bar.advance(len(span.gold))
         scores = attachment.scores()
         if not scores["words"].gold:
             raise DataError(golds.name, None, "no words to compare")

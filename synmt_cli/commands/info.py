@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +11,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.inspection import counts
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.errors import UsageError, printable
+from synmt_cli.formats.reports import properties
 from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
@@ -69,11 +68,9 @@ def info(
             with opened(path, None if kind == "auto" else kind) as one:
                 facts = _facts(one)
             if as_json:
-                text = json.dumps(facts, ensure_ascii=False, default=str)  # TOML has dates
-                writer.write(text.encode() + b"\n")
+                writer.write(properties.as_object(facts))
             else:
-                lines = [f"{name}\t{value}\n" for name, value in _flat(facts)]
-                writer.write(("\n" * (number > 0) + "".join(lines)).encode())
+                writer.write(b"\n" * (number > 0) + properties.as_lines(facts))
 
 
 def _facts(one: InspectedInput) -> dict[str, Any]:
@@ -111,22 +108,3 @@ def _refuse_unnamed(one: InspectedInput) -> None:
     """Raises UsageError for a model on stdin, or one that is compressed: libraries open files."""
     if one.path == "-" or one.compression:
         raise UsageError(f"{printable(one.name)}: a model of this kind needs a plain file's name")
-
-
-def _flat(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """(name, value) of each property; those of an object as `object.name`."""
-    rows: list[tuple[str, str]] = []
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            rows += _flat(value, f"{prefix}{printable(name)}.")
-        else:
-            rows.append((prefix + printable(name), _shown(value)))
-    return rows
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, list):
-        return " ".join(map(_shown, value))
-    if isinstance(value, bool) or value is None:
-        return "" if value is None else str(value).lower()
-    return printable(str(value))

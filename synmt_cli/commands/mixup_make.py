@@ -60,10 +60,10 @@ def mixup_make(
             writer.write("\t".join(HEADER).encode() + b"\n")
         for one in items():
             src = one.sentence + "." * full_stop
-            values = (one.id, one.construction, one.order, one.subject, one.verb, one.object, src)
+            fields = {name: getattr(one, name) for name in HEADER[:-1]} | {"src": src}
             if form == "jsonl":
-                fields = dict(zip(HEADER, values, strict=True))
                 writer.write(orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))
             else:
-                shown = values if form == "tsv" else (src,)
-                writer.write("\t".join(shown).encode() + b"\n")
+                writer.write(
+                    ("\t".join(fields.values()) if form == "tsv" else src).encode() + b"\n"
+                )

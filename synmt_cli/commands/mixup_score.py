@@ -58,7 +58,8 @@ def mixup_score(
     from synmt_cli.core.challenge.mixup import items
     from synmt_cli.core.challenge.roles import judged
     from synmt_cli.core.evaluation import parallel_lines
-    from synmt_cli.formats.reports.mixup_scores import FORMATS, Scored
+    from synmt_cli.formats.reports.mixup_scores import JudgedSystem, MixupReport
+    from synmt_cli.formats.reports.table import FORMATS
 
     paths = systems or ["-"]
     if paths.count("-") > 1:
@@ -71,5 +72,5 @@ def mixup_score(
             if len(translations) != len(sentences):
                 problem = f"{len(translations):,} lines, but `synmt mixup make` writes"
                 raise DataError(name, None, f"{problem} {len(sentences)}")
-            scored.append(Scored(name, [*map(judged, sentences, translations)]))
-        writer.write(FORMATS[form](scored))
+            scored.append(JudgedSystem(name, [*map(judged, sentences, translations)]))
+        writer.write(FORMATS[form](MixupReport(scored)))

@@ -14,7 +14,7 @@ from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.significance import Test
+    from synmt_cli.core.evaluation.significance import SignificanceTest
     from synmt_cli.core.segments.buckets import Buckets
     from synmt_cli.formats.reports.scores import ScoreReport
 
@@ -39,7 +39,7 @@ MANUAL = Manual(
     see_also=("translate", "bucket-by-length"),
 )
 METRICS, TOKENIZE = "bleu,chrf", "13a"
-TOKENIZED = 100  # as many lines that end in " ." look tokenized, as sacreBLEU has it
+TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, as in sacreBLEU
 SHOWN = 5  # line numbers that a warning names
 
 
@@ -135,11 +135,12 @@ def score(
     """
     from synmt_cli.core.evaluation import metrics as available  # NumPy, sacreBLEU
     from synmt_cli.core.evaluation.comparison import evaluate
+    from synmt_cli.core.evaluation.parallel_lines import read_parallel
 
     if sign_over:
         unfit = [refs, lowercase, samples, by, src, get, fail_under]
         if any(unfit) or tokenize != TOKENIZE or p != "centred" or paired not in (None, "sign"):
-            raise UsageError("--sign-over reads figures that are there: only -M and --format fit")
+            raise UsageError("--sign-over reads scores from reports: only -M and --format apply")
         _sign_over([ref, *(systems or [])], metrics, form, output)
         return
     limits = _limits(fail_under or [])
@@ -150,7 +151,7 @@ def score(
     buckets = _buckets(by, src, get)
     paths = [ref, *(refs or []), *systems, *([src] if src else [])]
     with writing.output(output) as writer:
-        texts = _read(paths)
+        texts = read_parallel(paths)
         references = [ref, *(refs or [])]
         _warn(texts, references, systems if "bleu" in names and tokenize != "none" else [])
         built = available.build(names, [texts[name] for name in references], tokenize, lowercase)
@@ -168,13 +169,14 @@ def score(
 def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str) -> None:
     from synmt_cli.core.evaluation import set_comparison
     from synmt_cli.formats.reports import set_scores
+    from synmt_cli.formats.reports.table import FORMATS
 
     if paths.count("-") > 1:
         raise UsageError("only one input can be stdin")
     with writing.output(output) as writer:
         names = list(dict.fromkeys(metrics.split(","))) if metrics else None
         report = set_comparison.compare([set_scores.read(path) for path in paths], names)
-        writer.write(set_scores.FORMATS[form](report))
+        writer.write(FORMATS[form](report))
 
 
 def _limits(options: Sequence[str]) -> dict[str, float]:
@@ -193,8 +195,8 @@ def _limits(options: Sequence[str]) -> dict[str, float]:
 
 def _test(
     paired: str | None, p: str, samples: int | None, seed: int, n_systems: int
-) -> Test | None:
-    from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, Test
+) -> SignificanceTest | None:
+    from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest
 
     if seed < 0:
         raise UsageError(f"--seed is 0 or more, not {seed}")
@@ -207,7 +209,7 @@ def _test(
     definition = definitions[0] if p == "centred" else p
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
-    return Test(name, definition, samples or SAMPLES[name], seed)
+    return SignificanceTest(name, definition, samples or SAMPLES[name], seed)
 
 
 def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None:
@@ -227,24 +229,10 @@ def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None
     return parse_edges(edges) if colon else Buckets()
 
 
-def _read(paths: Sequence[str]) -> dict[str, list[str]]:
-    from synmt_cli.core.evaluation import parallel_lines
-
-    if paths.count("-") > 1:
-        raise UsageError("only one input can be stdin")
-    texts = {path: parallel_lines.read(path) for path in paths}
-    parallel_lines.check_parallel(
-        {"<stdin>" if name == "-" else name: t for name, t in texts.items()}
-    )
-    return texts
-
-
 def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]) -> None:
-    """Says what makes scores doubtful: empty references, tokenized outputs."""
-    from synmt_cli.core.evaluation.parallel_lines import blank_lines
-
+    """Warns of what makes scores doubtful: empty references, tokenized outputs."""
     for name in references:
-        blank = blank_lines(texts[name])
+        blank = [number for number, line in enumerate(texts[name], 1) if not line.strip()]
         for number in blank[:SHOWN]:
             console.warn(f"{printable(name)}:{number}: empty reference")
         if len(blank) > SHOWN:
@@ -256,23 +244,22 @@ def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Seque
 
 
 def _shown(report: ScoreReport, get: str | None, form: str) -> bytes:
-    from synmt_cli.formats.reports.scores import FORMATS
+    from synmt_cli.formats.reports.table import FORMATS
 
     if get is None:
         return FORMATS[form](report)
-    digits = next(metric.digits for metric in report.metrics if metric.name == get)
-    figures = [f"{system.scores[get]:.{digits}f}\n" for system in report.systems]
-    return "".join(figures).encode()
+    metric = next(metric for metric in report.metrics if metric.name == get)
+    return "".join(f"{metric.cell(one.scores[get]).text}\n" for one in report.systems).encode()
 
 
 def _judge(report: ScoreReport, limits: dict[str, float]) -> None:
     """Raises NegativeAnswer if a system is worse than a limit."""
     for metric in report.metrics:
-        limit = limits.get(metric.name)
-        for system in report.systems if limit is not None else []:
-            assert limit is not None
+        no_limit = -math.inf if metric.higher_is_better else math.inf
+        limit = limits.get(metric.name, no_limit)
+        for system in report.systems:
             value = system.scores[metric.name]
             if value < limit if metric.higher_is_better else value > limit:
                 side = "under" if metric.higher_is_better else "over"
-                shown = f"{metric.name} {value:.{metric.digits}f} is {side} {limit:g}"
+                shown = f"{metric.name} {metric.cell(value).text} is {side} {limit:g}"
                 raise NegativeAnswer(f"{printable(system.name)}: {shown}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from synmt_cli.commands import options
 from synmt_cli.commands.manual import Manual
@@ -49,21 +49,13 @@ def variants(
     """
     from synmt_cli.core.variants.description import describe
 
-    found = describe(names or ())
+    descriptions = describe(names or ())
     with writing.output(output) as writer:
         if as_json:
-            objects = [_as_object(one) for one in found]
+            objects = [asdict(one) for one in descriptions]
             writer.write(json.dumps(objects, indent=1, ensure_ascii=False).encode() + b"\n")
         else:
-            writer.write("\n".join(map(_as_text, found)).encode())
-
-
-def _as_object(one: VariantDescription) -> dict[str, Any]:
-    options = {
-        name: {"default": default, "meaning": meaning}
-        for name, (default, meaning) in one.options.items()
-    }
-    return {**asdict(one), "options": options}
+            writer.write("\n".join(map(_as_text, descriptions)).encode())
 
 
 def _as_text(one: VariantDescription) -> str:
@@ -75,7 +67,7 @@ def _as_text(one: VariantDescription) -> str:
         lines.append(f"{'':16}reads {reads}")
     if one.data:
         lines.append(f"{'':16}records of synmt multitask --scheme {one.data}")
-    for name, (default, meaning) in one.options.items():
-        text = f"{one.name}.{name} = {json.dumps(default)}: {meaning}"
+    for name, option in one.options.items():
+        text = f"{one.name}.{name} = {json.dumps(option.default)}: {option.meaning}"
         lines += textwrap.wrap(text, WIDTH, initial_indent=" " * 16, subsequent_indent=" " * 20)
     return "\n".join(lines) + "\n"

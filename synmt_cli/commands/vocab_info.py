@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 from synmt_cli.commands import options
 from synmt_cli.commands.manual import Manual
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from synmt_cli.formats.reports import properties
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -34,7 +34,7 @@ def vocab_info(
     it, and commands refuse records of another vocabulary.
     """
     vocabulary = Vocabulary.load(model)
-    properties = {
+    facts = {
         "size": vocabulary.size,
         "type": vocabulary.making.type,
         "normalization": vocabulary.making.normalization,
@@ -49,10 +49,7 @@ def vocab_info(
     lines = (f"{name}\t{_shown(value)}" for name, value in properties.items())
     text = json.dumps(properties) if as_json else "\n".join(lines)
     with writing.output(output) as writer:
-        writer.write(text.encode() + b"\n")
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, tuple):
-        return " ".join(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        if as_json:
+            writer.write(properties.as_object(facts, ascii_only=True))
+        else:
+            writer.write(properties.as_lines(facts))

@@ -217,8 +217,8 @@ def test_sign_test_over_the_scores_of_several_sets(run, folder):
         (["nan"], 65, "nan: not from `synmt score --format json`: the score of 'bleu'"),
         (["absent"], 66, "cannot read absent"),
         (["-", "-"], 2, "only one input can be stdin"),
-        (["ref", "--get", "bleu"], 2, "--sign-over reads figures that are there"),
-        (["ref", "--paired", "bs"], 2, "--sign-over reads figures that are there"),
+        (["ref", "--get", "bleu"], 2, "--sign-over reads scores from reports"),
+        (["ref", "--paired", "bs"], 2, "--sign-over reads scores from reports"),
     ],
 )
 def test_sign_test_of_what_is_no_report(run, folder, arguments, status, message):

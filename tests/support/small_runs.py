@@ -36,7 +36,7 @@ def opened(variant="vanilla", n=30):
     needs = sorted({name for m in model.encoder.modifiers for name in m.needs})
     encoding, vocabularies = Encoding(needs, Labels()), Vocabularies(Letters(), Letters())
     cpu = torch.device("cpu")
-    return Opened(variant, variant, model, vocabularies, encoding, lambda r: r, None, cpu)
+    return OpenedRun(variant, variant, model, vocabularies, encoding, lambda r: r, None, cpu)
 
 
 def record(id, pieces, target=(), **fields):

@@ -2,9 +2,9 @@
 
     p = softmax(W_2 sigmoid(dropout(W_1 v + b_1)) + b_2)
 
-Adam at its defaults, batches of 64; after each 4 epochs accuracy on dev; the best model there
-is kept; training ends at the sixth such check that brings nothing better, or after 200 epochs.
-SentEval also tunes a weight decay on dev; here there is none.
+Adam with its defaults, batches of 64. Accuracy on dev is measured after every 4 epochs, and the
+model that is best there is kept. Training ends at the sixth such check without a better model,
+or after 200 epochs. SentEval also tunes a weight decay on dev; here there is none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BATCH, EPOCHS, PATIENCE, MOST_EPOCHS = 64, 4, 5, 200
 
 @dataclass(frozen=True, slots=True)
 class ClassifierSettings:
-    """hidden: units; 0 leaves a linear classifier. dropout: behind the first matrix."""
+    """hidden: units; 0 gives a linear classifier. dropout: after the first matrix."""
 
     hidden: int = 200
     dropout: float = 0.0
@@ -44,7 +44,7 @@ class Fit:
 def fit(
     splits: Mapping[str, tuple[Tensor, Tensor]], n_classes: int, settings: ClassifierSettings
 ) -> Fit:
-    """Trains and tests. The same seed gives the same, and torch's random numbers stay as they were.
+    """Trains and tests. The same seed gives the same result; torch's generator is left as it was.
 
     splits: tr, va and te -> vectors (n, D), classes (n,).
     """
@@ -67,7 +67,7 @@ def fit(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """On matrices as small as these threads wait for each other most of the time."""
+    """Lets torch use one thread: on small matrices threads mostly wait for each other."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -97,6 +97,6 @@ def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Ten
 
 @torch.no_grad()
 def accuracy(model: nn.Module, x: Tensor, y: Tensor) -> float:
-    """Percent of vectors whose class the model says."""
+    """The percentage of vectors that the model classifies right. x: (n, D), y: (n,)."""
     model.eval()
     return 100 * (model(x).argmax(-1) == y).double().mean().item()

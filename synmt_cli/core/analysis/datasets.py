@@ -19,23 +19,23 @@ from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
 from synmt_cli.io import reading
 
 FEWEST = 10  # examples of a class, of which one is for dev and one for test
-OTHER = "other"  # the group of a task that is none of the ten
+OTHER = "other"  # the group of a task that is not among the ten
 Kind = Literal["auto", "senteval", "conllu"]
 
 
 class TooFew(Exception):
-    """Why a task cannot be made of these sentences."""
+    """A task cannot be made of these sentences; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The examples of one task. Raises ValueError where they are no task to learn."""
+    """The examples of one task. Raises ValueError if nothing can be learnt from them."""
 
     task: str
     examples: list[Example]
 
     def __post_init__(self) -> None:
-        """Every split has examples, and no label that training does not know."""
+        """Every split must have examples, and only labels that training has."""
         for split in SPLITS:
             if not self.of(split):
                 raise ValueError(f"no examples of split {split}")
@@ -50,7 +50,7 @@ class Dataset:
 
     @property
     def group(self) -> str:
-        """What kind of knowledge it takes."""
+        """The kind of knowledge that the task takes."""
         return TASKS[self.task].group if self.task in TASKS else OTHER
 
     @property
@@ -60,7 +60,7 @@ class Dataset:
 
     @property
     def majority(self) -> float:
-        """Percent right by always saying what is most frequent in training."""
+        """The accuracy on test, in percent, of the label that is most frequent in training."""
         counts = Counter(example.label for example in self.of(TRAIN))
         best = max(sorted(counts), key=counts.__getitem__)
         test = self.of(TEST)
@@ -78,14 +78,14 @@ class Gathered:
 def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -> Gathered:
     """Reads all inputs. Each of SentEval's files is a task; all trees together make the others.
 
-    wanted: tasks to make of trees, each of which must succeed; none is all that succeed.
-    Memory is the input. Raises DataError, UsageError, ReadError.
+    wanted: the tasks to make of trees, each of which must succeed; without any, all that succeed
+    are made. Memory is the input. Raises DataError, UsageError, ReadError.
     """
     gathered = Gathered()
     sentences: dict[tuple[str, ...], Sentence] = {}
     for source in reading.sources(paths):
-        found, source = (kind, source) if kind != "auto" else detect(source)
-        if found == "conllu":
+        source_kind, source = (kind, source) if kind != "auto" else detect(source)
+        if source_kind == "conllu":
             for sentence in conllu.read(source):
                 if "synmt_status" not in sentence.metadata():
                     sentences.setdefault(tuple(sentence.forms), sentence)
@@ -131,11 +131,11 @@ def _make(
 
 
 def balanced(cases: Sequence[Case], random: Random) -> list[Example]:
-    """Eight tenths for training and one each for dev and test, each class as often as another.
+    """Eight tenths for training and one each for dev and test, with classes of equal size.
 
-    Of the classes, the most frequent ones are taken, as many as keep most sentences: n classes
-    of which the least frequent has c are n * c sentences. Cases with one target are in one
-    split. Raises TooFew.
+    The most frequent classes are taken, as many as keep most sentences: n classes of which the
+    least frequent has c sentences keep n * c. Cases with the same target are in the same split.
+    Raises TooFew.
     """
     counts = Counter(case.label for case in cases)
     ranked = sorted(counts, key=lambda label: (-counts[label], label))
@@ -153,14 +153,14 @@ def balanced(cases: Sequence[Case], random: Random) -> list[Example]:
         n = min(map(len, of_label.values()))
         if not n:
             raise TooFew(f"too few different words for a share of each class in split {split}")
-        kept = [case for found in of_label.values() for case in random.sample(found, n)]
+        kept = [case for group in of_label.values() for case in random.sample(group, n)]
         random.shuffle(kept)
         examples += [_example(case, split) for case in kept]
     return examples
 
 
 def _parted(cases: Iterable[Case], n_dev: int, random: Random) -> dict[str, list[Case]]:
-    """Cases by split, those of one target together: up to n_dev of a class for dev and test."""
+    """Cases by split, those of one target together; dev and test get up to n_dev of a class."""
     groups: dict[str, list[Case]] = defaultdict(list)
     for number, case in enumerate(cases):
         groups[case.target or f"\0{number}"].append(case)

@@ -1,4 +1,4 @@
-"""A run directory opened to be looked into: records in, batches of sources out."""
+"""A run directory opened for analysis: takes records, gives batches of sources."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ BATCH_SIZE, BATCH_PIECES = 64, 4096  # sentences, and padded pieces, that are en
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A trained model in eval mode. encoding: of what it reads, and what was asked for beside.
+class OpenedRun:
+    """A trained model in eval mode. variant: its name, as in `--variant`.
 
-    variant: its name, as in `--variant`. prepare: as in Members.
+    encoding: the features that the model reads, and further ones that the analysis needs.
+    prepare: as in Members.
     """
 
     name: str
@@ -43,20 +44,20 @@ class Opened:
     device: torch.device
 
     def reader(self) -> Reader:
-        """What turns files into records with this model's pieces."""
+        """Turns files into records with this model's pieces."""
         return Reader(self.vocabularies.source, self.vocabularies.target, self.load_parser)
 
     def prepared(self, record: Record) -> Record:
-        """The record as the model was trained to see it: between task tags, or as it is.
+        """The record as the model was trained to see it: between task tags, or unchanged.
 
-        One whose status is not `ok` loses its tree, as in translation.
+        A record whose status is not `ok` loses its tree, as in translation.
         """
         if record.status != "ok":
             record = Record(record.id, record.src, pieces=record.pieces)
         return self.prepare(record)
 
     def batches(self, records: Sequence[Record]) -> Iterator[tuple[Array, Side]]:
-        """Yields the numbers of some prepared records, and their sources; longest first."""
+        """Yields the indices of some prepared records, and their sources; longest first."""
         if not records:
             return
         source = self.vocabularies.source
@@ -70,18 +71,18 @@ class Opened:
 
 def open_run(
     folder: str, checkpoint: str, device: torch.device, parser: str = "", also: Sequence[str] = ()
-) -> Opened:
+) -> OpenedRun:
     """Opens a run directory. Raises SynmtError.
 
     checkpoint: best, last or step-N. parser: for text, instead of the run's own. also:
-    features to compute beside those that the model reads; then text is always parsed.
+    features to compute besides those that the model reads; then text is always parsed.
     """
     loaded = ensemble.load([folder], checkpoint, device)
     run = Run(Path(folder))
     if also:
         encoding = Encoding(sorted({*loaded.encoding.needs, *also}), loaded.encoding.labels)
         loaded = replace(loaded, encoding=encoding, parsers={run.folder: run.parser()})
-    return Opened(
+    return OpenedRun(
         folder,
         run.read_config().variant,
         loaded.models[0],
@@ -93,8 +94,8 @@ def open_run(
     )
 
 
-def refuse_other_vocabulary(runs: Sequence[Opened]) -> None:
-    """Raises ConfigError where records of the first run would not fit another one."""
+def refuse_other_vocabulary(runs: Sequence[OpenedRun]) -> None:
+    """Raises ConfigError if records of the first run do not fit another run."""
     first = runs[0]
     for run in runs[1:]:
         if run.vocabularies.fingerprint != first.vocabularies.fingerprint:

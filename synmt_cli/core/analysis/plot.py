@@ -1,6 +1,6 @@
 """Figure 3 of Xie et al. (2021): the weight of syntax (red) and of plain attention (blue).
 
-matplotlib is an optional extra, imported only here. It writes nothing outside the picture.
+matplotlib is an optional extra, imported only here. It writes no file besides the picture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from synmt_cli.formats.reports.awsl import RunWeights
 
 KINDS = ("png", "svg", "pdf")
 MARKS = "osD^vP*X"
-Line = tuple[str, list[tuple[int, float]]]  # what the legend says, and (layer, AWSL)
+PlottedLine = tuple[str, list[tuple[int, float]]]  # name in the legend, and (layer, AWSL)
 
 
 def kind_of(path: str) -> str:
@@ -31,25 +31,25 @@ def kind_of(path: str) -> str:
     return kind
 
 
-def lines(runs: Sequence[RunWeights]) -> list[Line]:
+def lines(runs: Sequence[RunWeights]) -> list[PlottedLine]:
     """One line for each run, through the layers that its variant changes.
 
-    Runs with one such layer each are one line together, as in the paper: the model's layer
-    of syntax is then what varies.
+    Runs with one such layer each form one line together, as in the paper, where the layer of
+    syntax is what varies.
     """
-    found: list[Line] = []
+    lines: list[PlottedLine] = []
     for run in runs:
         points = [(o.layer, o.weight.awsl) for o in run.layers if o.weight and o.variants]
         if points:
-            found.append((run.run, points))
-    if len(found) > 1 and all(len(points) == 1 for _, points in found):
-        return [("", sorted(points[0] for _, points in found))]
-    return found
+            lines.append((run.run, points))
+    if len(lines) > 1 and all(len(points) == 1 for _, points in lines):
+        return [("", sorted(points[0] for _, points in lines))]
+    return lines
 
 
 def picture(runs: Sequence[RunWeights], kind: str) -> bytes:
-    """The picture as a file. kind: one of KINDS."""
-    with _homeless():
+    """The bytes of the picture's file. kind: one of KINDS."""
+    with _temporary_cache():
         import matplotlib
         from matplotlib.figure import Figure
 
@@ -76,8 +76,8 @@ def picture(runs: Sequence[RunWeights], kind: str) -> bytes:
 
 
 @contextmanager
-def _homeless() -> Iterator[None]:
-    """Lets matplotlib keep its cache in a folder that goes away."""
+def _temporary_cache() -> Iterator[None]:
+    """Lets matplotlib keep its cache in a folder that is removed afterwards."""
     before = os.environ.get("MPLCONFIGDIR")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MPLCONFIGDIR"] = folder

@@ -1,8 +1,9 @@
-"""What a frozen encoder's states hold: probing tasks. Conneau et al. (2018).
+"""Probing tasks: what the states of a frozen encoder hold. Conneau et al. (2018).
 
-As Wang et al. (2019, section 5.3) apply it to translation: a sentence is the mean of the encoder's
-states that are no padding, the end of sentence among them; a classifier with one hidden layer
-is trained on it. They do not say how they pool and classify; this is our reading.
+Applied to translation as by Wang et al. (2019, section 5.3): a sentence is the mean of the
+encoder's states, with that of the end of sentence and without padding; a classifier with one
+hidden layer is trained on these means. They do not say how they pool and classify; this is our
+reading.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from torch import Tensor
 from synmt_cli.core.analysis import classifier
 from synmt_cli.core.analysis.classifier import ClassifierSettings
 from synmt_cli.core.analysis.datasets import Dataset
-from synmt_cli.core.analysis.opened_run import Opened
+from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.jobs.translation_input import Reader
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.record import Record
-from synmt_cli.formats.reports.probes import Result, TaskInfo
+from synmt_cli.formats.reports.probes import ProbeResult, TaskInfo
 from synmt_cli.formats.senteval import SPLITS, Example
 
 WINDOW = 1000  # sentences that are sorted by length at a time
@@ -30,21 +31,24 @@ WINDOW = 1000  # sentences that are sorted by length at a time
 class Probe:
     """Probes one run. remarks: what happened to sentences -> how many.
 
-    on_sentences: told how many more were encoded.
+    on_sentences: receives how many more were encoded.
     """
 
     def __init__(
         self,
-        run: Opened,
+        run: OpenedRun,
         max_pieces: int,
         settings: ClassifierSettings,
         on_sentences: Callable[[int], None],
     ) -> None:
-        self._run, self._max_pieces, self._settings = run, max_pieces, settings
-        self._reader, self._on_sentences = run.reader(), on_sentences
+        self._run = run
+        self._max_pieces = max_pieces
+        self._settings = settings
+        self._reader = run.reader()
+        self._on_sentences = on_sentences
         self.remarks: Counter[str] = Counter()
 
-    def probe(self, dataset: Dataset) -> Result:
+    def probe(self, dataset: Dataset) -> ProbeResult:
         """Encodes the sentences of a task once, then trains and tests."""
         labels = {label: number for number, label in enumerate(dataset.labels)}
         splits = {}
@@ -54,20 +58,21 @@ class Probe:
                 limit = f"--max-source {self._max_pieces}"
                 raise UsageError(f"{limit} leaves nothing of split {split} of {dataset.task}")
             classes = torch.tensor([labels[example.label] for example in kept], dtype=torch.long)
-            splits[split] = vectors, classes
-        found = classifier.fit(splits, len(labels), self._settings)
-        return Result(dataset.task, found.test, found.dev, found.epochs)
+            splits[split] = vectors, classes  # (n, D), (n,)
+        fit = classifier.fit(splits, len(labels), self._settings)
+        return ProbeResult(dataset.task, fit.test, fit.dev, fit.epochs)
 
     def _encode(self, examples: Sequence[Example]) -> tuple[Tensor, list[Example]]:
         """A vector for each example that is not too long, and those examples."""
-        found, kept = [torch.empty(0, self._run.model.size.d_model)], []
+        kept: list[Example] = []
+        vectors = [torch.empty(0, self._run.model.size.d_model)]
         for window in windows(examples, WINDOW):
             pairs = [(example, record_of(self._reader, example)) for example in window]
             short = [pair for pair in pairs if self._fits(pair[1])]
             kept += [example for example, _ in short]
-            found.append(sentence_vectors(self._run, [record for _, record in short]))
+            vectors.append(sentence_vectors(self._run, [record for _, record in short]))
             self._on_sentences(len(window))
-        return torch.cat(found), kept
+        return torch.cat(vectors), kept  # (n, D)
 
     def _fits(self, record: Record) -> bool:
         if len(record.pieces or ()) > self._max_pieces:
@@ -79,30 +84,30 @@ class Probe:
 
 
 def record_of(reader: Reader, example: Example) -> Record:
-    """The record of an example: with its own tree if it has one, else parsed where need be."""
+    """The record of an example, with its own tree; without one it is parsed if necessary."""
     if example.tree is None:
         return reader.of_text(example.text, "1")
     return reader.featurizer.record([example.tree], "1")
 
 
 @torch.inference_mode()
-def sentence_vectors(run: Opened, records: Sequence[Record]) -> Tensor:
+def sentence_vectors(run: OpenedRun, records: Sequence[Record]) -> Tensor:
     """The mean of each sentence's encoder states, end of sentence included. (n, D), on the CPU."""
-    found = torch.empty(len(records), run.model.size.d_model)
+    vectors = torch.empty(len(records), run.model.size.d_model)
     prepared = [run.prepared(record) for record in records]
     for rows, side in run.batches(prepared):
         states = run.model.encode(side).states.float()  # (B, T, D)
         if side.pad is not None:
             states = states.masked_fill(side.pad[..., None], 0.0)
-            n = (~side.pad).sum(1, keepdim=True)
+            n = (~side.pad).sum(1, keepdim=True)  # (B, 1)
         else:
-            n = states.new_full((len(rows), 1), states.size(1))
-        found[torch.from_numpy(rows)] = (states.sum(1) / n).cpu()
-    return found
+            n = states.new_full((len(rows), 1), states.size(1))  # (B, 1)
+        vectors[torch.from_numpy(rows)] = (states.sum(1) / n).cpu()
+    return vectors
 
 
 def info(dataset: Dataset) -> TaskInfo:
-    """What a report says of a task."""
+    """A data set as reports describe it."""
     train, dev, test = (len(dataset.of(split)) for split in SPLITS)
     n_classes, majority = len(dataset.labels), dataset.majority
     return TaskInfo(dataset.task, dataset.group, n_classes, train, dev, test, majority)

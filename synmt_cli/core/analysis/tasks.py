@@ -1,7 +1,7 @@
-"""The ten probing tasks of Conneau et al. (2018), and those of them that a treebank can make.
+"""The ten probing tasks of Conneau et al. (2018); most of them can be made from a treebank.
 
-As in SentEval's data a sentence is there once, the classes are balanced, and a word that a
-label is about is in one split only. What a dependency treebank cannot give is different:
+As in SentEval's data, each sentence occurs once, the classes are balanced, and a word that a
+label is about is in one split only. Some tasks differ, because they come from dependency trees:
 
     sentence-length   words, punctuation counted, in SentEval's classes: 0: 5-8, 1: 9-12,
                       2: 13-16, 3: 17-20, 4: 21-25, 5: 26-28
@@ -31,7 +31,7 @@ from synmt_cli.core.trees.heads import depths
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.conllu_rows import FEATS, FORM, ID, MISC, UPOS
 
-BEGINS = (5, 9, 13, 17, 21, 26, 29)  # of the classes of sentence length; the last is beyond
+BEGINS = (5, 9, 13, 17, 21, 26, 29)  # first length of each class; the last is too long
 SENTENCES_A_WORD, MOST_WORDS, SHORTEST_WORD = 50, 1000, 4
 
 
@@ -39,7 +39,7 @@ SENTENCES_A_WORD, MOST_WORDS, SHORTEST_WORD = 50, 1000, 4
 class Case:
     """A sentence with its label. target: the word that the label is about, "" for none.
 
-    text: the sentence where it is not the tree's own any more.
+    text: the sentence, if it is no longer that of the tree.
     """
 
     label: str
@@ -69,7 +69,7 @@ def sentence_length(sentences: Sequence[Sentence], random: Random) -> Iterator[C
 
 
 def word_content(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Which word of the most frequent ones it has."""
+    """Which of the most frequent words the sentence has."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         counts.update(_content_words(sentence))
@@ -77,9 +77,9 @@ def word_content(sentences: Sequence[Sentence], random: Random) -> Iterator[Case
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     wanted = set(ranked[:n_words])
     for sentence in sentences:
-        found = [word for word in _content_words(sentence) if word in wanted]
-        if len(found) == 1:
-            yield Case(found[0], sentence)
+        words = [word for word in _content_words(sentence) if word in wanted]
+        if len(words) == 1:
+            yield Case(words[0], sentence)
 
 
 def _content_words(sentence: Sentence) -> Iterator[str]:
@@ -96,7 +96,7 @@ def tree_depth(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
 
 
 def bigram_shift(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Every other sentence, by chance, with two neighbours exchanged. No tree fits them."""
+    """Half the sentences, by chance, with two neighbours exchanged. No tree fits these."""
     for sentence in sentences:
         rows = surface(sentence)
         pairs = [i for i in range(1, len(rows) - 1) if _exchangeable(rows[i], rows[i + 1])]
@@ -115,7 +115,7 @@ def _exchangeable(row: Sequence[str], following: Sequence[str]) -> bool:
 
 
 def surface(sentence: Sentence) -> list[list[str]]:
-    """The rows of what is written: a multiword token for its words, no empty node."""
+    """The rows of the written tokens: a multiword token for its words, and no empty node."""
     rows, covered = [], 0
     for row in sentence.rows:
         first, dash, last = row[ID].partition("-")
@@ -128,7 +128,7 @@ def surface(sentence: Sentence) -> list[list[str]]:
 
 
 def written(rows: Sequence[Sequence[str]], forms: Sequence[str]) -> str:
-    """A line of text with spaces where the rows have them."""
+    """A line of text with spaces as in the rows."""
     parts = [form + " " * _space_after(row) for row, form in zip(rows, forms, strict=True)]
     return "".join(parts).rstrip(" ")
 
@@ -162,15 +162,15 @@ def object_number(sentences: Sequence[Sentence], random: Random) -> Iterator[Cas
 
 def _number(sentences: Sequence[Sentence], relation: str) -> Iterator[Case]:
     for sentence in sentences:
-        found = _dependents(sentence, sentence.heads.index(0), relation)
-        if len(found) == 1 and found[0][UPOS] == "NOUN":
-            number = _features(found[0]).get("Number")
+        rows = _dependents(sentence, sentence.heads.index(0), relation)
+        if len(rows) == 1 and rows[0][UPOS] == "NOUN":
+            number = _features(rows[0]).get("Number")
             if number in ("Sing", "Plur"):
-                yield Case(number, sentence, found[0][FORM].lower())
+                yield Case(number, sentence, rows[0][FORM].lower())
 
 
 def _dependents(sentence: Sentence, head: int, relation: str) -> list[list[str]]:
-    """Rows of a word's dependents, subtypes of the relation included. head: from 0."""
+    """The rows of a word's dependents by a relation, its subtypes included. head: from 0."""
     return [
         row
         for row, above, deprel in zip(sentence.words, sentence.heads, sentence.deprels, strict=True)

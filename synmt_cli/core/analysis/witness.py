@@ -1,14 +1,14 @@
-"""Looks into attention without changing it, and without the model knowing.
+"""Shows what happens inside attention, without changing it or the model's code.
 
-A Witness acts like a variant, before and behind those that the model has, in every layer.
-So it sees scores before and after they are modified, and the weights.
+A Witness is a modifier in every layer; one stands before the model's own modifiers and one
+after them. So they see the scores before and after they are modified, and the weights.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from torch import Tensor, nn
@@ -20,8 +20,8 @@ from synmt_cli.core.model.modifier import Active, Modifier, Site
 See = Callable[[int, Tensor], None]  # layer, (B, H, Tq, T)
 
 
-def unseen(layer: int, values: Tensor) -> None:
-    """Looks away."""
+def ignore(layer: int, values: Tensor) -> None:
+    """Does nothing."""
 
 
 class Witness(Modifier):
@@ -29,9 +29,10 @@ class Witness(Modifier):
 
     name = "witness"
 
-    def __init__(self, n_layers: int, see_scores: See = unseen, see_weights: See = unseen) -> None:
+    def __init__(self, n_layers: int, see_scores: See = ignore, see_weights: See = ignore) -> None:
         super().__init__(range(n_layers))
-        self.see_scores, self.see_weights = see_scores, see_weights
+        self.see_scores = see_scores
+        self.see_weights = see_weights
 
     def scores(self, state: Any, site: Site, scores: Tensor) -> Tensor:
         """The same scores."""
@@ -45,40 +46,39 @@ class Witness(Modifier):
 
 
 @contextmanager
-def watched(stack: Stack, first: Witness, last: Witness) -> Iterator[None]:
-    """Two witnesses around the modifiers of a stack, as long as it lasts."""
+def witnessed(
+    stack: Stack, before: See = ignore, after: See = ignore, see_weights: See = ignore
+) -> Iterator[None]:
+    """Shows the scores before and after a stack's modifiers, and the weights, in this context."""
+    n_layers = len(stack.layers)
+    first, last = Witness(n_layers, before), Witness(n_layers, after, see_weights)
 
     def around(attention: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         x, allowed, causal, active = arguments
         return x, allowed, causal, [Active(first, None), *active, Active(last, None)]
 
-    attentions = [m for m in stack.modules() if isinstance(m, SelfAttention)]
-    handles = [attention.register_forward_pre_hook(around) for attention in attentions]
-    try:
+    with ExitStack() as handles:
+        for attention in (m for m in stack.modules() if isinstance(m, SelfAttention)):
+            handles.callback(attention.register_forward_pre_hook(around).remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextmanager
-def watched_across(stack: Stack, see_weights: See) -> Iterator[None]:
-    """Shows the weights of attention to the source, as long as it lasts."""
+def witnessed_across(stack: Stack, see_weights: See) -> Iterator[None]:
+    """Shows the weights of attention to the source, in this context."""
 
     def show(layer: int) -> Callable[[nn.Module, tuple[Any, ...]], None]:
         def before(attention: nn.Module, arguments: tuple[Any, ...]) -> None:
             assert isinstance(attention, CrossAttention)
             x, k, _, allowed = arguments
-            q = split_heads(attention.q(x), attention.n_heads)
+            q = split_heads(attention.q(x), attention.n_heads)  # (B, H, T, d_head)
             scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (B, H, T, S)
             see_weights(layer, block(scores, allowed).softmax(-1))
 
         return before
 
     attentions = [m for m in stack.modules() if isinstance(m, CrossAttention)]
-    handles = [a.register_forward_pre_hook(show(layer)) for layer, a in enumerate(attentions)]
-    try:
+    with ExitStack() as handles:
+        for layer, attention in enumerate(attentions):
+            handles.callback(attention.register_forward_pre_hook(show(layer)).remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()

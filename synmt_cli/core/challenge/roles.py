@@ -31,7 +31,7 @@ from synmt_cli.core.challenge.english_roles import (
     VERB_ENDINGS,
 )
 from synmt_cli.core.challenge.mixup import Item
-from synmt_cli.formats.reports.mixup_scores import Judged
+from synmt_cli.formats.reports.mixup_scores import JudgedTranslation
 
 ACTIVE, PASSIVE = "active", "passive"
 RIGHT, WRONG, UNDECIDED = "right", "wrong", "undecided"
@@ -68,12 +68,12 @@ def judge(item: Item, translation: str) -> Verdict:
     return Verdict(RIGHT if agent == subject else WRONG, voice)
 
 
-def judged(item: Item, translation: str) -> Judged:
+def judged(item: Item, translation: str) -> JudgedTranslation:
     """The same, as reports have it."""
     found = judge(item, translation)
     outcome = f"{found.verdict}_{found.voice}" if found.voice else found.verdict
     facts = (item.id, item.construction, item.order, item.sentence, translation)
-    return Judged(*facts, outcome, found.reason)
+    return JudgedTranslation(*facts, outcome, found.reason)
 
 
 def _place(words: Sequence[str], noun: str, role: str) -> int:

@@ -1,10 +1,10 @@
-"""How well trees are parsed: UAS, LAS and what goes with them, of one stream against another.
+"""How well the trees of one stream match those of another: UAS, LAS and related metrics.
 
-Of the gold and system words that are aligned (alignment.py), the head is right if the words
-above them are aligned too, or both are roots (UAS); the label if it is the same (LA); both are
-(LAS). CLAS (Nivre and Fang 2017) is LAS of content words, among aligned ones by the gold
-relation. Labels are universal relations without subtypes, as in CoNLL 2018, unless `subtypes`
-is asked for.
+Where a gold and a system word are aligned (word_alignment.py), the head is right if the words
+above them are aligned too, or both are roots (UAS), and the label if it is the same (LA); LAS
+takes both. CLAS (Nivre and Fang 2017) is LAS of content words; among aligned words the gold
+relation decides which these are. Labels are universal relations without subtypes, as in CoNLL
+2018, unless `subtypes` is set.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import CONTENT, universal
 from synmt_cli.errors import DataError
-from synmt_cli.formats.reports.tree_scores import Count, TreeGroup
+from synmt_cli.formats.reports.tree_scores import MatchCount, TreeGroup
 
 GOLD, SYSTEM, ALIGNED, CORRECT = "gold", "system", "aligned", "correct"
-OF_ALL = ("upos", "uas", "las", "la")  # metrics whose whole are all words
+OF_ALL = ("upos", "uas", "las", "la")  # metrics of all words
 
 
 class Attachment:
-    """Counts what is right, part by part.
+    """Counts what is right, span by span.
 
-    by: how words are grouped: by the label of each, or by the length of the gold sentence,
-    which for a system word is the one where it begins.
+    by: how words are grouped: by label, or by the length of the gold sentence; a system word
+    belongs to the gold sentence in which it begins.
     """
 
     def __init__(
         self, subtypes: bool = False, by: Buckets | Literal["deprel"] | None = None
     ) -> None:
-        self._subtypes, self._by = subtypes, by
+        self._subtypes = subtypes
+        self._by = by
         self._totals: Counter[tuple[str, str]] = Counter()  # of tokens and sentences
         self._groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def add(self, part: AlignedSpan) -> None:
-        """Counts a part. Raises DataError where its words cannot be aligned."""
-        gold, system = words(part.gold), words(part.system)
+    def add(self, span: AlignedSpan) -> None:
+        """Counts a span. Raises DataError if its words cannot be aligned."""
+        gold, system = words(span.gold), words(span.system)
         try:
             aligned = align(gold, system)
         except ValueError as error:
-            source, line = part.system[0].source, part.system[0].line
-            raise DataError(source, line, f"cannot align {error}") from None
-        alone = len(part.gold) == len(part.system) == 1  # else they would be parts themselves
+            first = span.system[0]
+            raise DataError(first.source, first.line, f"cannot align {error}") from None
+        alone = len(span.gold) == len(span.system) == 1  # no smaller span holds a sentence of both
         same_tokens = set(gold.tokens) & set(system.tokens)
         for name, counts in (
             ("tokens", (len(gold.tokens), len(system.tokens), len(same_tokens))),
-            ("sentences", (len(part.gold), len(part.system), int(alone))),
+            ("sentences", (len(span.gold), len(span.system), int(alone))),
         ):
             for kind, n in zip((GOLD, SYSTEM, CORRECT), counts, strict=True):
                 self._totals[name, kind] += n
@@ -105,39 +106,38 @@ class Attachment:
         assert isinstance(self._by, Buckets)
         return self._by.names[self._by.index(length)]
 
-    def scores(self) -> dict[str, Count]:
-        """Every metric over all parts, in the order of the CoNLL 2018 script, LA added."""
-        spans = {
-            name: Count(*(self._totals[name, kind] for kind in (CORRECT, GOLD, SYSTEM)))
+    def scores(self) -> dict[str, MatchCount]:
+        """Every metric over all spans, in the order of the CoNLL 2018 script, with LA added."""
+        totals = {
+            name: MatchCount(*(self._totals[name, kind] for kind in (CORRECT, GOLD, SYSTEM)))
             for name in ("tokens", "sentences")
         }
-        return spans | _scores(sum(self._groups.values(), Counter()))
+        return totals | _scores(sum(self._groups.values(), Counter()))
 
     def groups(self) -> list[TreeGroup]:
-        """The same by group: lengths from short to long, labels from frequent to rare.
+        """The scores by group: lengths from short to long, labels from frequent to rare.
 
-        Of a label: LAS and LA with the system's words of that label, UAS as recall alone.
+        A label has LAS and LA, with the system's words of that label, and the recall of UAS.
         """
         if isinstance(self._by, Buckets):
             return [
                 TreeGroup(name, self._groups[name]["sentences"], _scores(self._groups[name]))
                 for name in self._by.names
             ]
-        found = []
+        groups = []
         for label, counts in self._groups.items() if self._by == "deprel" else ():
-            uas = Count(counts["uas"], counts[GOLD], None, counts[ALIGNED])
+            uas = MatchCount(counts["uas"], counts[GOLD], None, counts[ALIGNED])
             scores = _scores(counts)
-            found.append(
-                TreeGroup(label, None, {"uas": uas, "las": scores["las"], "la": scores["la"]})
-            )
-        return sorted(found, key=lambda group: (-group.scores["las"].gold, group.name))
+            scores = {"uas": uas, "las": scores["las"], "la": scores["la"]}
+            groups.append(TreeGroup(label, None, scores))
+        return sorted(groups, key=lambda group: (-group.scores["las"].gold, group.name))
 
 
-def _scores(counts: Counter[str]) -> dict[str, Count]:
+def _scores(counts: Counter[str]) -> dict[str, MatchCount]:
     whole = counts[GOLD], counts[SYSTEM]
     content = [counts[f"{side} content"] for side in (GOLD, SYSTEM, ALIGNED)]
     return {
-        "words": Count(counts[ALIGNED], *whole),
-        **{name: Count(counts[name], *whole, counts[ALIGNED]) for name in OF_ALL},
-        "clas": Count(counts["clas"], *content),
+        "words": MatchCount(counts[ALIGNED], *whole),
+        **{name: MatchCount(counts[name], *whole, counts[ALIGNED]) for name in OF_ALL},
+        "clas": MatchCount(counts["clas"], *content),
     }

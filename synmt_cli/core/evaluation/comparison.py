@@ -1,4 +1,4 @@
-"""From lines to a report: scores, comparisons with the first system, scores by length."""
+"""The scores of systems, their comparisons with the first system, and scores by length."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from synmt_cli.core.evaluation import significance
 from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.core.evaluation.significance import Statistics, Test
+from synmt_cli.core.evaluation.significance import SignificanceTest, Statistics
 from synmt_cli.core.segments.buckets import Buckets, n_words
-from synmt_cli.formats.reports.scores import MetricInfo, ScoredBucket, ScoreReport, System
+from synmt_cli.formats.reports.scores import ScoredBucket, ScoredSystem, ScoreReport
 
 
 def evaluate(
     metrics: Sequence[Metric],
     systems: Sequence[tuple[str, Sequence[str]]],
     references: Sequence[str],
-    test: Test | None = None,
+    test: SignificanceTest | None = None,
     by_length: tuple[Buckets, Sequence[str]] | None = None,
 ) -> ScoreReport:
     """The report on these systems, (name, hypotheses) each, the first as the baseline.
@@ -27,35 +27,27 @@ def evaluate(
     """
     extracted = [[metric.statistics(lines) for _, lines in systems] for metric in metrics]
     compared = significance.compare(test, metrics, extracted) if test else []
-    scored = [
-        System(
-            name,
-            {
-                metric.name: metric.corpus(statistics[i].sum(axis=0))
-                for metric, statistics in zip(metrics, extracted, strict=True)
-            },
-            {
-                metric.name: comparisons[i - 1]
-                for metric, comparisons in zip(metrics, compared, strict=False)
-                if i > 0
-            },
-        )
-        for i, (name, _) in enumerate(systems)
-    ]
+    scored = []
+    for i, (name, _) in enumerate(systems):
+        scores = {
+            metric.name: metric.corpus(statistics[i].sum(axis=0))
+            for metric, statistics in zip(metrics, extracted, strict=True)
+        }
+        paired = {
+            metric.name: comparisons[i - 1]
+            for metric, comparisons in zip(metrics, compared, strict=False)
+            if i > 0
+        }
+        scored.append(ScoredSystem(name, scores, paired))
     return ScoreReport(
         n=len(systems[0][1]),
         references=list(references),
-        metrics=[_info(metric) for metric in metrics],
+        metrics=metrics,
         systems=scored,
         buckets=_buckets(metrics, extracted, *by_length) if by_length else [],
         formula=test.formula if test else "",
         interval_n=test.interval_n if test else 0,
     )
-
-
-def _info(metric: Metric) -> MetricInfo:
-    facts = (metric.name, metric.label, metric.signature)
-    return MetricInfo(*facts, metric.higher_is_better, metric.digits)
 
 
 def _buckets(
@@ -64,7 +56,7 @@ def _buckets(
     buckets: Buckets,
     sources: Sequence[str],
 ) -> list[ScoredBucket]:
-    bucket_of = np.array([buckets.index(n_words(line)) for line in sources])
+    bucket_of = np.array([buckets.index(n_words(line)) for line in sources])  # (n_sentences,)
     scored = []
     for b, (name, (low, high)) in enumerate(zip(buckets.names, buckets.limits, strict=True)):
         inside = bucket_of == b

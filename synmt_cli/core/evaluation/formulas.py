@@ -1,6 +1,6 @@
 """Metrics as functions of summed sentence statistics, for many sums at once.
 
-Each takes sums (m, k), one row for each set of sentences, and gives m scores. They repeat
+Each takes sums (m, k), a row for each set of sentences, and returns m scores. They repeat
 sacreBLEU's own formulas on rows, so that a bootstrap costs one matrix product and one call.
 """
 
@@ -20,15 +20,15 @@ def bleu(sums: Array, effective_order: bool = False) -> Array:
     sums: (m, 10), the columns [hypothesis length, reference length, 4 matches, 4 totals].
     effective_order: leave out orders that the hypothesis is too short for (sentences).
     """
-    hypothesis, reference = sums[:, 0], sums[:, 1]
-    matches, totals = sums[:, 2 : 2 + MAX_ORDER], sums[:, 2 + MAX_ORDER :]
-    there = totals > 0
+    hypothesis, reference = sums[:, 0], sums[:, 1]  # (m,)
+    matches, totals = sums[:, 2 : 2 + MAX_ORDER], sums[:, 2 + MAX_ORDER :]  # (m, 4)
+    there = totals > 0  # (m, 4)
     unmatched = there & (matches == 0)
     halved = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=1), matches)
     missing = 0.0 if effective_order else -np.inf
     precision = np.divide(100 * halved, totals, out=np.ones_like(totals), where=there)
     logs = np.where(there, np.log(precision), missing)
-    order = there.sum(axis=1).clip(1) if effective_order else MAX_ORDER
+    order = there.sum(axis=1).clip(1) if effective_order else MAX_ORDER  # (m,)
     ratio = np.divide(reference, hypothesis, out=np.ones_like(reference), where=hypothesis > 0)
     penalty = np.exp(np.minimum(0, 1 - ratio))
     score = penalty * np.exp(logs.sum(axis=1) / order)
@@ -41,19 +41,17 @@ def chrf(sums: Array, beta: int, eps_smoothing: bool) -> Array:
     eps_smoothing: the mean of each order's F, as chrF++.py has it; else the F of mean
     precision and mean recall over the orders that both sides have.
     """
-    hypothesis, reference, matches = sums[:, 0::3], sums[:, 1::3], sums[:, 2::3]
+    hypothesis, reference, matches = (sums[:, i::3] for i in range(3))  # (m, orders)
     eps, factor = 1e-16, beta**2
-    precision = np.divide(
-        matches, hypothesis, out=np.full_like(sums[:, 0::3], eps), where=hypothesis > 0
-    )
-    recall = np.divide(
-        matches, reference, out=np.full_like(sums[:, 0::3], eps), where=reference > 0
+    precision, recall = (
+        np.divide(matches, total, out=np.full_like(total, eps), where=total > 0)
+        for total in (hypothesis, reference)
     )
     if eps_smoothing:
         f_scores = _f_score(precision, recall, factor, eps)
         return np.asarray(100 * f_scores.mean(axis=1))
     both = (hypothesis > 0) & (reference > 0)
-    orders = both.sum(axis=1).clip(1)
+    orders = both.sum(axis=1).clip(1)  # (m,)
     mean_precision = np.where(both, precision, 0).sum(axis=1) / orders
     mean_recall = np.where(both, recall, 0).sum(axis=1) / orders
     return 100 * _f_score(mean_precision, mean_recall, factor, 0.0)
@@ -67,12 +65,12 @@ def _f_score(precision: Array, recall: Array, factor: int, otherwise: float) -> 
 
 def ter(sums: Array) -> Array:
     """TER in percent; lower is better. sums: (m, 2), [edits, mean reference length]."""
-    edits, length = sums[:, 0], sums[:, 1]
+    edits, length = sums[:, 0], sums[:, 1]  # (m,)
     nothing_to_match = np.where(edits > 0, 1.0, 0.0)
     return 100 * np.divide(edits, length, out=nothing_to_match, where=length > 0)
 
 
 def mean(sums: Array) -> Array:
-    """The mean of a sentence score. sums: (m, 2), [total, number of sentences]; 0 of none."""
-    total, n = sums[:, 0], sums[:, 1]
+    """The mean of a sentence score, 0 if there is none. sums: (m, 2), [total, sentences]."""
+    total, n = sums[:, 0], sums[:, 1]  # (m,)
     return np.divide(total, n, out=np.zeros_like(total), where=n > 0)

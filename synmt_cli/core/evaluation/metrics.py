@@ -1,4 +1,4 @@
-"""The metrics of `synmt score`: what each needs of a sentence, and what sums of that mean.
+"""The metrics of `synmt score`: statistics of each sentence, and scores of their sums.
 
 BLEU, chrF and TER are sacreBLEU's: its tokenizers, its sentence statistics, its corpus score,
 its signature. Every metric is linear up to its last step: sentence statistics are summed,
@@ -20,6 +20,7 @@ from synmt_cli.core.evaluation import formulas
 from synmt_cli.core.evaluation.formulas import Array
 from synmt_cli.core.evaluation.ribes import ALPHA, BETA, ribes
 from synmt_cli.errors import Unavailable, UsageError, printable, quoted
+from synmt_cli.formats.reports.scores import MetricInfo
 
 if TYPE_CHECKING:
     from sacrebleu import BLEU
@@ -42,23 +43,18 @@ EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}  # tokenizer: extra of the package
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(MetricInfo):
     """A metric over fixed references.
 
     statistics: hypotheses -> (n, k), one row for each. corpus: sums (k,) -> the score, as
-    sacreBLEU computes it. scores: sums (m, k) -> (m,), the same for many at once. sentences:
-    statistics (n, k) -> the score of each sentence alone. digits: what is worth printing.
+    sacreBLEU computes it. scores: sums (m, k) -> (m,), the same for many sums at once.
+    sentences: statistics (n, k) -> (n,), the score of each sentence alone.
     """
 
-    name: str
-    label: str
-    signature: str
     statistics: Callable[[Sequence[str]], Array]
     corpus: Callable[[Array], float]
     scores: Callable[[Array], Array]
     sentences: Callable[[Array], Array]
-    higher_is_better: bool = True
-    digits: int = 2
 
 
 References = Sequence[Sequence[str]]  # one sequence of lines for each reference file
@@ -66,7 +62,7 @@ Builder = Callable[[str, References, str, bool], Metric]  # name, references, to
 
 
 def check(names: Sequence[str], tokenize: str) -> None:
-    """Raises UsageError for a metric or a tokenizer that there is not."""
+    """Raises UsageError for an unknown metric or tokenizer."""
     for name in names:
         if name not in METRICS:
             raise UsageError(f"no metric {quoted(name)}; there are {', '.join(METRICS)}")
@@ -131,13 +127,14 @@ def _from_sacrebleu(
     higher_is_better: bool = True,
 ) -> Metric:
     def statistics(hypotheses: Sequence[str]) -> Array:
-        return np.array(metric._extract_corpus_statistics(hypotheses, None), dtype=np.float64)
+        rows = metric._extract_corpus_statistics(hypotheses, None)
+        return np.array(rows, dtype=np.float64)  # (n, k)
 
     def corpus(sums: Array) -> float:
         return float(metric._compute_score_from_stats(sums.tolist()).score)
 
-    signature = str(metric.get_signature())
-    return Metric(name, label, signature, statistics, corpus, scores, sentences, higher_is_better)
+    info = (name, label, str(metric.get_signature()), higher_is_better, 2)
+    return Metric(*info, statistics, corpus, scores, sentences)
 
 
 def _ribes(name: str, references: References, tokenize: str, lowercase: bool) -> Metric:
@@ -153,7 +150,7 @@ def _ribes(name: str, references: References, tokenize: str, lowercase: bool) ->
             _best_ribes(words(hypothesis), [words_of[i] for words_of in tokenized])
             for i, hypothesis in enumerate(hypotheses)
         ]
-        return np.array(rows, dtype=np.float64)
+        return np.array(rows, dtype=np.float64)  # (n, 2)
 
     def corpus(sums: Array) -> float:
         return float(formulas.mean(sums[None])[0])
@@ -162,19 +159,21 @@ def _ribes(name: str, references: References, tokenize: str, lowercase: bool) ->
         f"nrefs:{len(references)}|case:lc|tok:{tokenizer.signature()}|alpha:{ALPHA:.2f}|beta:{BETA:.2f}"
         f"|version:synmt-{__version__}"
     )
-    mean = formulas.mean
-    return Metric(name, "RIBES", signature, statistics, corpus, mean, mean, digits=4)
+    info = (name, "RIBES", signature, True, 4)
+    return Metric(*info, statistics, corpus, formulas.mean, formulas.mean)
 
 
 def _best_ribes(hypothesis: list[str], references: list[list[str]]) -> tuple[float, float]:
-    """(score, 1) with the reference that fits best. Without a reference a sentence does not
-    count, (0, 0), as in RIBES.py 1.03 with `--emptyref`."""
+    """(score, 1) with the reference that fits best; (0, 0) where there is no reference.
+
+    Such a sentence does not count, as in RIBES.py 1.03 with `--emptyref`.
+    """
     scores = [ribes(reference, hypothesis) for reference in references if reference]
     return (max(scores), 1.0) if scores else (0.0, 0.0)
 
 
 def _with_tokenizer(name: str, **options: Any) -> BLEU:
-    """A BLEU with that tokenizer. Raises Unavailable if its package or model is not here."""
+    """A BLEU with that tokenizer. Raises Unavailable if its package or model is missing."""
     from sacrebleu import BLEU
     from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
     from sacrebleu.utils import SACREBLEU_DIR
@@ -185,7 +184,7 @@ def _with_tokenizer(name: str, **options: Any) -> BLEU:
         if not os.path.exists(path):  # sacreBLEU would download it; synmt uses no network
             raise Unavailable(f"tokenizer {name} needs a model: download {url} to {path}")
     try:
-        # force: that a text looks tokenized is for the command to say, not for a library.
+        # force: the command warns of text that looks tokenized, not the library.
         return BLEU(tokenize=name, force=True, **options)
     except (ImportError, RuntimeError, OSError) as error:
         if name in EXTRAS:

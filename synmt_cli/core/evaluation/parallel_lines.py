@@ -1,10 +1,10 @@
-"""Parallel lines read whole: references, hypotheses and sources of one test set."""
+"""The lines of one test set, read whole: references, hypotheses, sources."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError, UsageError, printable
 from synmt_cli.io import reading
 
 
@@ -14,18 +14,20 @@ def read(path: str) -> list[str]:
         return [line for _, line in reading.text_lines(source)]
 
 
-def check_parallel(texts: Mapping[str, Sequence[str]]) -> None:
-    """Raises DataError with both counts if a text is not as long as the first, or if all
-    are empty."""
-    (first, lines), *others = texts.items()
-    for name, other in others:
-        if len(other) != len(lines):
-            expected = f"{len(lines):,} in {printable(first)}"
-            raise DataError(name, None, f"{len(other):,} lines, but {expected}")
-    if not lines:
-        raise DataError(first, None, "no lines")
+def read_parallel(paths: Sequence[str]) -> dict[str, list[str]]:
+    """The lines of each file. Raises UsageError, DataError, ReadError.
 
-
-def blank_lines(lines: Sequence[str]) -> list[int]:
-    """The numbers, from 1, of the lines without a word."""
-    return [number for number, line in enumerate(lines, 1) if not line.strip()]
+    Files with different numbers of lines are refused, with both counts, and empty ones, too.
+    """
+    if paths.count("-") > 1:
+        raise UsageError("only one input can be stdin")
+    texts = {path: read(path) for path in paths}
+    names = ["<stdin>" if path == "-" else path for path in texts]
+    first, *others = map(len, texts.values())
+    for name, n in zip(names[1:], others, strict=True):
+        if n != first:
+            expected = f"{first:,} in {printable(names[0])}"
+            raise DataError(name, None, f"{n:,} lines, but {expected}")
+    if not first:
+        raise DataError(names[0], None, "no lines")
+    return texts

@@ -2,10 +2,10 @@
 
     RIBES = NKT * P^alpha * BP^beta                 alpha = 0.25, beta = 0.10
 
-NKT is Kendall's tau over the aligned words, brought to 0..1: the share of word pairs in the
+NKT is Kendall's tau over the aligned words, scaled to 0..1: the share of word pairs in the
 reference's order. P is the share of hypothesis words that are aligned, BP the brevity penalty
 of BLEU, on the sentence. The alignment is that of RIBES.py 1.03 (NTT): a word that occurs once
-on both sides is aligned; a repeated one is told apart by the words beside it.
+on both sides is aligned; a repeated word is told apart by its neighbours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOT_IN_REFERENCE = chr(0)
 def ribes(reference: Sequence[str], hypothesis: Sequence[str]) -> float:
     """The score of one sentence, 0 to 1. An empty side scores 0.
 
-    One aligned word tells nothing of order: it scores only if it is all the reference has.
+    One aligned word says nothing about order: it scores only if it is the whole reference.
 
     >>> ribes("a b c d".split(), "a b c d".split())
     1.0
@@ -45,7 +45,7 @@ def ribes(reference: Sequence[str], hypothesis: Sequence[str]) -> float:
 
 
 def normalized_tau(ranks: Sequence[int]) -> float:
-    """The share of pairs that ascend, equal ones not; 1 for a single rank.
+    """The share of pairs that ascend (equal ranks do not); 1 for a single rank.
 
     >>> normalized_tau([0, 2, 1])
     0.6666666666666666
@@ -63,7 +63,7 @@ def alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int]:
     """Reference positions (from 0) of the hypothesis words that can be aligned, in their order.
 
     A repeated word is aligned by the smallest window of words to its left, or else to its
-    right, with which it occurs exactly once in both sentences; none such, and it is left out.
+    right, with which it occurs exactly once in both sentences; without one it is left out.
 
     >>> alignment("the cat saw the dog".split(), "the dog saw the cat".split())
     [3, 4, 2, 3, 1]
@@ -72,7 +72,7 @@ def alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int]:
     if len(codes) >= sys.maxunicode:
         raise UsageError(f"RIBES takes fewer than {sys.maxunicode:,} different words in a line")
     in_reference, in_hypothesis = Counter(reference), Counter(hypothesis)
-    # One character for each word: finding an n-gram is finding a substring.
+    # One character for each word, so that an n-gram is found as a substring.
     ref = "".join(codes[word] for word in reference)
     hyp = "".join(codes.get(word, NOT_IN_REFERENCE) for word in hypothesis)
     positions = []

@@ -1,7 +1,7 @@
 """Is a system better than the baseline on most test sets? The sign test over their scores.
 
-The unit is a score, a pair (test set, metric), as where a paper says that a model is better in
-26 of 40. Systems are matched by their order in each file. Scores of the same test set are
+The unit is a score, that is a pair (test set, metric), as in a paper that calls a model better
+in 26 of 40. Systems are matched by their order in each file. Scores on the same test set are
 not independent, nor are metrics that count the same n-grams, so p is smaller than it should
 be: it says how one-sided the table is.
 """
@@ -12,17 +12,17 @@ from collections.abc import Sequence
 
 from synmt_cli.core.evaluation.significance import TIE, binomial
 from synmt_cli.errors import DataError, UsageError, quoted
-from synmt_cli.formats.reports.set_scores import Compared, SetPair, SetReport, SetScores
+from synmt_cli.formats.reports.set_scores import ComparedSystem, SetPair, SetReport, SetScores
 
 FORMULA = "exact binomial over the (set, metric) pairs that are not ties, two-sided"
 LOWER_IS_BETTER = frozenset({"ter"})
 
 
 def compare(sets: Sequence[SetScores], metrics: Sequence[str] | None = None) -> SetReport:
-    """Each system but the first against the first, over every set and metric.
+    """Compares each further system with the first, over every set and metric.
 
-    metrics: their names; None for those of the first set, and then every set must have just
-    these. Raises DataError where a set has other systems or lacks a metric.
+    metrics: their names; None for those of the first set, and then every set must have exactly
+    these. Raises DataError if a set has other systems or lacks a metric.
     """
     first = sets[0]
     n_systems = len(first.systems)
@@ -31,13 +31,12 @@ def compare(sets: Sequence[SetScores], metrics: Sequence[str] | None = None) -> 
         raise UsageError("the sign test compares systems with the first: score two or more")
     for one in sets:
         _check(one, n_systems, names, metrics is None)
-    systems = [_compared(sets, names, index) for index in range(1, n_systems)]
-    baseline = first.systems[0][0]
-    return SetReport([one.source for one in sets], names, baseline, systems, FORMULA)
+    systems = [_compared(sets, names, i) for i in range(1, n_systems)]
+    return SetReport([one.source for one in sets], names, first.systems[0][0], systems, FORMULA)
 
 
 def _check(one: SetScores, n_systems: int, metrics: Sequence[str], all_of_them: bool) -> None:
-    """Raises DataError unless there are as many systems, and a score of each metric."""
+    """Raises DataError unless there are n_systems with a score of each metric."""
     if len(one.systems) != n_systems:
         problem = f"{len(one.systems)} systems, but {n_systems} in the first file"
         raise DataError(one.source, None, problem)
@@ -52,14 +51,14 @@ def _check(one: SetScores, n_systems: int, metrics: Sequence[str], all_of_them: 
             raise DataError(one.source, None, problem)
 
 
-def _compared(sets: Sequence[SetScores], metrics: Sequence[str], index: int) -> Compared:
+def _compared(sets: Sequence[SetScores], metrics: Sequence[str], i: int) -> ComparedSystem:
     pairs = [
-        _pair(one.source, metric, one.systems[0][1][metric], one.systems[index][1][metric])
+        _pair(one.source, metric, one.systems[0][1][metric], one.systems[i][1][metric])
         for one in sets
         for metric in metrics
     ]
     wins, losses = (sum(pair.better == side for pair in pairs) for side in (1, -1))
-    return Compared(sets[0].systems[index][0], pairs, binomial(wins, losses))
+    return ComparedSystem(sets[0].systems[i][0], pairs, binomial(wins, losses))
 
 
 def _pair(name: str, metric: str, baseline: float, score: float) -> SetPair:

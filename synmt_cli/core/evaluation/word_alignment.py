@@ -1,4 +1,4 @@
-"""Words of one CoNLL-U stream found in another that splits the same text differently.
+"""Aligns the words of two CoNLL-U streams that split the same text differently.
 
 As in the CoNLL 2018 shared task (Zeman et al. 2018), by the rules at the head of its script
 conll18_ud_eval.py (Straka and Popel): white space aside, both have the same characters, so
@@ -9,8 +9,8 @@ forms, case aside. Words that touch no such span are aligned where their tokens 
 where tokens differ right before a multiword token. On treebanks its counts are these.)
 
 Here the text is cut wherever both streams end a sentence, which changes no alignment: memory
-is the longest run of sentences that cannot be cut so, one pair where the sentences agree.
-A block that stands for a line without a tree has the characters of its `# text`, no word.
+is the longest span without such a cut, one pair of sentences where the streams agree. A block
+that stands for a line without a tree has the characters of its `# text` and no word.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from synmt_cli.formats.conllu_rows import FORM
 
 NONE = -2  # the gold word of a system word that has none
 LARGEST = 4_000_000  # pairs of words in one span with a multiword token
-_SHOWN = 20  # characters of each text where they part
+_SHOWN = 20  # characters of each text from where they differ
 
 
 class SpanToken(NamedTuple):
-    """A token as it is written. multiword: a range; n_words: of the tree, 0 without a tree."""
+    """A token as it is written. n_words: in the tree, 0 without one. multiword: it is a range."""
 
     characters: str
     n_words: int
@@ -41,7 +41,7 @@ class SpanToken(NamedTuple):
 
 @dataclass(slots=True)
 class AlignedSpan:
-    """Sentences of both streams with the same characters, and no fewer of either."""
+    """The fewest sentences of both streams that have the same characters."""
 
     gold: list[Sentence] = field(default_factory=list)
     system: list[Sentence] = field(default_factory=list)
@@ -49,9 +49,9 @@ class AlignedSpan:
 
 @dataclass(slots=True)
 class Words:
-    """The words of some sentences. spans: [begin, end) of each one's token, in characters.
+    """The words of some sentences. spans: [begin, end) of each word's token, in characters.
 
-    heads: index of each one's head, -1 for a root. tokens: the span of every token.
+    heads: the index of each word's head, -1 for a root. tokens: the span of every token.
     sentences: where each begins, in characters, and how many words it has.
     """
 
@@ -66,73 +66,76 @@ class Words:
 
 
 def tokens(sentence: Sentence) -> list[SpanToken]:
-    """The tokens of a sentence. A block without a tree is one token without words, or none."""
+    """The tokens of a sentence; a block without a tree is one token without words, or nothing."""
     if sentence.comment("synmt_status") in TREELESS:
         text = "".join((sentence.comment("text") or "").split())
         return [SpanToken(text, 0, True)] if text else []
-    found = []
+    alone = [SpanToken(_characters(row[FORM]), 1, False) for row in sentence.words]
+    tokens = []
     word = 0
     for first, last, row in sentence.ranges:
-        found += [
-            SpanToken(_characters(one[FORM]), 1, False) for one in sentence.words[word : first - 1]
-        ]
-        found.append(SpanToken(_characters(row[FORM]), last - first + 1, True))
+        tokens += alone[word : first - 1]
+        tokens.append(SpanToken(_characters(row[FORM]), last - first + 1, True))
         word = last
-    return found + [SpanToken(_characters(one[FORM]), 1, False) for one in sentence.words[word:]]
+    return tokens + alone[word:]
 
 
 def _characters(form: str) -> str:
-    """A form without white space; one that is nothing else stays, as a token has a character."""
+    """A form without white space; a form of white space stays, as a token has a character."""
     return "".join(form.split()) or form
 
 
 def words(sentences: Sequence[Sentence]) -> Words:
-    """The words of sentences that follow each other, numbered through."""
-    found = Words()
+    """The words of consecutive sentences, numbered through."""
+    words = Words()
     at = 0
     for sentence in sentences:
-        begin, first = at, len(found.spans)
+        begin, first = at, len(words.spans)
         for token in tokens(sentence):
             span = at, at + len(token.characters)
             at = span[1]
             if token.n_words:
-                found.tokens.append(span)
-                found.spans += [span] * token.n_words
-                found.multiword += [token.multiword] * token.n_words
-        n = len(found.spans) - first
-        found.sentences.append((begin, n))
+                words.tokens.append(span)
+                words.spans += [span] * token.n_words
+                words.multiword += [token.multiword] * token.n_words
+        n = len(words.spans) - first
+        words.sentences.append((begin, n))
         if n:
-            found.forms += sentence.forms
-            found.heads += [first + head - 1 if head else ROOT for head in sentence.heads]
-            found.deprels += sentence.deprels
-            found.upos += sentence.upos
-    return found
+            words.forms += sentence.forms
+            words.heads += [first + head - 1 if head else ROOT for head in sentence.heads]
+            words.deprels += sentence.deprels
+            words.upos += sentence.upos
+    return words
 
 
-def parts(
+def aligned_spans(
     gold: Iterator[Sentence], system: Iterator[Sentence], names: tuple[str, str]
 ) -> Iterator[AlignedSpan]:
-    """Cuts two streams with the same text into parts. Blocks without characters are left out.
+    """Cuts two streams with the same text into spans. Blocks without characters are left out.
 
-    names: of gold and system, for messages. Raises DataError where the texts part.
+    names: of gold and system, for messages. Raises DataError where the texts differ.
     """
-    golds, systems = map(_texts, (gold, system))
-    while (one := next(golds, None)) is not None:
+    golds, systems = streams = (_texts(gold), _texts(system))
+    for first, text in golds:
         other = next(systems, None)
         if other is None:
-            raise _ended(one[0], names[1])
-        part = AlignedSpan([one[0]], [other[0]])
-        texts = [one[1], other[1]]  # not yet found on the other side
-        while texts[0] or texts[1]:
+            raise _ended(first, names[1])
+        span = AlignedSpan([first], [other[0]])
+        sides = (span.gold, span.system)
+        texts = [text, other[1]]  # what the other side does not have yet
+        while any(texts):
             n = min(map(len, texts))
             if texts[0][:n] != texts[1][:n]:
-                raise _parted(part, texts)
+                raise _different(span, texts)
             texts = [text[n:] for text in texts]
-            if texts[0]:
-                _extend(part.system, texts, 1, systems, part.gold[-1], names[1])
-            elif texts[1]:
-                _extend(part.gold, texts, 0, golds, part.system[-1], names[0])
-        yield part
+            if any(texts):
+                short = texts.index("")
+                following = next(streams[short], None)
+                if following is None:
+                    raise _ended(sides[1 - short][-1], names[short])
+                sides[short].append(following[0])
+                texts[short] = following[1]
+        yield span
     if (left := next(systems, None)) is not None:
         raise _ended(left[0], names[0])
 
@@ -143,53 +146,37 @@ def _texts(sentences: Iterator[Sentence]) -> Iterator[tuple[Sentence, str]]:
             yield sentence, text
 
 
-def _extend(
-    sentences: list[Sentence],
-    texts: list[str],
-    side: int,
-    stream: Iterator[tuple[Sentence, str]],
-    longer: Sentence,
-    name: str,
-) -> None:
-    """Takes the next sentence of the side whose text is used up. Raises DataError."""
-    following = next(stream, None)
-    if following is None:
-        raise _ended(longer, name)
-    sentences.append(following[0])
-    texts[side] = following[1]
-
-
 def _ended(sentence: Sentence, other: str) -> DataError:
     problem = f"the text goes on, but {printable(other)} ends before"
     return DataError(sentence.source, sentence.line, problem)
 
 
-def _parted(part: AlignedSpan, texts: Sequence[str]) -> DataError:
+def _different(span: AlignedSpan, texts: Sequence[str]) -> DataError:
     """Says in which sentences the texts differ, and how they go on there."""
     n = next(i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
     gold, system = (quoted(text[n : n + _SHOWN]) for text in texts)
-    where = f"{printable(part.gold[-1].source)}:{part.gold[-1].line}"
+    where = f"{printable(span.gold[-1].source)}:{span.gold[-1].line}"
     problem = f"the text differs from {where}: {system}, not {gold}"
-    return DataError(part.system[-1].source, part.system[-1].line, problem)
+    return DataError(span.system[-1].source, span.system[-1].line, problem)
 
 
 def align(gold: Words, system: Words) -> list[int]:
     """The gold word of each system word, or NONE. Raises ValueError: see `LARGEST`."""
-    found = [NONE] * len(system.forms)
+    aligned = [NONE] * len(system.forms)
     same = gold.spans == system.spans and gold.multiword == system.multiword
     if same and gold.forms == system.forms:
-        return list(range(len(found)))
+        return list(range(len(aligned)))
     spans = _multiword_spans(gold, system)
     in_gold, in_system = _inside(gold, spans), _inside(system, spans)
     token_words = {gold.spans[word]: word for word in in_gold.pop(NONE, [])}
     for word in in_system.pop(NONE, []):
-        found[word] = token_words.get(system.spans[word], NONE)
+        aligned[word] = token_words.get(system.spans[word], NONE)
     for span, golds in in_gold.items():
         systems = in_system[span]
         forms = [gold.forms[word] for word in golds], [system.forms[word] for word in systems]
         for g, s in _common(*forms):
-            found[systems[s]] = golds[g]
-    return found
+            aligned[systems[s]] = golds[g]
+    return aligned
 
 
 def _multiword_spans(gold: Words, system: Words) -> list[tuple[int, int]]:
@@ -204,17 +191,17 @@ def _multiword_spans(gold: Words, system: Words) -> list[tuple[int, int]]:
 
 
 def _inside(side: Words, spans: Sequence[tuple[int, int]]) -> defaultdict[int, list[int]]:
-    """The words inside each span, by its index, and under NONE those that touch none of them."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
+    """The words inside each span, by its index, and under NONE those that touch no span."""
+    inside: defaultdict[int, list[int]] = defaultdict(list)
     at = 0
     for word, (begin, end) in enumerate(side.spans):
         while at < len(spans) and spans[at][1] <= begin:
             at += 1
         if at == len(spans) or end <= spans[at][0]:
-            found[NONE].append(word)
+            inside[NONE].append(word)
         elif spans[at][0] <= begin and end <= spans[at][1]:
-            found[at].append(word)
-    return found
+            inside[at].append(word)
+    return inside
 
 
 def _common(gold: Sequence[str], system: Sequence[str]) -> Iterator[tuple[int, int]]:

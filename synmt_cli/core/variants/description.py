@@ -1,4 +1,4 @@
-"""What each variant is, in words: read from the table, the builders and what they build."""
+"""Descriptions of variants, read from the table, the builders and the modifiers they build."""
 
 from __future__ import annotations
 
@@ -15,28 +15,37 @@ from synmt_cli.core.variants.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
-class VariantDescription:
-    """One variant. options: name -> (default, what it means). data: a scheme of multitask.
+class OptionDescription:
+    """An option of a variant: its default, and its meaning in words."""
 
-    features: of the source, what translation needs, and what training needs beside.
+    default: Any
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariantDescription:
+    """One variant. data: a scheme of multitask, or "".
+
+    features: those of the source that translation needs; training_features: those that only
+    training needs.
     """
 
     name: str
     paper: str
     what: str
     stacks: tuple[str, ...]
-    options: dict[str, tuple[Any, str]]
+    options: dict[str, OptionDescription]
     features: tuple[str, ...]
     training_features: tuple[str, ...]
     data: str
 
 
 def describe(names: Sequence[str] = ()) -> list[VariantDescription]:
-    """The variants of these names, all without any. Raises UsageError for an unknown one."""
-    return [_of(variant) for name in names or VARIANTS for variant in plan(name).variants]
+    """The variants of these names, or all of them. Raises UsageError for an unknown name."""
+    return [_description(variant) for name in names or VARIANTS for variant in plan(name).variants]
 
 
-def _of(variant: Variant) -> VariantDescription:
+def _description(variant: Variant) -> VariantDescription:
     meanings: dict[str, str] = {}
     for build in variant.builders():
         meanings |= _meanings(build)
@@ -51,7 +60,10 @@ def _of(variant: Variant) -> VariantDescription:
         variant.paper,
         variant.what,
         tuple(stack for stack, path in stacks.items() if path),
-        {name: (default, meanings[name]) for name, default in defaults(variant).items()},
+        {
+            name: OptionDescription(default, meanings[name])
+            for name, default in defaults(variant).items()
+        },
         tuple(sorted(needs - learns)),
         tuple(sorted(learns)),
         variant.data,
@@ -59,7 +71,7 @@ def _of(variant: Variant) -> VariantDescription:
 
 
 def _meanings(build: Build) -> dict[str, str]:
-    """What a builder's docstring says about each option: `name: meaning`, up to the next."""
+    """The meaning of each option in a builder's docstring: `name: meaning`, up to the next."""
     text = " ".join((inspect.getdoc(build) or "").split())
     options = "|".join(map(re.escape, known(build)))
     parts = re.split(rf"(?:^|(?<=\s))({options}): ", text) if options else []

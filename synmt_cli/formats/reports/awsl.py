@@ -1,21 +1,17 @@
-"""What `synmt analyze awsl` reports, as a table, TSV or JSON. Layers and heads count from 0."""
+"""What `synmt analyze awsl` reports. Layers and heads count from 0."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
-import orjson
+from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
 
-from synmt_cli.errors import printable
-from synmt_cli.formats.reports.scores import columns
-
-TSV_COLUMNS = ("run", "layer", "head", "variants", "awsl", "equation_7", "sentences")
-ALL, NONE = "all", "n/a"
+FIGURES = ("awsl", "equation_7")
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class SyntaxWeight:
     """awsl: the share of syntax; equation_7: that of the normal logits, as eq. 7 is printed."""
 
     awsl: float
@@ -31,8 +27,13 @@ class LayerWeights:
 
     layer: int
     variants: list[str]
-    weight: Weight | None
-    heads: list[Weight | None]
+    weight: SyntaxWeight | None
+    heads: list[SyntaxWeight | None]
+
+    def document(self) -> dict[str, object]:
+        """A weight that is not defined is null."""
+        start = {"layer": self.layer, "variants": self.variants, **_values(self.weight)}
+        return {**start, "heads": [{"head": i, **_values(one)} for i, one in enumerate(self.heads)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,75 +53,39 @@ class AwslReport:
     runs: list[RunWeights]
     left_out: dict[str, int] = field(default_factory=dict)
 
+    def sections(self) -> Iterator[Table | Notes]:
+        """A table for each run, a row for each layer, its heads at the end."""
+        for run in self.runs:
+            n_heads = max((len(one.heads) for one in run.layers), default=0)
+            rows: list[Row] = []
+            for one in run.layers:
+                shares = [_values(head)["awsl"] for head in one.heads]
+                figures = [Cell(share, ".4f") for share in (*_values(one.weight).values(), *shares)]
+                rows.append([one.layer, "+".join(one.variants) or "-", *figures])
+            header = ["layer", "variants", "AWSL", "eq. 7", *(f"head {i}" for i in range(n_heads))]
+            title = f"{run.run} ({run.variant}), {run.sentences:,} sentences"
+            yield Table(header, rows, left=2, title=title)
+        yield [
+            "AWSL: |e^s| / (|e| + |e^s|), the share of syntax; head i: that of its head i",
+            "eq. 7: |e| / (|e| + |e^s|), as it is printed; layer 0 is the bottom one",
+            *(f"left out: {n:,} {reason}" for reason, n in self.left_out.items()),
+        ]
 
-def to_json(report: AwslReport) -> bytes:
-    """One JSON object and LF."""
-    runs = [
-        {
-            "run": run.run,
-            "variant": run.variant,
-            "sentences": run.sentences,
-            "layers": [
-                {
-                    "layer": one.layer,
-                    "variants": one.variants,
-                    **_figures(one.weight),
-                    "heads": [{"head": i, **_figures(w)} for i, w in enumerate(one.heads)],
-                }
-                for one in run.layers
-            ],
-        }
-        for run in report.runs
-    ]
-    document = {"runs": runs, "left_out": report.left_out}
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def _figures(weight: Weight | None) -> dict[str, float | None]:
-    if weight is None:
-        return {"awsl": None, "equation_7": None}
-    return {"awsl": weight.awsl, "equation_7": weight.equation_7}
-
-
-def to_tsv(report: AwslReport) -> bytes:
-    """A header, then for each run and layer one line for all heads and one for each."""
-    rows: list[tuple[str, ...]] = [TSV_COLUMNS]
-    for run in report.runs:
-        for one in run.layers:
-            heads = [(ALL, one.weight), *((str(i), weight) for i, weight in enumerate(one.heads))]
-            for head, weight in heads:
-                start = (run.run, str(one.layer), head, "+".join(one.variants))
-                figures = (NONE, NONE) if weight is None else (weight.awsl, weight.equation_7)
-                rows.append((*start, str(figures[0]), str(figures[1]), str(run.sentences)))
-    return b"".join("\t".join(map(printable, row)).encode() + b"\n" for row in rows)
+    def records(self) -> Iterator[Record]:
+        """For each run and layer one for all heads and one for each."""
+        for run in self.runs:
+            for one in run.layers:
+                weights: list[tuple[Value, SyntaxWeight | None]] = [(ALL, one.weight)]
+                for head, weight in [*weights, *enumerate(one.heads)]:
+                    yield {
+                        "run": run.run,
+                        "layer": one.layer,
+                        "head": head,
+                        "variants": "+".join(one.variants),
+                        **_values(weight),
+                        "sentences": run.sentences,
+                    }
 
 
-def to_table(report: AwslReport) -> bytes:
-    """For people: a block for each run, a line for each layer, its heads at the end."""
-    parts = [list(_block(run)) for run in report.runs]
-    parts.append(list(_legend(report)))
-    return ("\n\n".join("\n".join(part) for part in parts) + "\n").encode()
-
-
-def _block(run: RunWeights) -> Iterator[str]:
-    n_heads = max((len(one.heads) for one in run.layers), default=0)
-    rows = [["layer", "variants", "AWSL", "eq. 7", *(f"head {i}" for i in range(n_heads))]]
-    for one in run.layers:
-        weight = one.weight
-        figures = [NONE, NONE] if weight is None else [weight.awsl, weight.equation_7]
-        shares = [NONE if head is None else head.awsl for head in one.heads]
-        shown = [x if isinstance(x, str) else f"{x:.4f}" for x in (*figures, *shares)]
-        rows.append([str(one.layer), "+".join(one.variants) or "-", *shown])
-    yield f"{printable(run.run)} ({run.variant}), {run.sentences:,} sentences"
-    yield ""
-    yield from columns(rows, left=2)
-
-
-def _legend(report: AwslReport) -> Iterator[str]:
-    yield "AWSL: |e^s| / (|e| + |e^s|), the share of syntax; head i: that of its head i"
-    yield "eq. 7: |e| / (|e| + |e^s|), as it is printed; layer 0 is the bottom one"
-    for reason, n in report.left_out.items():
-        yield f"left out: {n:,} {reason}"
-
-
-FORMATS = {"table": to_table, "tsv": to_tsv, "json": to_json}
+def _values(weight: SyntaxWeight | None) -> dict[str, float | None]:
+    return asdict(weight) if weight else dict.fromkeys(FIGURES)

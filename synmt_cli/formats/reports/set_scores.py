@@ -9,27 +9,16 @@ from dataclasses import dataclass
 import orjson
 
 from synmt_cli.errors import DataError, printable, quoted
-from synmt_cli.formats.reports.scores import ALL, columns
+from synmt_cli.formats.reports.scores import shown_p, stars
+from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 from synmt_cli.io import reading
 
-DIGITS = 2  # of a score in a table
-TSV_COLUMNS = (
-    "system",
-    "set",
-    "metric",
-    "baseline",
-    "score",
-    "delta",
-    "wins",
-    "losses",
-    "ties",
-    "p",
-)
+DIGITS = ".2f"  # of a score in a table
 
 
 @dataclass(frozen=True, slots=True)
 class SetScores:
-    """What one file holds: the name of each system and its score by metric name."""
+    """The contents of one file: the name of each system and its score by metric name."""
 
     source: str
     systems: list[tuple[str, dict[str, float]]]
@@ -45,9 +34,19 @@ class SetPair:
     score: float
     better: int
 
+    @property
+    def delta(self) -> float:
+        """score - baseline."""
+        return self.score - self.baseline
+
+    def document(self) -> Record:
+        """The difference stands in place of `better`."""
+        names = {"set": self.set, "metric": self.metric}
+        return {**names, "baseline": self.baseline, "score": self.score, "delta": self.delta}
+
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedSystem:
     """A system against the baseline over (set, metric) pairs. p: of wins and losses."""
 
     name: str
@@ -58,16 +57,62 @@ class Compared:
         """How many pairs are won (1), lost (-1), tied (0)."""
         return sum(pair.better == better for pair in self.pairs)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Pairs won, lost and tied."""
+        return {"wins": self.n(1), "losses": self.n(-1), "ties": self.n(0)}
+
+    def document(self) -> dict[str, object]:
+        """The counts, p, and every pair."""
+        test = {**self.counts, "n": self.n(1) + self.n(-1), "p": self.p}
+        return {"name": self.name, **test, "pairs": self.pairs}
+
 
 @dataclass(frozen=True, slots=True)
 class SetReport:
-    """All systems against the first. formula: how p was computed."""
+    """All systems against the first, over test sets. formula: how p was computed."""
 
     sets: list[str]
     metrics: list[str]
     baseline: str
-    systems: list[Compared]
+    systems: list[ComparedSystem]
     formula: str
+
+    def sections(self) -> Iterator[Table | Notes]:
+        """Every pair, then the test."""
+        rows = []
+        for pairs in zip(*(one.pairs for one in self.systems), strict=True):
+            first = pairs[0]
+            scores = [Cell(one.score, DIGITS, f" ({one.delta:+{DIGITS}})") for one in pairs]
+            rows.append([first.set, first.metric, Cell(first.baseline, DIGITS), *scores])
+        names = [one.name for one in self.systems]
+        yield Table(["set", "metric", self.baseline, *names], rows, left=2)
+        counts: list[Row] = [
+            [one.name, *one.counts.values(), shown_p(one.p, stars(one.p), 2)]
+            for one in self.systems
+        ]
+        title = f"Sign test over (set, metric) pairs against {self.baseline}"
+        yield Table(["system", "better", "worse", "ties", "p"], counts, title=title)
+        yield [f"p: {self.formula}; * p < 0.05, ** p < 0.01"]
+
+    def records(self) -> Iterator[Record]:
+        """One for each system and pair, and one with set `all` for each system."""
+        for one in self.systems:
+            for pair in one.pairs:
+                yield {"system": one.name, **pair.document()}
+            yield {"system": one.name, "set": ALL, "metric": ALL, **one.counts, "p": one.p}
+
+    def document(self) -> dict[str, object]:
+        """What was tested, then every pair by system."""
+        return {
+            "test": "sign",
+            "unit": "set x metric",
+            "definition": self.formula,
+            "sets": self.sets,
+            "metrics": self.metrics,
+            "baseline": self.baseline,
+            "systems": self.systems,
+        }
 
 
 def read(path: str) -> SetScores:
@@ -95,89 +140,9 @@ def _system(value: object, source: str) -> tuple[str, dict[str, float]]:
 def _score(value: object, metric: str, source: str) -> float:
     score = value.get("score") if isinstance(value, dict) else None
     if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-        raise _foreign(source, f"the score of {quoted(metric)} is no number")
+        raise _foreign(source, f"the score of {quoted(metric)} is not a number")
     return float(score)
 
 
 def _foreign(source: str, problem: str) -> DataError:
     return DataError(source, None, f"not from `synmt score --format json`: {problem}")
-
-
-def to_json(report: SetReport) -> bytes:
-    """One JSON object and LF, with every pair."""
-    document = {
-        "test": "sign",
-        "unit": "set x metric",
-        "definition": report.formula,
-        "sets": report.sets,
-        "metrics": report.metrics,
-        "baseline": report.baseline,
-        "systems": [
-            {
-                "name": one.name,
-                "wins": one.n(1),
-                "losses": one.n(-1),
-                "ties": one.n(0),
-                "n": one.n(1) + one.n(-1),
-                "p": one.p,
-                "pairs": [
-                    {
-                        "set": pair.set,
-                        "metric": pair.metric,
-                        "baseline": pair.baseline,
-                        "score": pair.score,
-                        "delta": pair.score - pair.baseline,
-                    }
-                    for pair in one.pairs
-                ],
-            }
-            for one in report.systems
-        ],
-    }
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def to_tsv(report: SetReport) -> bytes:
-    """A header, a line for each system and pair, and one with set `all` for each system."""
-    rows: list[tuple[str, ...]] = [TSV_COLUMNS]
-    for one in report.systems:
-        for pair in one.pairs:
-            figures = (pair.baseline, pair.score, pair.score - pair.baseline)
-            rows.append((one.name, pair.set, pair.metric, *map(repr, figures), *[""] * 4))
-        counts = (str(one.n(better)) for better in (1, -1, 0))
-        rows.append((one.name, ALL, ALL, "", "", "", *counts, repr(one.p)))
-    return b"".join("\t".join(map(printable, row)).encode() + b"\n" for row in rows)
-
-
-def to_table(report: SetReport) -> bytes:
-    """Every pair, then what they come to, for people."""
-    parts = [list(_pairs_table(report)), list(_test_table(report))]
-    return "\n\n".join("\n".join(part) for part in parts).encode() + b"\n"
-
-
-def _pairs_table(report: SetReport) -> Iterator[str]:
-    rows = [["set", "metric", report.baseline, *(one.name for one in report.systems)]]
-    for pairs in zip(*(one.pairs for one in report.systems), strict=True):
-        first = pairs[0]
-        deltas = [
-            f"{one.score:.{DIGITS}f} ({one.score - one.baseline:+.{DIGITS}f})" for one in pairs
-        ]
-        rows.append([first.set, first.metric, f"{first.baseline:.{DIGITS}f}", *deltas])
-    yield from columns(rows, left=2)
-
-
-def _test_table(report: SetReport) -> Iterator[str]:
-    yield f"Sign test over (set, metric) pairs against {printable(report.baseline)}"
-    yield ""
-    rows = [["system", "better", "worse", "ties", "p"]]
-    for one in report.systems:
-        counts = (str(one.n(better)) for better in (1, -1, 0))
-        shown_p = "<0.0001" if one.p < 0.00005 else f"{one.p:.4f}"
-        stars = "**" if one.p < 0.01 else "*" if one.p < 0.05 else ""
-        rows.append([one.name, *counts, f"{shown_p}{stars:<2}"])
-    yield from columns(rows)
-    yield ""
-    yield f"p: {report.formula}; * p < 0.05, ** p < 0.01"
-
-
-FORMATS = {"table": to_table, "tsv": to_tsv, "json": to_json}

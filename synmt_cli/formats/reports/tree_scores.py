@@ -1,17 +1,11 @@
-"""What `synmt evaltree` reports, and its three forms: a table, TSV, JSON.
-
-Figures are in percent.
-"""
+"""What `synmt evaltree` reports. Figures are in percent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
-import orjson
-
-from synmt_cli.errors import printable
-from synmt_cli.formats.reports.scores import ALL, NONE, columns
+from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
 
 LABELS = {
     "tokens": "Tokens",
@@ -24,11 +18,11 @@ LABELS = {
     "clas": "CLAS",
 }
 FIGURES = ("precision", "recall", "f1", "aligned_accuracy")
-COUNTS = ("correct", "gold", "system", "aligned")
+BY_LENGTH = ("uas", "las", "la", "clas")
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class MatchCount:
     """How many are right of those in gold, in system, and of the aligned ones.
 
     None where it makes no sense: then so are the figures that need it, as are those whose
@@ -50,6 +44,14 @@ class Count:
             whole = wholes.get(name, self.aligned)
         return 100 * self.correct / whole if whole else None
 
+    def cell(self, name: str) -> Cell:
+        """One of FIGURES as a table shows it."""
+        return Cell(self.figure(name), ".2f")
+
+    def document(self) -> dict[str, Value]:
+        """FIGURES and the counts they are made of."""
+        return {**{name: self.figure(name) for name in FIGURES}, **asdict(self)}
+
 
 @dataclass(frozen=True, slots=True)
 class TreeGroup:
@@ -57,105 +59,58 @@ class TreeGroup:
 
     name: str
     sentences: int | None
-    scores: dict[str, Count]
+    scores: dict[str, MatchCount]
 
 
 @dataclass(frozen=True, slots=True)
 class TreeReport:
-    """All that one run found. by: `length`, `deprel` or, without groups, None."""
+    """The results of one comparison. by: `length`, `deprel` or, without groups, None."""
 
     gold: str
     system: str
     subtypes: bool
-    scores: dict[str, Count]
+    scores: dict[str, MatchCount]
     by: str | None = None
     groups: list[TreeGroup] = field(default_factory=list)
 
+    def sections(self) -> Iterator[Table | Notes]:
+        """Every metric, then the groups."""
+        labels = "labels with subtypes" if self.subtypes else "universal labels"
+        n = f"{self.scores['sentences'].gold:,} sentences, {self.scores['words'].gold:,} words"
+        rows: list[Row] = []
+        for metric, count in self.scores.items():
+            aligned = count.cell("aligned_accuracy") if count.aligned else ""
+            rows.append([LABELS[metric], *map(count.cell, FIGURES[:3]), aligned])
+        title = f"{self.system} against {self.gold}: {n}; {labels}"
+        yield Table(["metric", "precision", "recall", "F1", "aligned"], rows, title=title)
+        if self.by == "length":
+            header = ["length", "sentences", "words", *(f"{LABELS[one]} F1" for one in BY_LENGTH)]
+            yield Table(header, [*map(_length_row, self.groups)])
+        elif self.by == "deprel":
+            header = [
+                "deprel",
+                "gold",
+                "system",
+                "LAS precision",
+                "LAS recall",
+                "LAS F1",
+                "UAS recall",
+            ]
+            yield Table(header, [*map(_label_row, self.groups)])
 
-def to_json(report: TreeReport) -> bytes:
-    """One JSON object and LF. A figure that is not defined is null."""
-    document = {
-        "gold": report.gold,
-        "system": report.system,
-        "subtypes": report.subtypes,
-        "scores": _scores_json(report.scores),
-        "by": report.by,
-        "groups": [
-            {
-                "name": group.name,
-                "sentences": group.sentences,
-                "scores": _scores_json(group.scores),
-            }
-            for group in report.groups
-        ],
-    }
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def _scores_json(scores: dict[str, Count]) -> dict[str, dict[str, float | int | None]]:
-    return {
-        metric: {
-            **{name: count.figure(name) for name in FIGURES},
-            **{name: getattr(count, name) for name in COUNTS},
-        }
-        for metric, count in scores.items()
-    }
-
-
-def to_tsv(report: TreeReport) -> bytes:
-    """A line for each group and metric, under a header; the group of everything is `all`."""
-    rows = [["group", "metric", *FIGURES, *COUNTS]]
-    for name, scores in ((ALL, report.scores), *((one.name, one.scores) for one in report.groups)):
-        for metric, count in scores.items():
-            figures = (count.figure(one) for one in FIGURES)
-            counts = (getattr(count, one) for one in COUNTS)
-            shown = (NONE if one is None else repr(one) for one in (*figures, *counts))
-            rows.append([printable(name), metric, *shown])
-    return "".join("\t".join(row) + "\n" for row in rows).encode()
+    def records(self) -> Iterator[Record]:
+        """One for each group and metric; the group of everything is `all`."""
+        for group in (TreeGroup(ALL, None, self.scores), *self.groups):
+            for metric, count in group.scores.items():
+                yield {"group": group.name, "metric": metric, **count.document()}
 
 
-def to_table(report: TreeReport) -> bytes:
-    """Aligned columns for people: every metric, then the groups."""
-    parts = [_scores_table(report)]
-    if report.by is not None:
-        table = {"length": _lengths_table, "deprel": _labels_table}[report.by]
-        parts.append(list(columns([*table(report)])))
-    return "\n\n".join("\n".join(part) for part in parts).encode() + b"\n"
+def _length_row(group: TreeGroup) -> Row:
+    counts = Cell(group.sentences, ","), Cell(group.scores["words"].gold, ",")
+    return [group.name, *counts, *(group.scores[metric].cell("f1") for metric in BY_LENGTH)]
 
 
-def _scores_table(report: TreeReport) -> list[str]:
-    labels = "labels with subtypes" if report.subtypes else "universal labels"
-    n = f"{report.scores['sentences'].gold:,} sentences, {report.scores['words'].gold:,} words"
-    title = f"{printable(report.system)} against {printable(report.gold)}: {n}; {labels}"
-    rows = [["metric", "precision", "recall", "F1", "aligned"]]
-    for metric, count in report.scores.items():
-        rows.append([LABELS[metric], *(_shown(count, name) for name in FIGURES)])
-    return [title, "", *columns(rows)]
-
-
-def _lengths_table(report: TreeReport) -> Iterator[list[str]]:
-    metrics = ("uas", "las", "la", "clas")
-    yield ["length", "sentences", "words", *(f"{LABELS[metric]} F1" for metric in metrics)]
-    for group in report.groups:
-        scores = group.scores
-        counts = f"{group.sentences:,}", f"{scores['words'].gold:,}"
-        yield [group.name, *counts, *(_shown(scores[metric], "f1") for metric in metrics)]
-
-
-def _labels_table(report: TreeReport) -> Iterator[list[str]]:
-    yield ["deprel", "gold", "system", "LAS precision", "LAS recall", "LAS F1", "UAS recall"]
-    for group in report.groups:
-        las = group.scores["las"]
-        counts = f"{las.gold:,}", f"{las.system:,}"
-        figures = (_shown(las, name) for name in FIGURES[:3])
-        yield [group.name, *counts, *figures, _shown(group.scores["uas"], "recall")]
-
-
-def _shown(count: Count, name: str) -> str:
-    value = count.figure(name)
-    if value is None:
-        return "" if name == "aligned_accuracy" else NONE
-    return f"{value:.2f}"
-
-
-FORMATS = {"table": to_table, "tsv": to_tsv, "json": to_json}
+def _label_row(group: TreeGroup) -> Row:
+    las = group.scores["las"]
+    counts = Cell(las.gold, ","), Cell(las.system, ",")
+    return [group.name, *counts, *map(las.cell, FIGURES[:3]), group.scores["uas"].cell("recall")]

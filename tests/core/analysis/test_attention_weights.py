@@ -10,14 +10,14 @@ import torch
 from support.models import side
 from support.small_runs import RECORDS, SIZE, opened
 
-from synmt_cli.core.analysis.attention import Looker
+from synmt_cli.core.analysis.attention import AttentionExtractor
 from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.record import Record
 
 
 def look(run, stack, records=RECORDS, layers=(), heads=(), max_pieces=100):
-    return Looker(run, stack, layers, heads).look(records, max_pieces)
+    return AttentionExtractor(run, stack, layers, heads).extract(records, max_pieces)
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder", "cross"])

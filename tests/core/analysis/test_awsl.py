@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.models import make, side, small
 
-from synmt_cli.core.analysis.awsl import Meter, valid_pairs, weigh
+from synmt_cli.core.analysis.awsl import AwslMeter, valid_pairs, weigh
 from synmt_cli.core.model.attention import split_heads
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.setting import Setting
@@ -28,7 +28,7 @@ def model_of(variant, options=None):
 
 
 def measured(model, source):
-    meter = Meter(model)
+    meter = AwslMeter(model)
     meter.add(source)
     return meter.layers()
 
@@ -104,7 +104,7 @@ def test_pascal_has_the_share_of_its_nearness():
 def test_batches_and_padding_never_matter():
     model = model_of("gps")
     together = measured(model, side(ROWS, **FEATURES, width=9, fill=1))
-    meter = Meter(model)
+    meter = AwslMeter(model)
     for i in (2, 1, 0):
         meter.add(side(ROWS[i : i + 1], **{k: v[i : i + 1] for k, v in FEATURES.items()}))
     for one, other in zip(together, meter.layers(), strict=True):

@@ -5,10 +5,10 @@ import io
 import pytest
 
 from synmt_cli.core.evaluation.attachment import Attachment
-from synmt_cli.core.evaluation.word_alignment import parts
+from synmt_cli.core.evaluation.word_alignment import aligned_spans
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.formats import conllu
-from synmt_cli.formats.reports.tree_scores import Count
+from synmt_cli.formats.reports.tree_scores import MatchCount
 from synmt_cli.io.reading import Source
 
 
@@ -29,7 +29,7 @@ def sentence(*words):
 def evaluated(gold, system, **options):
     sides = [conllu.read(Source(name, io.BytesIO(name.encode()))) for name in (gold, system)]
     found = Attachment(**options)
-    for part in parts(*sides, ("gold", "system")):
+    for part in aligned_spans(*sides, ("gold", "system")):
         found.add(part)
     return found
 
@@ -40,12 +40,12 @@ WRONG = sentence("the 2 det", "dog 3 nsubj", "seen 0 root", ". 2 punct")
 
 def test_word_by_word():
     scores = evaluated(GOLD, WRONG).scores()
-    assert scores["words"] == Count(4, 4, 4)
-    assert scores["uas"] == Count(3, 4, 4, 4)
-    assert scores["la"] == Count(4, 4, 4, 4)
-    assert scores["las"] == Count(3, 4, 4, 4)
-    assert scores["clas"] == Count(2, 2, 2, 2)  # dog, seen
-    assert scores["sentences"] == Count(1, 1, 1)
+    assert scores["words"] == MatchCount(4, 4, 4)
+    assert scores["uas"] == MatchCount(3, 4, 4, 4)
+    assert scores["la"] == MatchCount(4, 4, 4, 4)
+    assert scores["las"] == MatchCount(3, 4, 4, 4)
+    assert scores["clas"] == MatchCount(2, 2, 2, 2)  # dog, seen
+    assert scores["sentences"] == MatchCount(1, 1, 1)
 
 
 def test_subtypes_count_when_asked_for():
@@ -57,10 +57,10 @@ def test_a_head_is_right_only_if_it_is_aligned():
     gold = sentence("a 2 det", "bc 3 nsubj", "d 0 root")
     system = sentence("a 3 det", "b 3 case", "c 4 nsubj", "d 0 root")
     scores = evaluated(gold, system).scores()
-    assert scores["words"] == Count(2, 3, 4)
-    assert scores["uas"] == Count(1, 3, 4, 2)  # d; the head of a has no partner
-    assert scores["la"] == Count(2, 3, 4, 2)
-    assert scores["tokens"] == Count(2, 3, 4)
+    assert scores["words"] == MatchCount(2, 3, 4)
+    assert scores["uas"] == MatchCount(1, 3, 4, 2)  # d; the head of a has no partner
+    assert scores["la"] == MatchCount(2, 3, 4, 2)
+    assert scores["tokens"] == MatchCount(2, 3, 4)
     uas = scores["uas"]
     figures = [uas.figure(name) for name in ("precision", "recall", "f1", "aligned_accuracy")]
     assert figures == pytest.approx([25, 100 / 3, 200 / 7, 50])
@@ -70,8 +70,8 @@ def test_sentences_cut_elsewhere():
     gold = sentence("a 2 det", "b 0 root") + sentence("c 0 root")
     system = sentence("a 2 det", "b 0 root", "c 2 obj")
     scores = evaluated(gold, system).scores()
-    assert scores["sentences"] == Count(0, 2, 1)
-    assert scores["uas"] == Count(2, 3, 3, 3)
+    assert scores["sentences"] == MatchCount(0, 2, 1)
+    assert scores["uas"] == MatchCount(2, 3, 3, 3)
 
 
 def test_groups_add_up_to_the_whole():
@@ -95,10 +95,10 @@ def test_groups_add_up_to_the_whole():
 def test_by_label():
     groups = {one.name: one.scores for one in evaluated(GOLD, WRONG, by="deprel").groups()}
     assert list(groups) == ["det", "nsubj", "punct", "root"]
-    assert groups["punct"]["las"] == Count(0, 1, 1, 1)
+    assert groups["punct"]["las"] == MatchCount(0, 1, 1, 1)
     assert groups["punct"]["uas"].figure("precision") is None
     swapped = sentence("the 2 det", "dog 3 det", "seen 0 root", ". 3 punct")
     groups = {one.name: one.scores for one in evaluated(GOLD, swapped, by="deprel").groups()}
-    assert groups["det"]["las"] == Count(1, 1, 2, 1)
-    assert groups["nsubj"]["las"] == Count(0, 1, 0, 1)
+    assert groups["det"]["las"] == MatchCount(1, 1, 2, 1)
+    assert groups["nsubj"]["las"] == MatchCount(0, 1, 0, 1)
     assert groups["nsubj"]["uas"].figure("recall") == 100

@@ -10,7 +10,13 @@ from scipy.stats import binomtest
 
 from synmt_cli.core.evaluation import significance
 from synmt_cli.core.evaluation.metrics import METRICS, build
-from synmt_cli.core.evaluation.significance import FORMULAS, Test, binomial, compare, p_value
+from synmt_cli.core.evaluation.significance import (
+    FORMULAS,
+    SignificanceTest,
+    binomial,
+    compare,
+    p_value,
+)
 
 SACREBLEU = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 EVERY_TEST = [(name, definition) for name, known in FORMULAS.items() for definition in known]
@@ -47,7 +53,7 @@ def test_reproduces_sacrebleus_p(kind, texts, monkeypatch):
     theirs = {name: one(references=[references]) for name, one in SACREBLEU.items()}
     named = [(str(i), lines) for i, lines in enumerate(systems)]
     _, expected = PairedTest(named, theirs, None, test_type=kind, n_samples=400)()
-    found = compared(Test(kind, "sacrebleu", 400, 7), list(SACREBLEU), texts)
+    found = compared(SignificanceTest(kind, "sacrebleu", 400, 7), list(SACREBLEU), texts)
     for name, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
         p_values = [result.p_value for result in expected[label][1:]]
         assert [one.p for one in found[name]] == pytest.approx(p_values, abs=1e-9)
@@ -57,7 +63,7 @@ def test_reproduces_sacrebleus_p(kind, texts, monkeypatch):
 @pytest.mark.parametrize("definition", FORMULAS["bs"])
 def test_bootstrap_equals_a_plain_loop(definition, texts):
     references, (baseline, system, _) = texts
-    found = compared(Test("bs", definition, 50, 3), ["bleu"], texts)
+    found = compared(SignificanceTest("bs", definition, 50, 3), ["bleu"], texts)
     draws = np.random.default_rng(3).integers(len(references), size=(50, len(references)))
 
     def score(lines, indices):
@@ -80,7 +86,7 @@ def test_bootstrap_equals_a_plain_loop(definition, texts):
 
 def test_randomization_equals_a_plain_loop(texts):
     references, (baseline, system, _) = texts
-    found = compared(Test("ar", "two-sided", 60, 5), ["chrf"], texts)
+    found = compared(SignificanceTest("ar", "two-sided", 60, 5), ["chrf"], texts)
     keeps = np.random.default_rng(5).integers(2, size=(60, len(references)), dtype=bool)
 
     def score(lines):
@@ -107,7 +113,7 @@ def test_sign_test_on_many_sentences():
 @pytest.mark.parametrize("name", ["chrf", "ter"])
 def test_sign_test_drops_ties_and_knows_which_way_is_better(name):
     texts = ["a b c d", "a b c d", "a b c d"], [["x", "a b", "a"], ["a b c", "a b", "a b c d"]]
-    found = compared(Test("sign", "binomial", 10, 1), [name], texts)
+    found = compared(SignificanceTest("sign", "binomial", 10, 1), [name], texts)
     [one] = found[name]
     assert (one.n, one.p) == (2, 0.5)
     assert (one.delta > 0) == (name == "chrf")
@@ -117,7 +123,9 @@ def test_sign_test_drops_ties_and_knows_which_way_is_better(name):
 def test_a_system_against_itself_is_never_significant(test, definition, texts):
     references, (baseline, *_) = texts
     found = compared(
-        Test(test, definition, 200, 1), list(METRICS), (references, [baseline, baseline])
+        SignificanceTest(test, definition, 200, 1),
+        list(METRICS),
+        (references, [baseline, baseline]),
     )
     for [one] in found.values():
         assert one.delta == 0 == one.ci95[0] == one.ci95[1]
@@ -127,7 +135,7 @@ def test_a_system_against_itself_is_never_significant(test, definition, texts):
 
 def test_the_winner_decides_the_direction_of_koehns_p(texts):
     references, (best, _, worst) = texts
-    test = Test("bs", "koehn", 300, 1)
+    test = SignificanceTest("bs", "koehn", 300, 1)
     up = compared(test, ["bleu", "ter"], (references, [worst, best]))
     down = compared(test, ["bleu", "ter"], (references, [best, worst]))
     for name in ("bleu", "ter"):
@@ -137,7 +145,7 @@ def test_the_winner_decides_the_direction_of_koehns_p(texts):
 
 @pytest.mark.parametrize("kind", ["bs", "ar"])
 def test_blocks_of_samples_change_nothing(kind, texts, monkeypatch):
-    test = Test(kind, next(iter(FORMULAS[kind])), 333, 9)
+    test = SignificanceTest(kind, next(iter(FORMULAS[kind])), 333, 9)
     whole = compared(test, ["bleu", "ribes"], texts)
     monkeypatch.setattr(significance, "CELLS", 100)
     blocks = compared(test, ["bleu", "ribes"], texts)
@@ -149,7 +157,8 @@ def test_blocks_of_samples_change_nothing(kind, texts, monkeypatch):
 
 def test_other_seeds_agree_within_tolerance(texts):
     found = [
-        compared(Test("bs", "centred", 1000, seed), ["bleu"], texts)["bleu"][0].p for seed in (1, 2)
+        compared(SignificanceTest("bs", "centred", 1000, seed), ["bleu"], texts)["bleu"][0].p
+        for seed in (1, 2)
     ]
     assert found[0] != found[1]
     assert found[0] == pytest.approx(found[1], abs=0.06)
@@ -161,7 +170,7 @@ def test_centred_p_of_pure_noise_is_uniform():
     for _ in range(300):
         sentences = random_scores.normal(size=40)
         draws = random_scores.integers(40, size=(200, 40))
-        test = Test("bs", "centred", 200, 0)
+        test = SignificanceTest("bs", "centred", 200, 0)
         p_values.append(p_value(test, sentences.mean(), sentences[draws].mean(axis=1)))
     assert np.mean(np.array(p_values) < 0.05) == pytest.approx(0.05, abs=0.04)
     assert np.mean(np.array(p_values) < 0.5) == pytest.approx(0.5, abs=0.1)
@@ -169,4 +178,4 @@ def test_centred_p_of_pure_noise_is_uniform():
 
 def test_an_unknown_definition_is_the_callers_mistake():
     with pytest.raises(ValueError, match="no such p"):
-        p_value(Test("ar", "koehn", 1, 1), 0.0, np.zeros(1))
+        p_value(SignificanceTest("ar", "koehn", 1, 1), 0.0, np.zeros(1))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.evaluation.word_alignment import NONE, align, parts, words
+from synmt_cli.core.evaluation.word_alignment import NONE, align, aligned_spans, words
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.io.reading import Source
@@ -32,7 +32,7 @@ def read(text, name="f"):
 
 
 def cut(gold, system):
-    return list(parts(read(gold, "gold"), read(system, "system"), ("gold", "system")))
+    return list(aligned_spans(read(gold, "gold"), read(system, "system"), ("gold", "system")))
 
 
 def aligned(gold, system):

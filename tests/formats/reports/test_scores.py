@@ -6,21 +6,18 @@ import pytest
 
 from synmt_cli.formats.reports.scores import (
     MetricInfo,
-    Paired,
+    PairedComparison,
     ScoredBucket,
+    ScoredSystem,
     ScoreReport,
-    System,
-    columns,
-    to_json,
-    to_table,
-    to_tsv,
 )
+from synmt_cli.formats.reports.table import Table, aligned, as_json, as_text, as_tsv
 
 BLEU = MetricInfo("bleu", "BLEU", "nrefs:1|tok:13a", higher_is_better=True, digits=2)
 TER = MetricInfo("ter", "TER", "nrefs:1|tok:tercom", higher_is_better=False, digits=2)
 PAIRED = {
-    "bleu": Paired("bs", "centred", 1000, 12345, 1.5, (0.25, 2.75), 0.004),
-    "ter": Paired("bs", "centred", 1000, 12345, -0.5, (-1.5, 0.5), 0.2),
+    "bleu": PairedComparison("bs", "centred", 1000, 12345, 1.5, (0.25, 2.75), 0.004),
+    "ter": PairedComparison("bs", "centred", 1000, 12345, -0.5, (-1.5, 0.5), 0.2),
 }
 
 
@@ -31,8 +28,8 @@ def report():
         references=["ref.de"],
         metrics=[BLEU, TER],
         systems=[
-            System("base.de", {"bleu": 20.0, "ter": 60.0}),
-            System("new.de", {"bleu": 21.5, "ter": 59.5}, PAIRED),
+            ScoredSystem("base.de", {"bleu": 20.0, "ter": 60.0}),
+            ScoredSystem("new.de", {"bleu": 21.5, "ter": 59.5}, PAIRED),
         ],
         buckets=[
             ScoredBucket("0-9", 0, 9, 1200, [{"bleu": 20, "ter": 60}, {"bleu": 21.5, "ter": 60}]),
@@ -45,7 +42,7 @@ def report():
 
 def test_table(report):
     assert (
-        to_table(report).decode()
+        as_text(report).decode()
         == """\
 1,200 sentences against ref.de
 
@@ -82,7 +79,7 @@ TER|nrefs:1|tok:tercom (lower is better)
 
 
 def test_json_is_the_documented_one(report):
-    document = json.loads(to_json(report))
+    document = json.loads(as_json(report))
     assert list(document) == ["n", "references", "systems", "buckets"]
     assert document["systems"][0] == {
         "name": "base.de",
@@ -109,7 +106,7 @@ def test_json_is_the_documented_one(report):
 
 
 def test_tsv_has_one_line_for_each_figure(report):
-    header, *rows = [line.split("\t") for line in to_tsv(report).decode().splitlines()]
+    header, *rows = [line.split("\t") for line in as_tsv(report).decode().splitlines()]
     records = [dict(zip(header, row, strict=True)) for row in rows]
     assert len(records) == 3 * 2 * 2  # the whole and two buckets, systems, metrics
     best = records[2]
@@ -120,10 +117,13 @@ def test_tsv_has_one_line_for_each_figure(report):
 
 
 def test_no_difference_is_never_marked():
-    assert Paired("bs", "sacrebleu", 1000, 1, 0.0, (0.0, 0.0), 1 / 1001).mark() == ""
-    marks = [Paired("bs", "centred", 1000, 1, 0.1, (0.0, 0.1), p).mark() for p in (0.05, 0.04, 0)]
+    assert PairedComparison("bs", "sacrebleu", 1000, 1, 0.0, (0.0, 0.0), 1 / 1001).mark() == ""
+    marks = [
+        PairedComparison("bs", "centred", 1000, 1, 0.1, (0.0, 0.1), p).mark()
+        for p in (0.05, 0.04, 0)
+    ]
     assert marks == ["", "*", "**"]
 
 
 def test_a_name_cannot_break_a_line():
-    assert list(columns([["a\nb", "c"], ["\u202e", "d"]])) == ["a\\nb    c", "\\u202e  d"]
+    assert aligned(Table(["a\nb", "c"], [["\u202e", "d"]])) == ["a\\nb    c", "\\u202e  d"]

@@ -1,0 +1,41 @@
+"""The properties of one thing, as lines for people and as a JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from synmt_cli.errors import printable
+
+Properties = Mapping[str, Any]  # name -> figure, text, list, or properties again
+
+
+def as_lines(properties: Properties) -> bytes:
+    r"""`name<TAB>value` a line; the properties of an object as `object.name`.
+
+    >>> as_lines({"words": 3, "tree": {"projective": True, "labels": ["nsubj", "obj"]}})
+    b'words\t3\ntree.projective\ttrue\ntree.labels\tnsubj obj\n'
+    """
+    return "".join(f"{name}\t{value}\n" for name, value in _flat(properties)).encode()
+
+
+def as_object(properties: Properties, ascii_only: bool = False) -> bytes:
+    """One JSON object in a line. What JSON does not have, such as the dates of TOML, is text."""
+    return json.dumps(properties, ensure_ascii=ascii_only, default=str).encode() + b"\n"
+
+
+def _flat(properties: Properties, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in properties.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{printable(name)}.")
+        else:
+            yield prefix + printable(name), _shown(value)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(_shown, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else printable(str(value))
