@@ -46,8 +46,6 @@ def vocab_info(
         "symbols": vocabulary.symbols,
         "fingerprint": vocabulary.fingerprint,
     }
-    lines = (f"{name}\t{_shown(value)}" for name, value in properties.items())
-    text = json.dumps(properties) if as_json else "\n".join(lines)
     with writing.output(output) as writer:
         if as_json:
             writer.write(properties.as_object(facts, ascii_only=True))

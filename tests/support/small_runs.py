@@ -7,7 +7,7 @@ import io
 import torch
 
 from support.models import make, small
-from synmt_cli.core.analysis.opened_run import Opened
+from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.text.vocabulary import Vocabularies
