@@ -67,7 +67,7 @@ def _as_text(one: VariantDescription) -> str:
         lines.append(f"{'':16}reads {reads}")
     if one.data:
         lines.append(f"{'':16}records of synmt multitask --scheme {one.data}")
-    for name, option in one.options.items():
-        text = f"{one.name}.{name} = {json.dumps(option.default)}: {option.meaning}"
+    for name, setting in one.options.items():
+        text = f"{one.name}.{name} = {json.dumps(setting.default)}: {setting.meaning}"
         lines += textwrap.wrap(text, WIDTH, initial_indent=" " * 16, subsequent_indent=" " * 20)
     return "\n".join(lines) + "\n"
