@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from synmt_cli.core.transitions.delinearizer import Broken, BuiltSentence, Delinearizer
+from synmt_cli.core.transitions.delinearizer import Broken, Delinearized, Delinearizer
 from synmt_cli.errors import ConfigError, DataError, printable
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.record import Record
@@ -70,7 +70,7 @@ class DelinearizeJob:
                 raise ConfigError(f"{where}: vocabulary {problem} {vocabulary.fingerprint}")
 
 
-def block(sentence: BuiltSentence, one: Record, part: int = 0) -> str:
+def block(sentence: Delinearized, one: Record, part: int = 0) -> str:
     """The block of a sentence; of a line without one the word `_` that stands for it.
 
     one: gives the id. part: its number from 1, if it is one of several sentences of a line.

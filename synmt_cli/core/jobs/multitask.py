@@ -34,10 +34,10 @@ from synmt_cli.core.transitions.brackets import (
     lexicalised,
     of_dependencies,
     opening,
+    piece_leaves,
     text,
     without_words,
 )
-from synmt_cli.core.transitions.penn_leaves import leaves_of_pieces
 from synmt_cli.errors import ConfigError, DataError, Place, printable, quoted
 from synmt_cli.formats import penn
 from synmt_cli.formats.penn import Constituent, Item
@@ -172,7 +172,7 @@ class Maker:
         pieces, piece_word = record.pieces or [], record.piece_word or []
         units = piece_word
         if tree is not None:
-            units = leaves_of_pieces(record.src, tree.words, pieces, self.source)
+            units = piece_leaves(record.src, tree.words, pieces, self.source)
         if max(units, default=-1) < 0:
             raise Mismatch("no piece belongs to a word")
         bracketed, indices = lexicalised(items, pieces, units, self.spelling.pieces)

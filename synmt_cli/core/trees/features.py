@@ -91,7 +91,7 @@ def parent_middle(tree: PieceTree) -> list[float]:
     The mean of the positions of the word's pieces, so x.5 for an even number. The parent of
     a root is the root itself. Section 3: a parent split into the tokens 6, 7, 8 is at 7.
 
-    >>> parent_middle(Tree([1, -1], ["det", "root"], [0], [0, 1, 1, 1]))
+    >>> parent_middle(PieceTree([1, -1], ["det", "root"], [0], [0, 1, 1, 1]))
     [2.0, 2.0, 2.0, 2.0]
     """
     sums, counts = [0] * len(tree.heads), [0] * len(tree.heads)

@@ -71,7 +71,7 @@ def state_of(moves, split, lenient):
     for move in moves:
         if lenient:
             state = state.open_to(move)
-        state = state.tolerant(move) if lenient else state.after(move)
+        state = state.after_any(move) if lenient else state.after(move)
     return state
 
 

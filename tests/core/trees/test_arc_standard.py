@@ -169,7 +169,7 @@ def test_what_the_oracle_does_is_legal(n, split, glue, rng):
 
 @given(st.integers(1, 30), st.booleans(), st.randoms(use_true_random=False))
 def test_whatever_is_drawn_of_the_legal_moves_is_a_tree(n_pieces, split, rng):
-    """With room for as many pieces: behind the last of them arcs alone, and the end, come."""
+    """With room for as many pieces: only arcs and the end come after the last of them."""
     state, moves = Configuration(split=split), []
     while True:
         left = n_pieces - sum(move in PIECES for move in moves)
@@ -193,12 +193,12 @@ def test_the_rules_of_what_may_follow():
 
     assert after() == [B, S]
     assert after(B, B) == [B, C, L, R, G, S]
-    assert after(B, B, L) == [B, G, Move.FINISH, S]  # no piece goes on behind an arc
-    assert after(B, G) == after(S) == [C]  # what is glued, or behind the space, must come
+    assert after(B, B, L) == [B, G, Move.FINISH, S]  # no piece goes on after an arc
+    assert after(B, G) == after(S) == [C]  # what is glued, or follows the space, must come
     assert after(B, B, R, split=True) == [LABEL]
     assert after(B, B, R, LABEL, split=True) == [B, G, Move.FINISH, S]
     for wrong in (C, L, G, LABEL, Move.FINISH):
-        with pytest.raises(ValueError, match="illegal behind 0 tokens"):
+        with pytest.raises(ValueError, match="illegal after 0 tokens"):
             Configuration().after(wrong)
 
 
@@ -255,7 +255,7 @@ def test_the_edges_of_example_1():
 
 def test_lenient_edges_pass_over_what_is_illegal():
     assert edges([L, B, R], lenient=True) == []
-    # The piece behind the illegal arc is a word of its own, so that the last arc has two.
+    # The piece after the illegal arc is a word of its own, so that the last arc has two.
     assert set(edges([B, L, C, L], lenient=True)) == {(2, 0, 3), (3, 0, 3), (2, 3, 3)}
     with pytest.raises(ValueError, match="illegal"):
         attachments([B, L])
