@@ -21,7 +21,7 @@ Everything is linear, and nothing recurses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -85,34 +85,6 @@ def oracle(heads: Sequence[int]) -> list[tuple[Move, int]] | None:
             stack.pop()
         stack.append(top)
     return moves if len(stack) == 1 else None
-
-
-def replay(moves: Iterable[Move]) -> list[int]:
-    """The heads that moves over whole words build: the inverse of `oracle`.
-
-    Raises ValueError if they do not build one tree.
-
-    >>> replay([Move.BEGIN, Move.BEGIN, Move.LEFT, Move.BEGIN, Move.RIGHT])
-    [1, -1, 1]
-    """
-    heads: list[int] = []
-    stack: list[int] = []
-    for number, move in enumerate(moves):
-        if move == Move.BEGIN:
-            stack.append(len(heads))
-            heads.append(ROOT)
-        elif move not in ARCS:
-            raise ValueError(f"move {number} is {move!r}, neither a word nor an arc")
-        elif len(stack) < 2:
-            raise ValueError(f"arc {number} finds fewer than two words")
-        else:
-            top, below = stack.pop(), stack.pop()
-            head, dependent = (top, below) if move == Move.LEFT else (below, top)
-            heads[dependent] = head
-            stack.append(head)
-    if len(stack) > 1:
-        raise ValueError(f"{len(stack)} words are left without a head")
-    return heads
 
 
 class StackWord(NamedTuple):

@@ -9,20 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from synmt_cli.formats.arcs import all_reach_root
-
 ROOT = -1
 _UNKNOWN, _OPEN = -1, -2
 Label = TypeVar("Label")
-
-
-def is_acyclic(heads: Sequence[int]) -> bool:
-    """Whether every word reaches a root.
-
-    >>> is_acyclic([1, -1, 1]), is_acyclic([1, 0, -1])
-    (True, False)
-    """
-    return all_reach_root([*heads, ROOT], ROOT)
 
 
 def depths(heads: Sequence[int]) -> list[int]:

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from support.trees import replay
 
 from synmt_cli.core.decoding.progress import Derivations, Pieces
 from synmt_cli.core.text.vocabulary import EOS
@@ -18,7 +19,6 @@ from synmt_cli.core.trees.arc_standard import (
     Configuration,
     Move,
     attachments,
-    replay,
 )
 
 # unk pad bos eos, then two tokens of each move, and one that has none

@@ -1,11 +1,11 @@
 """Arc-standard moves: every projective tree, and nothing else."""
 
-import itertools
 import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.trees import every_tree, is_acyclic, replay
 
 from synmt_cli.core.trees.arc_standard import (
     ARCS,
@@ -16,20 +16,13 @@ from synmt_cli.core.trees.arc_standard import (
     Move,
     attachments,
     oracle,
-    replay,
 )
-from synmt_cli.core.trees.heads import ROOT, contracted, is_acyclic, is_projective
+from synmt_cli.core.trees.heads import ROOT, contracted, is_projective
 from synmt_cli.core.trees.projective import projective
 from synmt_cli.core.trees.shapes import left_branching, random_projective_tree, random_tree
 
 B, C, L, R, LABEL = Move.BEGIN, Move.CONTINUE, Move.LEFT, Move.RIGHT, Move.LABEL
 G, S = Move.GLUE, Move.SPACE
-
-
-def every_tree(n):
-    for heads in itertools.product(range(ROOT, n), repeat=n):
-        if heads.count(ROOT) == 1 and is_acyclic(heads):
-            yield list(heads)
 
 
 def moves_of(heads):
@@ -38,7 +31,7 @@ def moves_of(heads):
 
 @pytest.mark.parametrize("n", range(1, 6))
 def test_the_oracle_succeeds_for_just_the_projective_trees(n):
-    for heads in every_tree(n):
+    for heads in map(list, every_tree(n)):
         steps = oracle(heads)
         assert (steps is not None) == is_projective(heads)
         if steps is not None:
@@ -60,7 +53,7 @@ def test_every_tree_that_moves_can_build_is_projective(n):
                 extend(state.after(move), [*moves, move])
 
     extend(Configuration(), [])
-    assert built == {tuple(heads) for heads in every_tree(n) if is_projective(heads)}
+    assert built == set(filter(is_projective, every_tree(n)))
 
 
 @given(st.integers(1, 60), st.randoms(use_true_random=False))
