@@ -24,6 +24,11 @@ def every_tree(n):
     return filter(is_tree, itertools.product(range(ROOT, n), repeat=n))
 
 
+def legal(configuration):
+    """The moves that are allowed in a configuration."""
+    return [move for move in Move if configuration.allows(move)]
+
+
 def replay(moves):
     """The heads that moves over whole words build: the inverse of `oracle`.
 

@@ -114,23 +114,18 @@ class Configuration(NamedTuple):
     n_words: int = 0
     split: bool = False
 
-    def legal(self) -> list[Move]:
-        """The moves that are allowed here. There is always one.
+    def allows(self, move: Move) -> bool:
+        """Whether a move is legal here. At least one always is.
 
-        >>> [move.name for move in Configuration().after(Move.BEGIN).legal()]
+        >>> [move.name for move in Move if Configuration().after(Move.BEGIN).allows(move)]
         ['BEGIN', 'CONTINUE', 'GLUE', 'FINISH', 'SPACE']
         """
-        return [move for move in Move if self.allows(move)]
-
-    def allows(self, move: Move) -> bool:
-        """Whether a move is legal here."""
-        last = self.last
-        if last in OPENING:  # the opened word must come
+        if self.last in OPENING:  # the opened word must come
             return move == Move.CONTINUE
         if self.direction is not None:
             return move == Move.LABEL
         if move == Move.CONTINUE:
-            return last in (Move.BEGIN, Move.CONTINUE)
+            return self.last in (Move.BEGIN, Move.CONTINUE)
         if move == Move.FINISH:
             return self.n_words == 1
         return move != Move.LABEL and self.n_words >= _N_WORDS[move]

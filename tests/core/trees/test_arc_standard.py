@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trees import every_tree, is_acyclic, replay
+from support.trees import every_tree, is_acyclic, legal, replay
 
 from synmt_cli.core.trees.arc_standard import (
     ARCS,
@@ -167,7 +167,7 @@ def test_whatever_is_drawn_of_the_legal_moves_is_a_tree(n_pieces, split, rng):
     while True:
         left = n_pieces - sum(move in PIECES for move in moves)
         needs = {B: 1, C: 1, G: 1, S: 2}
-        move = rng.choice([move for move in state.legal() if needs.get(move, 0) <= left])
+        move = rng.choice([move for move in legal(state) if needs.get(move, 0) <= left])
         if move == Move.FINISH:
             break
         state = state.after(move)
@@ -182,7 +182,7 @@ def test_the_rules_of_what_may_follow():
         state = Configuration(split=split)
         for move in moves:
             state = state.after(move)
-        return state.legal()
+        return legal(state)
 
     assert after() == [B, S]
     assert after(B, B) == [B, C, L, R, G, S]
