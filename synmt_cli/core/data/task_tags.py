@@ -1,8 +1,4 @@
-"""Task tags around the pieces of a source: a translation, or a parse, is asked for.
-
-`synmt multitask` writes records with them, training refuses records without them, and
-translating adds them to sources that have none (Currey and Heafield 2019).
-"""
+"""Task tags around the pieces of a source: <TR> asks for a translation, <PA> for a parse."""
 
 from __future__ import annotations
 
@@ -16,15 +12,14 @@ from synmt_cli.core.trees.features import EMITTED, tree_of
 from synmt_cli.errors import ConfigError, Place, printable
 from synmt_cli.formats.record import Record
 
-TRANSLATE, PARSE = "<TR>", "<PA>"
-TAGS = (TRANSLATE, PARSE)
+TRANSLATE, PARSE = TAGS = ("<TR>", "<PA>")
 
 
 def tagged(record: Record, tag: str = TRANSLATE) -> Record:
-    """The record with a task tag at both ends of its pieces, unless there are tags already.
+    """The record with a task tag at both ends of its pieces, unless they are there.
 
-    A tag at one end alone, as where a long source was cut, is put at the other end, too. A
-    record without pieces is returned unchanged.
+    A tag at one end alone, as in a long source that was cut, is repeated at the other. A record
+    without pieces is returned unchanged.
     """
     if not record.pieces:
         return record
@@ -39,12 +34,12 @@ def tagged(record: Record, tag: str = TRANSLATE) -> Record:
 
 
 def asks_for_parse(record: Record) -> bool:
-    """Whether the pieces of a record ask for brackets instead of a translation."""
-    return (record.pieces or [""])[0] == PARSE
+    """Whether a record's pieces ask for brackets instead of a translation."""
+    return bool(record.pieces) and (record.pieces or [""])[0] == PARSE
 
 
 def parse_text(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
-    """The text of a model's output for a record that asks for a parse, written as its `tgt` is."""
+    """The text of a model's answer to a record that asks for a parse, in the form of its `tgt`."""
     texts = {symbol: SPACE + shown(symbol) for symbol in vocabulary.symbols if symbol not in TAGS}
     return vocabulary.join([texts.get(name, name) for name in vocabulary.names(ids)])
 
@@ -60,7 +55,7 @@ def refuse_untagged(record: Record, place: Place) -> None:
 
 
 def changed(record: Record, **changes: Any) -> Record:
-    """A copy with some fields changed; features of `featurize --emit` are computed again."""
+    """A copy with other fields. Features that `featurize --emit` wrote are computed anew."""
     new = replace(record, extra=dict(record.extra), **changes)
     for name in EMITTED:
         if name in new.extra:
