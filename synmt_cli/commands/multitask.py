@@ -105,7 +105,7 @@ def multitask(
         raise UsageError("--spm MODEL is missing (or --symbols)")
     source = Vocabulary.load(spm)
     target = source if tgt_spm is None else Vocabulary.load(tgt_spm)
-    maker = job.Maker(source, target, scheme, task, penn is not None, brackets == "text")
+    maker = job.MultitaskJob(source, target, scheme, task, penn is not None, brackets == "text")
     unparsed = job.Unparsed(strict)
     with (
         writing.output(output, line_buffered) as writer,

@@ -71,9 +71,10 @@ def test_example_1_of_the_paper(run):
 
 def test_example_1_in_pieces_of_its_own():
     linearizer = Linearizer()
-    linearizer._pieces = lambda form, glued: ("Jo@@", "hn") if form == "John" else (form,)
+    linearizer._word_tokens = lambda form, glued: ("Jo@@", "hn") if form == "John" else (form,)
     assert (
-        linearizer.linear([sentence(COALS)]).tokens == EXAMPLE_1.replace("John", "Jo@@ hn").split()
+        linearizer.linearize([sentence(COALS)]).tokens
+        == EXAMPLE_1.replace("John", "Jo@@ hn").split()
     )
 
 
@@ -86,7 +87,7 @@ def test_words_trees_and_labels_come_back(forms, split, glue, data):
     heads = random_projective_tree(len(forms), rng.random)
     labels = ["root" if head == ROOT else rng.choice(["det", "a b", "x:\\y"]) for head in heads]
     misc = [rng.choice(["_", "SpaceAfter=No"]) for _ in forms]
-    linear = Linearizer(split=split, glue=glue).linear(
+    linear = Linearizer(split=split, glue=glue).linearize(
         [sentence(block(forms, heads, labels, misc))]
     )
     assert linear.status == "ok"
@@ -103,7 +104,7 @@ def test_words_trees_and_labels_come_back(forms, split, glue, data):
 def test_pieces_hold_a_form_character_by_character_or_none(vocabulary, forms, glue):
     heads = [ROOT, *range(len(forms) - 1)]
     misc = ["SpaceAfter=No"] * len(forms)
-    linear = Linearizer(vocabulary, glue=glue).linear([sentence(block(forms, heads, misc=misc))])
+    linear = Linearizer(vocabulary, glue=glue).linearize([sentence(block(forms, heads, misc=misc))])
     if any(" " in form or "▁" in form for form in forms):
         assert linear.status == "failed"
     elif linear.status == "ok":
@@ -116,7 +117,7 @@ def test_pieces_hold_a_form_character_by_character_or_none(vocabulary, forms, gl
 def test_pieces_show_where_words_begin_and_what_is_glued(vocabulary):
     misc = ["SpaceAfter=No", "_", "SpaceAfter=No", "_"]
     one = sentence(block(["do", "n't", "put", "."], [2, 2, ROOT, 2], misc=misc))
-    tokens = Linearizer(vocabulary, glue=True).linear([one]).tokens
+    tokens = Linearizer(vocabulary, glue=True).linearize([one]).tokens
     pieces = [token for token in tokens if "-ARC:" not in token]
     assert [i for i, p in enumerate(pieces) if p == "<+>"] == [pieces.index("<+>"), len(pieces) - 2]
     assert vocabulary.join(tokens).replace("LEFT-ARC:dep", "").replace("RIGHT-ARC:dep", "") == (
@@ -128,7 +129,7 @@ def test_the_words_of_a_multiword_token_are_glued_if_they_spell_it():
     rows = block(["zu", "dem", "do", "n't"], [ROOT, 0, 0, 0]).rstrip("\n").split("\n")
     rows.insert(2, "3-4\tdon't" + "\t_" * 8)
     rows.insert(0, "1-2\tzum" + "\t_" * 7 + "\tSpaceAfter=No")
-    linear = Linearizer(glue=True).linear([sentence("\n".join(rows) + "\n\n")])
+    linear = Linearizer(glue=True).linearize([sentence("\n".join(rows) + "\n\n")])
     words = [token for token in linear.tokens if "-ARC:" not in token]
     assert words == ["zu", "dem", "<+>", "do", "<+>", "n't"]
 
@@ -137,7 +138,9 @@ def test_a_multiword_token_may_be_one_word():
     rows = block(["da", "zu", "dem", "Haus", "!"], [1, 3, 3, ROOT, 3]).rstrip("\n").split("\n")
     rows.insert(1, "2-3\tzum" + "\t_" * 8)
     rows[4] = rows[4].removesuffix("_") + "SpaceAfter=No"
-    linear = Linearizer(glue=True, multiword="token").linear([sentence("\n".join(rows) + "\n\n")])
+    linear = Linearizer(glue=True, multiword="token").linearize(
+        [sentence("\n".join(rows) + "\n\n")]
+    )
     found = Delinearizer().sentence(linear.tokens)
     assert (found.forms, found.text) == (["da", "zum", "Haus", "!"], "da zum Haus!")
     assert found.heads == [1, 2, ROOT, 2]  # what depends on `zu` depends on `zum`
@@ -291,7 +294,7 @@ def test_every_projective_sentence_of_a_treebank_comes_back(data, vocabulary, sp
     n_trees = n_texts = 0
     with open_source(str(data / "ud" / "en_ewt-dev.conllu.gz")) as source:
         for one in conllu.read(source):
-            linear = linearizer.linear([one])
+            linear = linearizer.linearize([one])
             heads = [head - 1 for head in one.heads]
             assert (linear.status == "ok") == is_projective(heads)
             if linear.status == "ok":

@@ -143,7 +143,7 @@ class Derivations:
         return allowed
 
     def _legal(self) -> Tensor:
-        """(B, K, moves) bool: what State.allows, as far as there is room."""
+        """(B, K, moves) bool: what Configuration.allows, as far as there is room."""
         opened, left = self._opened(), self._room[:, None] - self._n_pieces
         free = ~opened & ~self._awaits_label()
         grown = opened | _is(self._last, PIECES)
@@ -167,7 +167,7 @@ class Derivations:
         return self._direction != OTHER
 
     def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
-        """Takes the new tokens as State.tolerant does: what is legal is done."""
+        """Takes the new tokens as Configuration.after_any does: what is legal is done."""
         place = sources[:, None]
         self._room, self._limits = self._room[sources], self._limits[sources]
         for name in ("_n_pieces", "_n_words", "_last", "_direction", "_begin", "_end"):
@@ -192,7 +192,7 @@ class Derivations:
         self._direction = torch.where(is_arc, move, OTHER) if self._split else self._direction
 
     def _close(self, move: Tensor, is_piece: Tensor) -> None:
-        """Gives up an opened word or a direction that awaited another move: State.open_to."""
+        """Gives up an opened word or a direction, as `Configuration.open_to` says."""
         dropped = self._opened() & ~is_piece
         given_up = self._awaits_label() & (move != Move.LABEL)
         self._n_words = self._n_words - dropped.long()

@@ -1,1 +1,1 @@
-"""What each filter does to its segments."""
+"""The jobs of the filters: what each of them does to its segments."""

@@ -1,11 +1,11 @@
-"""Lines of transitions, or records that have them, as text or CoNLL-U."""
+"""Lines of transitions, or records that have them, to text or CoNLL-U."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from synmt_cli.core.transitions.delinearizer import Broken, BuiltSentence, Delinearizer
+from synmt_cli.core.transitions.delinearizer import Broken, Delinearized, Delinearizer
 from synmt_cli.errors import ConfigError, DataError, printable
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.record import Record
@@ -15,7 +15,7 @@ Format = Literal["text", "conllu"]
 
 
 class TransitionLine(NamedTuple):
-    """One line of input. number: in its file, from 1. id: for one that has none."""
+    """A line of transitions, or a record. number: in its file, from 1. id: unless it has one."""
 
     source: str
     number: int
@@ -25,7 +25,7 @@ class TransitionLine(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a line became. n_repairs: tokens left out, put in, or read as something else."""
+    """The output of a line. n_repairs: tokens left out, put in, or read as something else."""
 
     data: bytes
     n_repairs: int
@@ -33,7 +33,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DelinearizeJob:
-    """One line, or one block of CoNLL-U, for each line."""
+    """Makes a line of text, or a block of CoNLL-U, of each line."""
 
     delinearizer: Delinearizer
     format: Format = "text"
@@ -61,19 +61,20 @@ class DelinearizeJob:
         if one.transitions is None and one.status == "ok":
             raise DataError(line.source, line.number, "field transitions is missing")
         vocabulary = self.delinearizer.vocabulary
-        if one.vocab is not None and one.transitions:
-            if vocabulary is None:
-                problem = f"pieces of the vocabulary {printable(one.vocab)}: --spm MODEL is needed"
-                raise ConfigError(f"{where}: {problem}")
-            if vocabulary.fingerprint not in one.vocab.split("+"):
-                problem = f"{printable(one.vocab)}, but {printable(vocabulary.name)} is"
-                raise ConfigError(f"{where}: vocabulary {problem} {vocabulary.fingerprint}")
+        if one.vocab is None or not one.transitions:
+            return
+        if vocabulary is None:
+            problem = f"pieces of the vocabulary {printable(one.vocab)}: --spm MODEL is needed"
+            raise ConfigError(f"{where}: {problem}")
+        if vocabulary.fingerprint not in one.vocab.split("+"):
+            problem = f"{printable(one.vocab)}, but {printable(vocabulary.name)} is"
+            raise ConfigError(f"{where}: vocabulary {problem} {vocabulary.fingerprint}")
 
 
-def block(sentence: BuiltSentence, one: Record, part: int = 0) -> str:
-    """The block of a sentence; of a line without one the word `_` that stands for it.
+def block(sentence: Delinearized, one: Record, part: int = 0) -> str:
+    """The block of a sentence; for a line without words, of the word `_` that stands for it.
 
-    one: gives the id. part: its number from 1, if it is one of several sentences of a line.
+    one: gives the id. part: the number of the sentence, from 1, if its line has several.
     """
     id = f"{one.id}.{part}" if part else one.id
     lines = [f"# sent_id = {id}"]

@@ -105,7 +105,7 @@ class Featurizer:
         """Adds a target that has a tree. Returns whether the record fails for it alone."""
         sentences = list(conllu.sentences(target))
         self._add_target(found, record_of(sentences, found.id)[0].src)
-        linear = self.linearizer.linear(sentences)
+        linear = self.linearizer.linearize(sentences)
         done.count_lifted(linear.n_lifted)
         if linear.reason is None:
             found.transitions = linear.tokens

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from synmt_cli.core.segments.alignment import record_of
 from synmt_cli.core.segments.work import Done, Work, groups
 from synmt_cli.core.text.vocabulary import symbol_problem
-from synmt_cli.core.transitions.linearizer import Linear, Linearizer
+from synmt_cli.core.transitions.linearizer import Linearized, Linearizer
 from synmt_cli.errors import DataError, SynmtError, quoted
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
@@ -30,7 +30,7 @@ class LinearizeJob:
         try:
             lines = groups(conllu.sentences(work.batch), work.sizes)
             for number, sentences in enumerate(lines, work.first):
-                linear = self.linearizer.linear(sentences)
+                linear = self.linearizer.linearize(sentences)
                 place = sentences[0].source, sentences[0].line
                 done.count(linear.status, linear.reason, place, self.strict)
                 done.count_lifted(linear.n_lifted)
@@ -39,7 +39,7 @@ class LinearizeJob:
             done.error = error
         return done
 
-    def _line(self, linear: Linear, sentences: Sequence[Sentence], number: str) -> bytes:
+    def _line(self, linear: Linearized, sentences: Sequence[Sentence], number: str) -> bytes:
         of_pieces = self.linearizer.vocabulary is not None
         if not self.as_json:
             return to_line(linear.tokens, of_pieces).encode() + b"\n"

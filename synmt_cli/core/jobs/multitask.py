@@ -1,38 +1,37 @@
 """Records that teach a plain Transformer syntax by data (Currey and Heafield 2019).
 
 multitask       each source twice: `<TR> … <TR>` with its translation as the target, and
-                `<PA> … <PA>` with its brackets, the words taken out
-mixed-encoder   each source twice, both with its translation: plain, and with its brackets
-                around the pieces of its words; no tags
+                `<PA> … <PA>` with its brackets, without the words
+mixed-encoder   each source twice, both times with its translation: plain, and with its
+                brackets around the pieces of its words; no tags
 
 The task tags stand at both ends of the source, as in the published data of Bugliarello and
-Okazaki (2020), where these are baselines; there they were text to BPE, here they are symbols
+Okazaki (2020), where these are baselines. There they were text to BPE; here they are symbols
 that no text becomes (vocabulary.py). So are the brackets, unless they are wanted as text.
-Pieces that are tags or brackets belong to no word, so the tree still fits the others.
+Pieces that are tags or brackets belong to no word, so the tree still fits the other pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from synmt_cli.core.data.task_tags import PARSE, TAGS, changed, tagged
-from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.segments.alignment import Mismatch
-from synmt_cli.core.text.vocabulary import Vocabulary, symbol_problem
+from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary, symbol_problem
 from synmt_cli.core.transitions.brackets import (
     CLOSING,
     labels,
     lexicalised,
     of_dependencies,
     opening,
+    piece_leaves,
     text,
     without_words,
 )
-from synmt_cli.core.transitions.penn_leaves import leaves_of_pieces
 from synmt_cli.errors import ConfigError, DataError, Place, printable, quoted
 from synmt_cli.formats import penn, record
 from synmt_cli.formats.penn import Constituent, Item
@@ -44,43 +43,19 @@ Scheme = Literal["multitask", "mixed-encoder"]
 Task = Literal["both", "translate", "parse"]
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """Brackets as pieces: symbols of a vocabulary, or text that it splits like any other."""
-
-    vocabulary: Vocabulary
-    as_text: bool = False
-    _known: dict[str | None, list[str]] = field(default_factory=dict)
-
-    def pieces(self, item: str | None) -> list[str]:
-        """The pieces of the bracket that a label opens, of the closing one for None.
-
-        Raises ConfigError if the vocabulary has no symbol for it.
-        """
-        if item not in self._known:
-            self._known[item] = self._pieces(item)
-        return self._known[item]
-
-    def _pieces(self, item: str | None) -> list[str]:
-        if self.as_text:
-            return self.vocabulary.pieces(text([item]))
-        symbol = CLOSING if item is None else opening(item)
-        self.vocabulary.refuse_missing([symbol], HOW)
-        return [symbol]
-
-
-class Made(NamedTuple):
-    """Records made of one, and why one of them could not be made."""
+class TaskRecords(NamedTuple):
+    """The records made of one record, and why one of them could not be made."""
 
     records: list[Record]
     problem: str = ""
 
 
 @dataclass(frozen=True)
-class Maker:
+class MultitaskJob:
     """Makes the records of a scheme. Raises ConfigError if `source` lacks the task tags.
 
-    penn: trees come from a file of Penn brackets. as_text: brackets are no symbols.
+    penn: trees come from a file of Penn brackets. as_text: brackets are not symbols, but text
+    that the vocabulary splits like any other.
     """
 
     source: Vocabulary
@@ -95,29 +70,40 @@ class Maker:
             self.source.refuse_missing(TAGS, HOW)
 
     @cached_property
-    def spelling(self) -> Spelling:
-        """How brackets are spelled on the side that they are on."""
-        side = self.target if self.scheme == "multitask" else self.source
-        return Spelling(side, self.as_text)
+    def spelled(self) -> Callable[[str | None], list[str]]:
+        """Gives the pieces of the bracket that a label opens, or of the closing one for None.
+
+        They are of the side that brackets are on. Raises ConfigError where it lacks a symbol.
+        """
+        vocabulary = self.target if self.scheme == "multitask" else self.source
+
+        def pieces(item: str | None) -> list[str]:
+            if self.as_text:
+                return vocabulary.pieces(text([item]))
+            symbol = CLOSING if item is None else opening(item)
+            vocabulary.refuse_missing([symbol], HOW)
+            return [symbol]
+
+        return cache(pieces)
 
     @cached_property
-    def joint(self) -> str | None:
+    def joint(self) -> str:
         """The fingerprint of records with a target."""
-        return Featurizer(self.source, self.target).fingerprint
+        return Vocabularies(self.source, self.target).fingerprint
 
-    def make(self, record: Record, place: Place, tree: Constituent | None = None) -> Made:
-        """The records of one: for translation, then for the parse, if its status is ok.
+    def make(self, record: Record, place: Place, tree: Constituent | None = None) -> TaskRecords:
+        """The records made of one: for translation, and for the parse if its status is ok.
 
         tree: from Penn brackets. Raises DataError, ConfigError.
         """
         self._check(record, place)
         made = [self._translation(record)] if self.task != "parse" else []
         if record.status == "empty" or self.task == "translate":
-            return Made(made)
+            return TaskRecords(made)
         try:
-            return Made([*made, self._parse(record, tree)])
+            return TaskRecords([*made, self._parse(record, tree)])
         except Mismatch as reason:
-            return Made(made, str(reason))
+            return TaskRecords(made, str(reason))
 
     def _check(self, record: Record, place: Place) -> None:
         if record.status == "ok" and record.pieces is None:
@@ -144,7 +130,7 @@ class Maker:
         if self.scheme == "mixed-encoder":
             return self._parsed_source(record, items, tree)
         brackets = without_words(items)
-        pieces = [piece for item in brackets for piece in self.spelling.pieces(item)]
+        pieces = [piece for item in brackets for piece in self.spelled(item)]
         return changed(
             tagged(record, PARSE),
             id=f"{record.id}:PA",
@@ -164,13 +150,14 @@ class Maker:
         return items
 
     def _parsed_source(self, record: Record, items: list[Item], tree: Constituent | None) -> Record:
-        pieces, piece_word = record.pieces or [], record.piece_word or []
-        units = piece_word
+        pieces = record.pieces or []
+        piece_word = record.piece_word or []
+        units = piece_word  # the items of the brackets: words, or leaves of a Penn tree
         if tree is not None:
-            units = leaves_of_pieces(record.src, tree.words, pieces, self.source)
+            units = piece_leaves(record.src, tree.words, pieces, self.source)
         if max(units, default=-1) < 0:
             raise Mismatch("no piece belongs to a word")
-        bracketed, indices = lexicalised(items, pieces, units, self.spelling.pieces)
+        bracketed, indices = lexicalised(items, pieces, units, self.spelled)
         return changed(
             record,
             id=f"{record.id}:PA",
@@ -257,7 +244,7 @@ def symbols(labels: Iterable[tuple[Collection[str], Place]]) -> list[str]:
 def with_trees(
     records: Iterable[tuple[Record, Place]], trees: reading.Source
 ) -> Iterator[tuple[Record, Place, Constituent | None]]:
-    """Yields each record with the tree of its line. Raises DataError if the numbers differ."""
+    """Yields each record with the tree of its line. Raises DataError if their numbers differ."""
     pairs, lines = iter(records), penn.read(trees)
     # A line without a tree is (None,), the end of the lines None.
     for n, (pair, line) in enumerate(zip_longest(pairs, ((tree,) for tree in lines)), 1):

@@ -1,4 +1,4 @@
-"""What `synmt translate` writes for a segment, and what it counts."""
+"""The output of `synmt translate` for a segment, and the remarks that it counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synmt_cli.formats.conllu import encoded
 
 
 def remarks(one: Translated, settings: SearchSettings, needs_trees: bool) -> Iterator[str]:
-    """What is counted on stderr about a segment."""
+    """Yields the remarks about a segment that stderr counts."""
     if one.record.status in ("failed", "skipped"):
         yield f"{one.record.status}: translated without a tree"
     elif needs_trees and one.lines and not one.record.heads:
@@ -40,14 +40,14 @@ def as_tsv(one: Translated, nbest: int) -> bytes:
 
 
 def as_jsonl(one: Translated, nbest: int) -> bytes:
-    """The record with hyp and score, cut if it is, and nbest where more than one is asked for."""
+    """The record with hyp, score, cut if it is set, and nbest if more than one is asked for."""
     fields = [
         {"hyp": line.text, "score": round(line.score, 4)}
         | ({"cut": True} if line.cut else {})
         | ({"hyp_transitions": [*chain(*line.transitions)]} if line.transitions else {})
         for line in one.lines
     ]
-    for name in ("hyp", "score", "cut", "hyp_transitions", "nbest"):  # of an earlier run
+    for name in ("hyp", "score", "cut", "hyp_transitions", "nbest"):  # left by an earlier run
         one.record.extra.pop(name, None)
     one.record.extra |= fields[0] if fields else {"hyp": "", "score": 0.0}
     if nbest > 1:
@@ -56,10 +56,11 @@ def as_jsonl(one: Translated, nbest: int) -> bytes:
 
 
 class TreeOutput:
-    """The block of each segment. counts: of the remarks on segments."""
+    """Writes the block of each segment. counts: of remarks, which it adds to."""
 
     def __init__(self, vocabulary: Vocabulary, counts: Counter[str]) -> None:
-        self._delinearizer, self._counts = Delinearizer(vocabulary, repair=True), counts
+        self._delinearizer = Delinearizer(vocabulary, repair=True)
+        self._counts = counts
 
     def __call__(self, one: Translated, nbest: int) -> bytes:
         """`ID<TAB>FORM ...` rows of the best translation; a block for each part of a long one."""
@@ -75,9 +76,9 @@ class TreeOutput:
 def written(
     format: str, target: Vocabulary, counts: Counter[str]
 ) -> Callable[[Translated, int], bytes]:
-    """What makes bytes of a segment and the number of translations asked for.
+    """The function from a segment and the number of translations asked for to bytes.
 
-    format: text, tsv, jsonl or conllu. counts: of remarks on the way.
+    format: text, tsv, jsonl or conllu. counts: of remarks, which the function may add to.
     """
     plain = {"text": as_text, "tsv": as_tsv, "jsonl": as_jsonl}
     return plain[format] if format in plain else TreeOutput(target, counts)

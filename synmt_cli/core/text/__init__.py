@@ -1,1 +1,1 @@
-"""Text and the models that cut it: subword vocabularies, parsers."""
+"""Text and the models that split it: subword vocabularies and parsers."""

@@ -1,7 +1,7 @@
-"""How wide text is on a terminal, in columns, and how to make it fit.
+"""The width of text on a terminal, in columns, and text cut or padded to a width.
 
 Wide and full-width East Asian characters take two columns (Unicode Annex 11), marks and
-joiners none. Terminals differ on emoji that join and on ambiguous characters (here: one).
+joiners none. Terminals differ on joined emoji and on ambiguous characters (here: one column).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import unicodedata
 
 ELLIPSIS = "…"
 _NONE = {"Mn", "Me", "Cf"}  # categories of characters that take no column
-_JAMO = range(0x1160, 0x1200)  # vowels and finals of a Hangul syllable, drawn over its initial
+_JAMO = range(0x1160, 0x1200)  # vowels and finals of a Hangul syllable, drawn on its initial
 
 
 def width(text: str) -> int:
-    """Columns that a text of printable characters takes.
+    """The columns that a text of printable characters takes.
 
     >>> width("dog"), width("犬だ"), width("e" + chr(0x301))
     (3, 4, 1)
@@ -29,12 +29,12 @@ def _width(character: str) -> int:
 
 
 def padded(text: str, columns: int) -> str:
-    """The text with spaces behind it up to so many columns; a wider one as it is."""
+    """The text with spaces after it up to this width; a wider text unchanged."""
     return text + " " * (columns - width(text))
 
 
 def cut(text: str, columns: int) -> str:
-    """The text, or as much of it as fits with an ellipsis behind it. Marks stay with letters.
+    """The text, or as much of it as fits with an ellipsis after it. Marks stay with letters.
 
     >>> cut("abcdef", 6), cut("abcdef", 4), cut("犬犬", 3)
     ('abcdef', 'abc…', '犬…')

@@ -1,15 +1,15 @@
 """Training of UDPipe 1 models: a tokenizer, a tagger and a parser in one file.
 
-The library's trainer is one long call that answers no signal and can crash on odd options,
-so it runs in a child process, which can be killed. Its log comes line by line.
+The library's trainer is one long call that does not react to signals and can crash on odd
+options, so it runs in a child process, which can be killed. Its log comes line by line.
 
 It makes no random choice that is left open: the same data and options give the same model.
-What it does not take is prepared here:
+This module prepares what it does not take:
 
-- over 255 forms of one lemma, or a FORM, LEMMA or tag over 255 bytes, do not fit its
+- more than 255 forms of one lemma, or a FORM, LEMMA or tag over 255 bytes, do not fit its
   dictionary (https://github.com/ufal/udpipe/issues/53). Such a lemma becomes `_`, a sentence
   with such a word is left out; both are counted;
-- it ignores an option that it does not know. `merged` refuses it.
+- it ignores options that it does not know. `merged` refuses them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, BinaryIO
 
 from synmt_cli import pool
 from synmt_cli.core.text import udpipe
@@ -33,11 +33,11 @@ from synmt_cli.formats.conllu import Sentence, to_bytes
 from synmt_cli.formats.conllu_rows import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS
 
 PARTS = ("tokenizer", "tagger", "parser")
-METHOD = "morphodita_parsito"  # the one that the library has
-MAX_BYTES = 250  # of a FORM, LEMMA or tag; the library adds up to five to its 255
+METHOD = "morphodita_parsito"  # the only one of the library
+MAX_BYTES = 250  # of a FORM, LEMMA or tag; the library adds up to five to make 255
 MAX_FORMS = 200  # of a lemma; its guesser adds some of its own
 
-# What the library knows, from its users' manual and src/trainer/trainer_morphodita_parsito.cpp
+# The library's options, from its users' manual and src/trainer/trainer_morphodita_parsito.cpp
 OPTIONS: dict[str, str] = {
     "tokenizer": """from_model run detokenize detokenize_handout tokenize_url segment_size
         allow_spaces dimension epochs batch_size learning_rate learning_rate_final dropout
@@ -55,7 +55,7 @@ OPTIONS: dict[str, str] = {
         learning_rate_final l2 early_stopping""",
 }
 
-# The values of these are not numbers.
+# Options whose values are not numbers.
 CHOICES: dict[str, tuple[str, ...]] = {
     "transition_system": ("projective", "swap", "link2"),
     "transition_oracle": ("static", "dynamic", "static_eager", "static_lazy"),
@@ -63,8 +63,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
 _TEXT = ("from_model", "detokenize", "templates", "_file", "_model", "_lemmas", "_accuracy")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?", re.ASCII)
 
-# `accurate` is the library's own choice of everything. `fast` learns the same kinds of
-# models, smaller and in fewer rounds: it is a matter of seconds for 2,000 sentences.
+# `accurate` leaves every choice to the library. `fast` learns models of the same kinds, smaller
+# and in fewer rounds: it takes seconds for 2,000 sentences.
 PRESETS: dict[str, dict[str, str]] = {
     "fast": {
         "tokenizer": "dimension=16;epochs=3",
@@ -80,7 +80,7 @@ _OPTION_PROBLEM = re.compile(
 
 
 def merged(preset: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The options of each part: those of the preset, overridden by those given.
+    """The options of each part: those of the preset, overridden by the given ones.
 
     given: `name=value;name=value` by part, or `none` for no tokenizer. Raises UsageError.
     """
@@ -106,7 +106,7 @@ def _named(text: str, part: str) -> dict[str, str]:
             raise UsageError(f"--{part} has no option {quoted(name)}{hint}")
         if not equals:
             raise UsageError(f"--{part} {quoted(name)} has no value: write {name}=VALUE")
-        # The library would find out after hours, when that part's turn comes.
+        # The library would find out only when it comes to that part, perhaps after hours.
         if name in CHOICES and value not in CHOICES[name]:
             raise UsageError(f"--{part} {name} is one of {', '.join(CHOICES[name])}")
         if not (name in CHOICES or _NUMBER.fullmatch(value) or any(s in name for s in _TEXT)):
@@ -117,9 +117,9 @@ def _named(text: str, part: str) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Treebank:
-    """CoNLL-U blocks to train on or to measure with, and what was not taken as it is.
+    """CoNLL-U blocks to train on or to measure with, and counts of what was changed.
 
-    left_out: sentences, by reason. lemmas: how many lemmas became `_`.
+    left_out: the number of sentences left out, by reason. n_lemmas: of lemmas that became `_`.
     """
 
     blocks: list[bytes] = field(default_factory=list)
@@ -128,9 +128,10 @@ class Treebank:
 
 
 def treebank(sentences: Iterable[Sentence]) -> Treebank:
-    """What of the sentences the trainer takes. They are held in memory.
+    """The sentences that the trainer takes. They are held in memory.
 
-    Raises DataError for a root with another label than `root`, which it does not take either.
+    Raises DataError for a root with another label than `root`, or another word with that label:
+    the trainer takes neither.
     """
     result, kept = Treebank(), []
     forms: defaultdict[str, set[str]] = defaultdict(set)
@@ -174,47 +175,33 @@ class Trained:
     evaluation: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """The child's ends of the pipes for its result and its log, and the parent's ends."""
-
-    result: Connection
-    log: int
-    parent_result: Connection
-    parent_log: int
-
-    def keep_those_of_the_child(self) -> None:
-        """Closes the parent's: while they are open, nothing tells that the parent is gone."""
-        self.parent_result.close()
-        os.close(self.parent_log)
-
-
 def train(
     training: Treebank, dev: Treebank, options: Mapping[str, str], log: Callable[[str], None]
 ) -> Trained:
     """A model that `udpipe.load` loads. `log` is given each line of the trainer's log.
 
-    Without dev sentences nothing is stopped early or evaluated. Raises UsageError for options
-    and DataError for data that the library does not take, WorkerLost when it crashes.
+    Without dev sentences there is no early stopping and no evaluation. Raises UsageError for
+    options and DataError for data that the library does not take, WorkerLost if it crashes.
     """
-    result, theirs = Pipe()
-    log_lines, log_end = os.pipe()
-    ends = _Ends(theirs, log_end, result, log_lines)
-    process = pool.fork(_train, training.blocks, dev.blocks, dict(options), ends)
-    try:
-        theirs.close()
-        os.close(log_end)
-        with open(log_lines, "rb") as lines:
-            for line in lines:
-                log(line.decode("utf-8", "replace").rstrip("\n"))
+    result, child_result = Pipe()
+    log_end, child_log = os.pipe()
+    with result, open(log_end, "rb") as log_lines:
+        blocks = training.blocks, dev.blocks
+        parent_ends = result, log_lines
+        process = pool.fork(_train, *blocks, options, child_result, child_log, parent_ends)
         try:
-            outcome: Trained | str = result.recv()
-        except EOFError:
+            child_result.close()
+            os.close(child_log)
+            for line in log_lines:
+                log(line.decode("utf-8", "replace").rstrip("\n"))
+            try:
+                outcome: Trained | str = result.recv()
+            except EOFError:
+                process.join()
+                raise WorkerLost(_end(process.exitcode)) from None
+        finally:
+            process.kill()
             process.join()
-            raise WorkerLost(_end(process.exitcode)) from None
-    finally:
-        process.kill()
-        process.join()
     if isinstance(outcome, Trained):
         return outcome
     if _OPTION_PROBLEM.search(outcome):
@@ -230,30 +217,36 @@ def _end(status: int | None) -> str:
 
 
 def _train(
-    training: list[bytes], dev: list[bytes], options: Mapping[str, str], ends: _Ends
+    training: list[bytes],
+    dev: list[bytes],
+    options: Mapping[str, str],
+    result: Connection,
+    log: int,
+    parent_ends: Iterable[Connection | BinaryIO],
 ) -> None:
-    """The child's whole life: sends a Trained, or the library's complaint."""
+    """The life of the child: sends a Trained, or the library's complaint."""
     import ufal.udpipe as binding
 
-    ends.keep_those_of_the_child()
+    for end in parent_ends:  # while they are open, nothing tells that the parent is gone
+        end.close()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # without a parent its next line ends it
-    os.dup2(ends.log, 2)  # the library writes there
-    os.close(ends.log)
+    os.dup2(log, 2)  # the library writes there
+    os.close(log)
     error = binding.ProcessingError()
     both = [_sentences(blocks) for blocks in (training, dev)]
     model = binding.Trainer.train(METHOD, *both, *(options[part] for part in PARTS), error)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the parent sees the end of the log
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # so that the parent sees the end of the log
     if error.occurred() or not model:
-        ends.result.send(error.message.strip() or "it gives no model")
+        result.send(error.message.strip() or "it gives no model")
         return
     with tempfile.TemporaryFile() as file:
         file.write(model)
         file.flush()
         loaded = binding.Model.load(f"/dev/fd/{file.fileno()}")
     if loaded is None:
-        ends.result.send("it gives a model that it cannot load")
+        result.send("it gives a model that it cannot load")
         return
-    ends.result.send(Trained(model, _evaluation(loaded, dev, options)))
+    result.send(Trained(model, _evaluation(loaded, dev, options)))
 
 
 def _sentences(blocks: Iterable[bytes]) -> Any:
@@ -275,10 +268,9 @@ def _evaluation(model: Any, dev: list[bytes], options: Mapping[str, str]) -> str
     if not dev:
         return ""
     text = b"".join(dev).decode()
-    reports = []
-    for tokenizer in (binding.Evaluator.NONE, binding.Evaluator.DEFAULT):
-        if tokenizer == binding.Evaluator.NONE or options["tokenizer"] != "none":
-            default = binding.Evaluator.DEFAULT
-            evaluator = binding.Evaluator(model, tokenizer, default, default)
-            reports.append(evaluator.evaluate(text, binding.ProcessingError()))
-    return "".join(reports)
+    default = binding.Evaluator.DEFAULT
+    tokenizers = [binding.Evaluator.NONE]
+    if options["tokenizer"] != "none":
+        tokenizers.append(default)
+    evaluators = (binding.Evaluator(model, one, default, default) for one in tokenizers)
+    return "".join(one.evaluate(text, binding.ProcessingError()) for one in evaluators)

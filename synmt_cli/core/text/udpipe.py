@@ -2,13 +2,13 @@
 
 Source: Straka and Straková 2017, "Tokenizing, POS Tagging, Lemmatizing and Parsing UD 2.0
 with UDPipe", through the binding ufal.udpipe. The binding holds the interpreter's lock, so
-many lines at once need processes (pool), not threads.
+parallel work needs processes (pool), not threads.
 
-Every line gets a fresh tokenizer: no line is lost, and the offsets are relative to it.
-What the library does to odd lines, and what is done here instead:
+Every line gets a fresh tokenizer: no line is lost, and the offsets are relative to the line.
+Where the library handles odd lines badly, this module steps in:
 
-- it splits a line at CR and takes U+2028 and its like for letters. It is shown a space
-  instead of each, one character for one, so that its offsets stay right;
+- it splits a line at CR, and takes U+2028 and its like for letters. It is given a space
+  instead of each of them, one character for one, so that its offsets stay right;
 - it drops empty lines. They become a record of one word `_` with status `empty`;
 - its parser takes time quadratic in the sentence with the usual beam of 5 (42 s for 8,000
   words). Sentences over LONG words are searched greedily, in linear time (0.1 s).
@@ -28,7 +28,7 @@ MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
 OK, EMPTY, FAILED = "ok", "empty", "failed"
 
-# White space that would end the line or become part of a word. NBSP and its like are known.
+# White space that would end the line or become part of a word. NBSP and its like do not.
 _SPACES = dict.fromkeys([*range(0x0A, 0x0E), *range(0x1C, 0x20), 0x85, 0x2028, 0x2029], " ")
 _TOKEN = re.compile(r"[^ \t]+")
 # At the end of a row, so in MISC: no FORM can look like it.
@@ -38,9 +38,9 @@ _ROOT = re.compile(r"^[0-9]+(?:\t[^\t\n]*){5}\t0\t", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """One record: its CoNLL-U, one or several blocks; its status; why, unless it is ok.
+    """One record: its CoNLL-U in one or more blocks, its status, and the reason unless it is ok.
 
-    `formats.conllu.encoded` makes the bytes of it.
+    `formats.conllu.encoded` makes its bytes.
     """
 
     conllu: str
@@ -60,13 +60,13 @@ class Parser:
         self._writer = binding.OutputFormat.newOutputFormat("conllu")
 
     def line(self, text: str, segment: str) -> Parsed:
-        """The record of a line of text, as one tree. `segment` is its id."""
+        """The record of a line of text, with one tree. `segment` is its id."""
         if skipped := _unparsed(text, segment):
             return skipped
         return self._one(text, segment, self._split(text, "presegmented;ranges"))
 
     def tokens(self, text: str, segment: str) -> Parsed:
-        """The record of a line of words with spaces or TABs between them, kept as they are."""
+        """The record of a line of words between spaces or TABs; the words stay as they are."""
         if skipped := _unparsed(text, segment):
             return skipped
         sentence = self._binding.Sentence()
@@ -75,9 +75,9 @@ class Parser:
         return self._one(text, segment, [sentence])
 
     def sentences(self, text: str, segment: str) -> Parsed:
-        """The record of a line of text, a tree for each sentence that the model finds.
+        """The record of a line of text, with a tree for each sentence that the model finds.
 
-        The blocks are `segment`.1, `segment`.2, …; their `# text` comments joined are the
+        The blocks are `segment`.1, `segment`.2, …; their `# text` comments together are the
         line. TokenRange counts from the start of the line in each of them.
         """
         if skipped := _unparsed(text, segment):
@@ -96,10 +96,11 @@ class Parser:
         return Parsed("".join(record))
 
     def again(self, sentence: conllu.Sentence) -> Parsed:
-        """The sentence tagged and parsed again: FORM, ranges, comments and MISC are kept.
+        """The sentence tagged and parsed again.
 
-        So are empty nodes and DEPS, which no UDPipe model predicts. A record that stands for
-        a line without a tree (`# synmt_status`) comes out as it is.
+        FORM, ranges, comments and MISC are kept, and so are empty nodes and DEPS, which no
+        UDPipe model predicts. A record that stands for a line without a tree
+        (`# synmt_status`) comes out unchanged.
         """
         comments = "".join(f"{comment}\n" for comment in sentence.comments)
         rows = "".join("\t".join(row) + "\n" for row in sentence.rows) + "\n"
@@ -139,7 +140,7 @@ class Parser:
 
     def _block(self, sentence: Any) -> str:
         """The rows of a sentence that was tagged and parsed, and a blank line."""
-        n_words = len(sentence.words) - 1  # the first is the root that stands for no word
+        n_words = len(sentence.words) - 1  # the first one is the artificial root
         if n_words > MAX_WORDS:
             raise _NoTree(f"{n_words:,} words in a sentence, at most {MAX_WORDS:,}")
         error = self._binding.ProcessingError()
@@ -157,16 +158,16 @@ class Parser:
 
 
 class _NoTree(Exception):
-    """Why a sentence has none."""
+    """A sentence gets no tree; the message says why."""
 
 
 def failed(text: str, segment: str, reason: str) -> Parsed:
-    """The record of a line that has no tree: one word `_`, so that it is counted."""
+    """The record of a line without a tree: one word `_`, so that the line is counted."""
     return _placeholder(_comments(segment, text), FAILED, reason)
 
 
 def _unparsed(text: str, segment: str) -> Parsed | None:
-    """The record of a line that never goes through the model, None for any other."""
+    """The record of a line that never reaches the model, None for any other line."""
     if not text or text.isspace():
         return _placeholder(_comments(segment, text), EMPTY)
     if len(text) > MAX_CHARACTERS:
@@ -192,7 +193,7 @@ def _begin(block: str) -> int:
 
 
 def load(path: str) -> Any:
-    """The binding's model. Raises Unavailable for a file that is missing or is none."""
+    """The binding's model. Raises Unavailable for a file that is missing or not a model."""
     import ufal.udpipe as binding
 
     name = printable(path)
@@ -200,7 +201,7 @@ def load(path: str) -> Any:
     advice += "or your own by `synmt parser train`"
     try:
         with open(path, "rb") as file:
-            # The library takes no name that is not Unicode.
+            # The library takes only names that are Unicode.
             named = path if path.isprintable() else f"/dev/fd/{file.fileno()}"
             model = binding.Model.load(named)
     except (OSError, ValueError) as error:

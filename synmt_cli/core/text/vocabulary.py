@@ -2,13 +2,13 @@
 
     0 <unk>   1 <pad>   2 <s>   3 </s>
 
-No text ever becomes a control id: a text `<s>` is split like any other, and where it comes
+No text ever becomes a control id: a text `<s>` is split like any other, and where it would come
 back whole, as a run of unknown characters, it is <unk>.
 
-Symbols are control pieces behind these: task tags, brackets, whatever a tool puts among the
-pieces. `ids` knows them by name, and no text has a piece of that name: where a run of unknown
-characters spells one, `pieces` and `encode` give it character by character. Texts made of
-pieces or ids do not show them.
+Symbols are control pieces after these: task tags, brackets, whatever a tool puts among the
+pieces. `ids` knows them by name, but no text has a piece of that name: where a run of unknown
+characters spells one, `pieces` and `encode` give its characters one by one. Texts made of
+pieces or ids leave symbols out.
 """
 
 from __future__ import annotations
@@ -21,16 +21,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from synmt_cli.errors import (
-    ConfigError,
-    Unavailable,
-    printable,
-    quoted,
-)
+from synmt_cli.errors import ConfigError, Unavailable, printable, quoted, reason
 from synmt_cli.formats.spm import Making, making, without_prefix
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
-SPACE = "▁"  # what sentencepiece writes for a space
+SPACE = "▁"  # sentencepiece's mark for a space
 
 
 def sentencepiece() -> Any:
@@ -44,8 +39,8 @@ def sentencepiece() -> Any:
 class Vocabulary:
     """Text <-> pieces <-> ids. Immutable.
 
-    name: of the model file, for messages. fingerprint: the first 16 hexadecimal digits of the
-    SHA-256 of that file.
+    name: the model file, for messages. fingerprint: the first 16 hexadecimal digits of the
+    file's SHA-256.
     """
 
     def __init__(self, model: bytes, name: str) -> None:
@@ -60,11 +55,8 @@ class Vocabulary:
         try:
             model = Path(path).read_bytes()
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise Unavailable(
-                f"cannot read the vocabulary {printable(path)}: {reason} "
-                "(synmt vocab train makes one)"
-            ) from error
+            problem = f"cannot read the vocabulary {printable(path)}: {reason(error)}"
+            raise Unavailable(f"{problem} (synmt vocab train makes one)") from error
         return cls(model, path)
 
     @classmethod
@@ -78,23 +70,23 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """How many ids there are, the special ones counted."""
+        """The number of ids, special ones included."""
         return int(self._processor.get_piece_size())
 
     @cached_property
     def making(self) -> Making:
-        """Type and normalization of the model."""
+        """The type and normalization of the model."""
         return making(self._model)
 
     def encode(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
         """The pieces of a text and [begin, end) of each in its characters.
 
-        A piece that begins a word reaches from the space before it. A piece that stands for
-        no character (the mark before the first word) is empty. The bytes of one character
-        share its place.
+        A piece that begins a word starts at the space before it. A piece that stands for no
+        character (the mark before the first word) is empty. The bytes of one character share
+        its place.
         """
         pieces = self.pieces(text)
-        if "".join(pieces) == SPACE + text.replace(" ", SPACE):  # nothing normalized: just count
+        if "".join(pieces) == SPACE + text.replace(" ", SPACE):  # nothing is normalized: count
             ends = [end - 1 for end in accumulate(map(len, pieces))]
             return pieces, list(zip([0, *ends[:-1]], ends, strict=True))
         mapping = self._processor.encode_as_offset_mapping(text)
@@ -114,32 +106,35 @@ class Vocabulary:
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a text. None has the name of a symbol."""
-        found: list[str] = self._processor.encode(text, out_type=str)
-        if self._symbols.isdisjoint(found):
-            return found
-        return [part for piece in found for part in (piece if piece in self._symbols else [piece])]
+        return self._without_symbols(self._processor.encode(text, out_type=str))
 
     def inner_pieces(self, text: str) -> list[str]:
-        """The pieces of a text that stands without a space behind another: no mark begins it."""
-        found: list[str] = self._inner_processor.encode(text, out_type=str)
-        return [part for piece in found for part in (piece if piece in self._symbols else [piece])]
+        """The pieces of a text that follows another without a space: no mark begins it."""
+        return self._without_symbols(self._inner_processor.encode(text, out_type=str))
+
+    def _without_symbols(self, pieces: list[str]) -> list[str]:
+        """The pieces, those with the name of a symbol as their characters."""
+        symbols = self._symbols
+        if symbols.isdisjoint(pieces):
+            return pieces
+        return [part for piece in pieces for part in (piece if piece in symbols else [piece])]
 
     def ids(self, pieces: Sequence[str]) -> list[int]:
-        """The id of each piece, UNK for what is not a piece. Of control ids only symbols'."""
+        """The id of each piece, UNK for any other string. Symbols are the only control pieces."""
         get = self._ids.get
         return [get(piece, UNK) for piece in pieces]
 
     def generated(self) -> Iterator[tuple[int, str]]:
-        """Yields the id and name of each piece and symbol: all but special and control ids."""
+        """Yields the id and name of each piece and symbol: no special or other control ids."""
         return ((id, piece) for piece, id in self._ids.items())
 
     def names(self, ids: Sequence[int]) -> list[str]:
         """The piece of each id. Raises IndexError for one that is not in the vocabulary."""
-        found: list[str] = self._processor.id_to_piece(list(ids))
-        return found
+        names: list[str] = self._processor.id_to_piece(list(ids))
+        return names
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids. Control ids are nothing, UNK is ` ⁇ `. Never holds a line feed.
+        """The text of ids, control ids left out, UNK as ` ⁇ `. Never holds a line feed.
 
         Raises IndexError for an id that is not in the vocabulary.
         """
@@ -148,14 +143,14 @@ class Vocabulary:
 
     def join(self, pieces: Sequence[str]) -> str:
         """The text of pieces; unknown ones stand for themselves. Never holds a line feed."""
-        shown = [piece for piece in pieces if piece not in self._symbols]
+        shown = (piece for piece in pieces if piece not in self._symbols)
         text = b"".join(self._bytes.get(piece) or piece.encode() for piece in shown)
         return text.decode("utf-8", "replace").replace(SPACE, " ").replace("\n", " ").lstrip(" ")
 
     def refuse_missing(self, symbols: Iterable[str], how: str) -> None:
-        """Raises ConfigError at the first of these that is no symbol here.
+        """Raises ConfigError at the first of these that is not a symbol here.
 
-        how: the command that writes the symbols needed, for the message.
+        how: the command that writes the symbols that are needed, for the message.
         """
         for symbol in symbols:
             if symbol not in self._symbols:
@@ -175,12 +170,11 @@ class Vocabulary:
 
     @cached_property
     def _symbols(self) -> frozenset[str]:
-        """A single character, as models of other tools may have it, is no symbol: text has it."""
+        """All control pieces but single characters, as other tools have: text has those."""
         ids = list(range(EOS + 1, self.size))
-        control = [
-            id for id, is_so in zip(ids, self._processor.is_control(ids), strict=True) if is_so
-        ]
-        return frozenset(piece for piece in self.names(control) if not symbol_problem(piece))
+        is_control = self._processor.is_control(ids)
+        names = zip(self.names(ids), is_control, strict=True)
+        return frozenset(name for name, is_so in names if is_so and not symbol_problem(name))
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -200,7 +194,7 @@ class Vocabulary:
 
 
 def symbol_problem(symbol: str) -> str | None:
-    """Why a text cannot be the name of a symbol, None if it can.
+    """Why a text cannot be the name of a symbol; None if it can be.
 
     >>> symbol_problem("<(nsubj>"), symbol_problem(")")
     (None, 'it is a single character, which text has')
@@ -219,13 +213,12 @@ def _processor(model: bytes, name: str) -> Any:
         processor = None
     if processor is None or not processor.get_piece_size():
         raise Unavailable(
-            f"{printable(name)} is no sentencepiece model, or it is damaged "
+            f"{printable(name)} is not a sentencepiece model, or it is damaged "
             "(synmt vocab train makes one)"
         )
-    names = ("unk", "pad", "bos", "eos")
-    found = [getattr(processor, f"{name}_id")() for name in names]
-    if found != [UNK, PAD, BOS, EOS]:
-        has = ", ".join(f"{name} {id}" for name, id in zip(names, found, strict=True))
+    ids = {name: getattr(processor, f"{name}_id")() for name in ("unk", "pad", "bos", "eos")}
+    if [*ids.values()] != [UNK, PAD, BOS, EOS]:
+        has = ", ".join(f"{name} {id}" for name, id in ids.items())
         raise ConfigError(
             f"{printable(name)} has {has}; needed are unk 0, pad 1, bos 2, eos 3, "
             "as synmt vocab train makes them"
@@ -235,14 +228,14 @@ def _processor(model: bytes, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Vocabularies:
-    """The subword vocabularies of both sides; the same object where they are one."""
+    """The subword vocabularies of both sides: the same object if they share one."""
 
     source: Vocabulary
     target: Vocabulary
 
     @property
     def fingerprint(self) -> str:
-        """What records carry in `vocab`: one fingerprint, or SOURCE+TARGET."""
+        """The `vocab` of their records: one fingerprint, or SOURCE+TARGET."""
         if self.source.fingerprint == self.target.fingerprint:
             return self.source.fingerprint
         return f"{self.source.fingerprint}+{self.target.fingerprint}"

@@ -16,7 +16,7 @@ from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, SPACE, UNK, sentencepi
 from synmt_cli.errors import DataError, UsageError, quoted
 
 N_THREADS = 4  # sums of floats depend on it: fixed, not the machine's
-LONGEST = 2**30  # bytes; sentencepiece would leave out lines over 4192 bytes without a word
+LONGEST = 2**30  # bytes; sentencepiece would silently leave out lines over 4192 bytes
 SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
 Type = Literal["bpe", "unigram"]
 Normalization = Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"]
@@ -24,12 +24,12 @@ Normalization = Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"
 
 @dataclass(frozen=True, slots=True)
 class VocabularySettings:
-    """size: ids, the four special ones and all symbols counted.
+    """What to learn.
 
-    user_symbols: strings of the text that are never split, wherever they are. symbols: pieces
-    that no text becomes (vocabulary.py); where the text to learn from has their names, it is
-    cut there.
-    character_coverage: the share of characters that get a piece, the rarest left out.
+    size: the number of ids, the four special ones and all symbols included. user_symbols:
+    strings of the text that are never split, wherever they stand. symbols: pieces that no text
+    becomes (vocabulary.py); where the text to learn from has their names, it is cut.
+    character_coverage: the share of characters that get a piece; the rarest are left out.
     byte_fallback: other characters are spelled in bytes instead of <unk>.
     """
 
@@ -43,7 +43,7 @@ class VocabularySettings:
 
 
 def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
-    """The model file. Raises UsageError if the size does not suit the data, DataError."""
+    """The model file. Raises UsageError for symbols or a size that do not fit, DataError."""
     _check_symbols(settings.user_symbols, settings.symbols)
     model = io.BytesIO()
     watched = _Watched(sentences)
@@ -74,7 +74,7 @@ def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
 
 
 class _Watched:
-    """Passes sentences on and remembers what ended them: the library hides exceptions."""
+    """Passes sentences on and keeps the error that ended them: the library hides exceptions."""
 
     def __init__(self, sentences: Iterable[str]) -> None:
         self._sentences = sentences

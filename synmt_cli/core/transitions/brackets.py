@@ -2,29 +2,41 @@
 
     (root (nsubj (det ) ) (obj ) )
 
-Every word of a dependency tree is a bracket labelled by its relation. Inside it stand, in this
-order, the brackets of its dependents to the left, the word itself, and those of its dependents
-to the right: so brackets and words come in the order of the sentence. Without words, as above,
-the place of the head among its dependents is not shown. Where a tree is not projective the
-dependents of each word are still in their order, but the words of the whole are not. Each
-sentence of a line is a bracket of its own.
+Every word of a dependency tree is a bracket labelled by its relation. A bracket holds, in this
+order, the brackets of the word's left dependents, the word itself, and the brackets of its right
+dependents: so brackets and words come in the order of the sentence. Without words, as above,
+the place of the head among its dependents is not shown. Where a tree is not projective, the
+dependents of each word keep their order, but the words of the whole do not. Each sentence of a
+line is a bracket of its own.
 
-These are not the constituents of Currey and Heafield (2019); formats/penn.py reads those, and
-they become the same kind of items.
+These are not the constituents of Currey and Heafield (2019). formats/penn.py reads those into
+the same kind of items, and `leaf_spans` finds their words in the text.
 
 As pieces, brackets are symbols (vocabulary.py): `<(nsubj>` and `<)>`. Their names are not
 `(nsubj` and `)`, because a parenthesis alone is a character of text, and because
-sentencepiece cuts the text it learns from where the name of a symbol stands, as in `(case`.
+sentencepiece cuts the text it learns from wherever the name of a symbol stands, as in `(case`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from synmt_cli.core.segments.alignment import Mismatch, piece_words
+from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.trees.heads import ROOT, children
+from synmt_cli.errors import quoted
 from synmt_cli.formats.penn import Item
 
 CLOSING = "<)>"
+# How a text may write the tokens that treebanks write in another way, one to one.
+SPELLINGS = {
+    "``": ('"', "“", "„", "«"),
+    "''": ('"', "”", "“", "»"),
+    "`": ("'", "‘", "‚"),
+    "'": ("’", "‘"),
+    "--": ("–", "—"),
+    "...": ("…",),
+}
 
 
 def opening(label: str) -> str:
@@ -37,7 +49,7 @@ def opening(label: str) -> str:
 
 
 def shown(symbol: str) -> str:
-    """How a text shows the bracket of a symbol; what is none, as it is.
+    """The bracket of a symbol as text; any other symbol unchanged.
 
     >>> shown("<(nsubj>"), shown("<)>"), shown("<TR>")
     ('(nsubj', ')', '<TR>')
@@ -46,32 +58,26 @@ def shown(symbol: str) -> str:
 
 
 def of_dependencies(heads: Sequence[int], deprels: Sequence[str]) -> list[Item]:
-    """The brackets of a dependency tree, its words in them. Linear in the tree.
+    """The brackets of a dependency tree, with its words. Linear in the tree.
 
     >>> of_dependencies([1, -1, 1], ["nsubj", "root", "obj"])
     ['root', 'nsubj', 0, None, 1, 'obj', 2, None, None]
     """
-    return list(_dependencies(heads, deprels))
-
-
-def _dependencies(heads: Sequence[int], deprels: Sequence[str]) -> Iterator[Item]:
-    below = children(heads)
-    # What is to come, the next one last: a word to be opened is shown as its complement.
-    waiting: list[int | None] = []
-    waiting += [~word for word, head in enumerate(heads) if head == ROOT][::-1]
-    while waiting:
-        item = waiting.pop()
-        if item is None or item >= 0:
-            yield item
+    dependents = children(heads)
+    roots = [word for word, head in enumerate(heads) if head == ROOT]
+    items: list[Item] = []
+    # (word or None, whether the word's bracket is still to be opened), the next one last
+    stack: list[tuple[int | None, bool]] = [(root, True) for root in reversed(roots)]
+    while stack:
+        word, is_unopened = stack.pop()
+        if word is None or not is_unopened:
+            items.append(word)
             continue
-        word = ~item
-        yield deprels[word]
-        left = [~other for other in below[word] if other < word]
-        right = [~other for other in below[word] if other > word]
-        waiting.append(None)
-        waiting += reversed(right)
-        waiting.append(word)
-        waiting += reversed(left)
+        items.append(deprels[word])
+        left = [(other, True) for other in dependents[word] if other < word]
+        right = [(other, True) for other in dependents[word] if other > word]
+        stack += reversed([*left, (word, False), *right, (None, False)])
+    return items
 
 
 def without_words(items: Iterable[Item]) -> list[str | None]:
@@ -102,25 +108,25 @@ def lexicalised(
     """Brackets with the pieces of each word in its place, and the index of each piece.
 
     pieces, piece_word: of the sentence; each piece occurs once. A piece of no word (-1) goes
-    with the one behind it, at the end with the one before. spelled: the pieces of a label's
-    bracket, of the closing one for None; their index is -1. Raises ValueError where no piece
-    has a word.
+    with the piece after it, at the end with the one before it. spelled: the pieces of the
+    bracket that a label opens, or of the closing bracket for None; their index is -1. Raises
+    ValueError if no piece has a word.
     """
     of_word: dict[int, list[int]] = {}
     for piece, word in enumerate(_each_with_a_word(piece_word)):
         of_word.setdefault(word, []).append(piece)
-    shown: list[str] = []
+    tokens: list[str] = []
     indices: list[int] = []
     for item in items:
         if isinstance(item, int):
             own = of_word.get(item, ())
-            shown += [pieces[piece] for piece in own]
+            tokens += [pieces[piece] for piece in own]
             indices += own
         else:
             bracket = spelled(item)
-            shown += bracket
+            tokens += bracket
             indices += [-1] * len(bracket)
-    return shown, indices
+    return tokens, indices
 
 
 def _each_with_a_word(piece_word: Sequence[int]) -> list[int]:
@@ -134,3 +140,43 @@ def _each_with_a_word(piece_word: Sequence[int]) -> list[int]:
         if words[piece] < 0:
             words[piece] = words[piece - 1]
     return words
+
+
+def piece_leaves(
+    text: str, leaves: Sequence[str], pieces: Sequence[str], vocabulary: Vocabulary
+) -> list[int]:
+    """The leaf of a Penn tree that each piece overlaps most, -1 for none. Raises Mismatch."""
+    own, offsets = vocabulary.encode(text)
+    if own != pieces:
+        raise Mismatch("pieces are not those that the vocabulary gives src")
+    return piece_words(offsets, leaf_spans(text, leaves), range(len(leaves)))
+
+
+def leaf_spans(text: str, leaves: Sequence[str]) -> list[tuple[int, int]]:
+    """[begin, end) of each leaf of a Penn tree in the characters of the text.
+
+    White space may stand between leaves. Raises Mismatch where anything else does.
+
+    >>> leaf_spans('He said "no".', ["He", "said", "``", "no", "''", "."])
+    [(0, 2), (3, 7), (8, 9), (9, 11), (11, 12), (12, 13)]
+    """
+    spans = []
+    at = 0
+    for leaf in leaves:
+        at = _after_spaces(text, at)
+        forms = (leaf, *SPELLINGS.get(leaf, ()))
+        form = next((form for form in forms if text.startswith(form, at)), None)
+        if form is None:
+            raise Mismatch(f"the tree's word {quoted(leaf)} is not at character {at + 1} of src")
+        spans.append((at, at + len(form)))
+        at += len(form)
+    at = _after_spaces(text, at)
+    if at < len(text):
+        raise Mismatch(f"the tree has no word for {quoted(text[at:])} at character {at + 1} of src")
+    return spans
+
+
+def _after_spaces(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at

@@ -1,9 +1,9 @@
-"""Transitions back to words, trees and text: the inverse of transitions.py.
+"""Transitions back to words, trees and text: the inverse of linearizer.py.
 
 A broken sequence can be repaired to the nearest tree: no piece is touched, and as few arcs as
-can be are left out or put in. An arc that finds fewer than two words must go, and each word
-but one that is left in the end needs an arc more: like brackets without a partner, these are
-as many whatever one does about them. What is put in is RIGHT-ARC:dep at the end, so that a
+possible are left out or put in. An arc that finds fewer than two words is left out, and each
+word but one that remains in the end needs one more arc. As with unmatched brackets, their number
+is the same whatever else is done about them. Arcs are put in at the end, as RIGHT-ARC:dep: a
 word without a head depends on the one before it that has none either.
 """
 
@@ -13,26 +13,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
-from synmt_cli.core.transitions.moves import move_of_piece
+from synmt_cli.core.transitions.grammar import move_of_piece
 from synmt_cli.core.trees.arc_standard import Configuration, Move, StackWord
 from synmt_cli.core.trees.heads import ROOT
+from synmt_cli.core.trees.relations import ROOT_LABEL
 from synmt_cli.errors import quoted
 from synmt_cli.formats.transitions import GLUE, LEFT, Arc, arc, unescape
 
-ROOT_LABEL, UNKNOWN_LABEL = "root", "dep"
-_BAD = ("\t", "\n", "\0")  # in no form and no label of CoNLL-U
+UNKNOWN_LABEL = "dep"
+_BAD = ("\t", "\n", "\0")  # cannot be in a form or label of CoNLL-U
 
 
 class Broken(Exception):
-    """Why a sequence is no tree. The number of a token counts from 1."""
+    """Why a sequence does not make a tree. The number of a token counts from 1."""
 
 
 @dataclass(slots=True)
-class BuiltSentence:
-    """Words with their tree. glued: whether no space stands before each word.
+class Delinearized:
+    """A sentence with its tree. glued: whether each word stands right after the one before.
 
-    heads: 0-based, -1 is the root. n_repairs: tokens that were left out, put in or read as
-    what they cannot be.
+    heads: 0-based, -1 is the root. n_repairs: tokens that were left out, put in, or read as
+    something else.
     """
 
     forms: list[str] = field(default_factory=list)
@@ -43,69 +44,71 @@ class BuiltSentence:
 
     @property
     def text(self) -> str:
-        """The line: single spaces, and none before a glued word."""
-        spaced = (f if g else f" {f}" for f, g in zip(self.forms, self.glued, strict=True))
-        return "".join(spaced)[1:]
+        """The line: a single space between words, but none before a glued word."""
+        words = zip(self.forms, self.glued, strict=True)
+        return "".join(form if glued else f" {form}" for form, glued in words)[1:]
 
 
 class Delinearizer:
-    """vocabulary: what the tokens are pieces of, None if they are words."""
+    """Makes sentences of tokens. vocabulary: of the pieces; None if tokens are words."""
 
     def __init__(self, vocabulary: Vocabulary | None = None, repair: bool = False) -> None:
-        self.vocabulary, self.repair = vocabulary, repair
+        self.vocabulary = vocabulary
+        self.repair = repair
 
-    def sentence(self, tokens: Sequence[str], escaped: bool = True) -> BuiltSentence:
-        """The sentence of a sequence, without words if there are none. Raises Broken.
+    def sentence(self, tokens: Sequence[str], escaped: bool = True) -> Delinearized:
+        """The sentence of a sequence, without words if there are no tokens. Raises Broken.
 
         escaped: whether pieces are escaped, as in lines of text; words always are. With
-        `repair` only a token is Broken that nothing can be made of.
+        `repair`, Broken is raised only for a token that nothing can be made of.
         """
         escaped = escaped or self.vocabulary is None
-        building = _Building(self.repair)
+        builder = _Builder(self.repair)
         for number, token in enumerate(tokens, 1):
             try:
                 half = arc(token)
-                text = "" if half or token == GLUE else unescape(token) if escaped else token
+                text = unescape(token) if escaped and half is None else token
             except ValueError as problem:
                 raise Broken(f"token {number}: {problem}") from None
             if half is not None:
                 _check(number, half.label or "label")
-                building.add_arc(number, half)
+                builder.add_arc(number, half)
             elif token == GLUE:
-                building.add(number, Move.GLUE, "")
+                builder.add(number, Move.GLUE, "")
             else:
                 _check(number, text)
-                building.add(number, self._move(text, building.awaits_glued), text)
-        return building.finish(self.vocabulary)
+                builder.add(number, self._move(text, builder.awaits_glued), text)
+        return builder.finish(self.vocabulary)
 
     def _move(self, text: str, glued: bool) -> Move:
-        """What a word or a piece does."""
+        """The move of a word or a piece."""
         if self.vocabulary is None:
             return Move.CONTINUE if glued else Move.BEGIN
         return move_of_piece(text)
 
 
 def _check(number: int, text: str) -> None:
-    if not text or any(bad in text for bad in _BAD):
-        problem = f"{quoted(text)} has a TAB, LF or NUL" if text else "is empty"
-        raise Broken(f"token {number}: {problem}" if text else f"token {number} {problem}")
+    if not text:
+        raise Broken(f"token {number} is empty")
+    if any(bad in text for bad in _BAD):
+        raise Broken(f"token {number}: {quoted(text)} has a TAB, LF or NUL")
 
 
-class _Building:
-    """A sentence as its moves come. The number of a token is for messages."""
+class _Builder:
+    """Builds a sentence move by move. The number of a token is for messages."""
 
     def __init__(self, repair: bool) -> None:
         self._repair = repair
-        self._state = Configuration()
-        self._direction: tuple[int, Move] | None = None  # of an arc without its label so far
-        self._words: dict[int, int] = {}  # by where they begin, in moves
-        self._pieces: list[list[str]] = []
-        self._found = BuiltSentence()
+        self._configuration = Configuration()
+        self._direction: tuple[int, Move] | None = None  # of an arc whose label is still to come
+        self._words: dict[int, int] = {}  # by the position of their first move
+        self._pieces: list[list[str]] = []  # of each word
+        self._sentence = Delinearized()
 
     @property
     def awaits_glued(self) -> bool:
         """Whether the next word is glued."""
-        return self._state.last == Move.GLUE
+        return self._configuration.last == Move.GLUE
 
     def add_arc(self, number: int, half: Arc) -> None:
         """Takes an arc, or one half of it."""
@@ -119,40 +122,43 @@ class _Building:
         elif self._direction is None:
             self._refuse(number, f"the label {quoted(half.label or '')} has no direction before it")
         else:
-            (_, move), self._direction = self._direction, None
+            _, move = self._direction
+            self._direction = None
             self.add(number, move, half.label or "")
 
     def _settle(self) -> None:
-        """Gives a direction whose label did not come one that says nothing."""
+        """Gives a direction whose label did not come the unknown label."""
         if self._direction is not None:
-            (number, move), self._direction = self._direction, None
-            self._refuse(number, "a direction without a label behind it")
+            number, move = self._direction
+            self._direction = None
+            self._refuse(number, "a direction without a label after it")
             self.add(number, move, UNKNOWN_LABEL)
 
     def add(self, number: int, move: Move, text: str) -> None:
         """Takes a word, a piece, a GLUE, or an arc with its label."""
         self._settle()
-        state = self._opened_to(number, move)
-        if not state.allows(move):
+        before = self._open_to(number, move)
+        if not before.allows(move):
             self._refuse(number, self._problem(move, text))
-        if pair := state.arc(move):
+        if pair := before.arc(move):
             self._attach(*pair, text)
-        self._state = state.tolerant(move)
-        if self._state.top is not None and move in (Move.BEGIN, Move.CONTINUE):
-            self._add_piece(self._state.top.begin, text, glued=state.last == Move.GLUE)
+        self._configuration = before.after_any(move)
+        word = self._configuration.top
+        if word is not None and move in (Move.BEGIN, Move.CONTINUE):
+            self._add_piece(word.begin, text, glued=before.last == Move.GLUE)
 
-    def _opened_to(self, number: int, move: Move) -> Configuration:
-        """The state without a word that was opened before this token and did not come."""
-        state = self._state.open_to(move)
-        if state is not self._state:
+    def _open_to(self, number: int, move: Move) -> Configuration:
+        """The configuration without a word that was opened before this token and did not come."""
+        configuration = self._configuration.open_to(move)
+        if configuration is not self._configuration:
             what = f"{GLUE} glues nothing" if self.awaits_glued else f"{SPACE} begins no word"
             self._refuse(number - 1, what)
-        return state
+        return configuration
 
     def _attach(self, head: StackWord, dependent: StackWord, label: str) -> None:
         word = self._words[dependent.begin]
-        self._found.heads[word] = self._words[head.begin]
-        self._found.deprels[word] = label
+        self._sentence.heads[word] = self._words[head.begin]
+        self._sentence.deprels[word] = label
 
     def _add_piece(self, begin: int, text: str, glued: bool) -> None:
         if begin in self._words:
@@ -160,9 +166,9 @@ class _Building:
             return
         self._words[begin] = len(self._pieces)
         self._pieces.append([text])
-        self._found.glued.append(glued)
-        self._found.heads.append(ROOT)
-        self._found.deprels.append(ROOT_LABEL)
+        self._sentence.glued.append(glued)
+        self._sentence.heads.append(ROOT)
+        self._sentence.deprels.append(ROOT_LABEL)
 
     def _problem(self, move: Move, text: str) -> str:
         if move == Move.GLUE:
@@ -177,32 +183,32 @@ class _Building:
     def _refuse(self, number: int, problem: str) -> None:
         if not self._repair:
             raise Broken(f"token {number}: {problem}")
-        self._found.n_repairs += 1
+        self._sentence.n_repairs += 1
 
-    def finish(self, vocabulary: Vocabulary | None) -> BuiltSentence:
-        """The sentence when all tokens are there. Raises Broken."""
+    def finish(self, vocabulary: Vocabulary | None) -> Delinearized:
+        """The sentence after the last token. Raises Broken."""
         self._settle()
-        state = self._opened_to(self._state.n_tokens + 1, Move.FINISH)
-        n_loose = max(state.n_words - 1, 0)
-        if n_loose and not self._repair:
-            raise Broken(f"{state.n_words} words are left without a head, only one is the root")
-        self._found.n_repairs += n_loose
-        while pair := state.arc(Move.RIGHT):
+        configuration = self._open_to(self._configuration.n_tokens + 1, Move.FINISH)
+        n_headless = max(configuration.n_words - 1, 0)  # besides the root
+        if n_headless and not self._repair:
+            raise Broken(f"{n_headless + 1} words are left without a head, only one is the root")
+        self._sentence.n_repairs += n_headless
+        while pair := configuration.arc(Move.RIGHT):
             self._attach(*pair, UNKNOWN_LABEL)
-            state = state.after(Move.RIGHT)
+            configuration = configuration.after(Move.RIGHT)
         if vocabulary is None:
-            self._found.forms = ["".join(words) for words in self._pieces]
+            self._sentence.forms = ["".join(texts) for texts in self._pieces]
         else:
-            self._found.forms = [self._form(vocabulary.join(pieces)) for pieces in self._pieces]
-        return self._found
+            self._sentence.forms = [self._form(vocabulary.join(pieces)) for pieces in self._pieces]
+        return self._sentence
 
     def _form(self, form: str) -> str:
-        """A word of pieces: those of single bytes can spell what no word may hold."""
+        """A word made of pieces: pieces of single bytes can spell what no word may hold."""
         if form.strip(" ") and not any(bad in form for bad in _BAD):
             return form
         if not self._repair:
-            raise Broken(f"pieces spell {quoted(form)}, which is no word of CoNLL-U")
-        self._found.n_repairs += 1
+            raise Broken(f"pieces spell {quoted(form)}, which is not a word of CoNLL-U")
+        self._sentence.n_repairs += 1
         for bad in _BAD:
             form = form.replace(bad, " ")
         return form.strip(" ") or "_"

@@ -1,7 +1,7 @@
-"""A target vocabulary as the moves of a transition system: what each of its tokens does.
+"""Tokens as moves: what each token of a sequence, and of a target vocabulary, does.
 
 Moves are those of trees/arc_standard.py. A vocabulary has them if `linearize --symbols` gave
-its symbols; arcs are whole tokens, or a direction and a label each.
+its symbols. An arc is one token, or a direction and a label.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from synmt_cli.core.text.vocabulary import EOS, Vocabulary
-from synmt_cli.core.transitions.moves import move_of
+from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
 from synmt_cli.core.trees.arc_standard import NEVER, Move, attachments
 from synmt_cli.errors import ConfigError, printable, quoted
-from synmt_cli.formats.transitions import arc, is_symbol
+from synmt_cli.formats.transitions import GLUE, LEFT, arc, is_symbol
+
+if TYPE_CHECKING:
+    import numpy as np
 
 HOW = "synmt linearize --symbols"
 OTHER = len(Move)  # the move of a token that has none
@@ -27,12 +28,31 @@ FEATURES = ("arc", "head_begin", "head_end", "arc_label")
 Features = dict[str, list[int]]
 
 
+def move_of_piece(piece: str) -> Move:
+    """The move of a piece."""
+    if piece == SPACE:
+        return Move.SPACE
+    return Move.BEGIN if piece.startswith(SPACE) else Move.CONTINUE
+
+
+def move_of(token: str) -> Move:
+    """The move of a token of transitions over pieces. Raises ValueError for a bad label."""
+    if token == GLUE:
+        return Move.GLUE
+    if (half := arc(token)) is None:
+        return move_of_piece(token)
+    if half.direction is None:
+        return Move.LABEL
+    return Move.LEFT if half.direction == LEFT else Move.RIGHT
+
+
 @dataclass(frozen=True)
 class Grammar:
     """moves: (V,), the Move of each id, OTHER for special ids and symbols of other tools.
 
-    labels: (V,), the number of the label of each arc, from 1, NO_LABEL for all else. names:
-    the labels, the first of them number 1. split: whether direction and label are two tokens.
+    labels: (V,), the number of the label of each arc, from 1; NO_LABEL for everything else.
+    names: the labels, the first of them number 1. split: whether direction and label are two
+    tokens.
     """
 
     moves: np.ndarray
@@ -42,7 +62,9 @@ class Grammar:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> Grammar:
-        """What the tokens of a vocabulary do. Raises ConfigError if none of them is an arc."""
+        """The moves of a vocabulary's tokens. Raises ConfigError if none of them is an arc."""
+        import numpy as np  # not for delinearize, which needs moves of tokens alone
+
         moves = np.full(vocabulary.size, OTHER, np.int64)
         labels = np.full(vocabulary.size, NO_LABEL, np.int64)
         numbers: dict[str, int] = {}
@@ -57,14 +79,14 @@ class Grammar:
             if half is not None and half.label is not None:
                 labels[id] = numbers.setdefault(half.label, len(numbers) + 1)
         moves[EOS] = Move.FINISH
-        split = bool((moves == Move.LABEL).any())
-        whole = (labels > NO_LABEL) & (moves != Move.LABEL)
         if not numbers:
             raise ConfigError(
                 f"{name} has no transitions; {HOW} writes those needed, and synmt vocab train "
                 "--symbols FILE takes them"
             )
-        if split and whole.any():
+        labels_apart = moves == Move.LABEL
+        split = bool(labels_apart.any())
+        if split and (labels[~labels_apart] > NO_LABEL).any():
             raise ConfigError(f"{name} has arcs as one token and as two; one vocabulary, one way")
         return cls(moves, labels, tuple(numbers), split)
 
@@ -73,15 +95,15 @@ class Grammar:
         return {name: number for number, name in enumerate(self.names, 1)}
 
     def features(self, tokens: Sequence[str]) -> Features:
-        """FEATURES of BOS and of each token behind it. Raises ValueError for what is no tree."""
-        found = attachments([move_of(token) for token in tokens], self.split, whole=True)
-        label = [NO_LABEL, *(self._label(token) for token in tokens)]
-        arcs = [NEVER, *(at if at == NEVER else at + 1 for at in found.at)]
+        """FEATURES of BOS and each token after it. Raises ValueError unless they make a tree."""
+        edges = attachments([move_of(token) for token in tokens], self.split, whole=True)
+        labels = [NO_LABEL, *(self._label(token) for token in tokens)]
+        arcs = [NEVER, *(at if at == NEVER else at + 1 for at in edges.at)]
         return {
             "arc": arcs,
-            "head_begin": [0, *(position + 1 for position in found.begin)],
-            "head_end": [0, *(position + 1 for position in found.end)],
-            "arc_label": [NO_LABEL if at == NEVER else label[at] for at in arcs],
+            "head_begin": [0, *(position + 1 for position in edges.begin)],
+            "head_end": [0, *(position + 1 for position in edges.end)],
+            "arc_label": [NO_LABEL if at == NEVER else labels[at] for at in arcs],
         }
 
     def _label(self, token: str) -> int:
@@ -90,5 +112,5 @@ class Grammar:
 
 
 def refuse_missing(vocabulary: Vocabulary, tokens: Iterable[str]) -> None:
-    """Raises ConfigError at the first transition that is no symbol of the vocabulary."""
+    """Raises ConfigError at the first transition that the vocabulary has no symbol for."""
     vocabulary.refuse_missing(filter(is_symbol, tokens), HOW)

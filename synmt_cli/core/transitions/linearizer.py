@@ -1,16 +1,17 @@
 """Trees of CoNLL-U as transitions over words or subword pieces (Choshen and Abend 2021).
 
-One tree makes one sequence (trees/arc_standard.py), so a line without a tree, with a tree that
-is not projective, or with several sentences has none: its status is not `ok`.
+One tree makes one sequence (trees/arc_standard.py). A line without a tree, with a tree that is
+not projective, or with several sentences has no sequence, and its status is not `ok`.
 
-As words the tokens are forms; as pieces each word is split by itself, whatever stands beside
-it, so that no piece belongs to two words. Either way a form comes back character by character.
+A token is a word, written as its form, or a piece of one. Each word is split by itself, whatever
+its neighbours are, so that no piece belongs to two words. Either way a form comes back character
+by character.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
@@ -33,10 +34,10 @@ Multiword = Literal["words", "token"]
 _STATUS = "# synmt_status"
 
 
-class Linear(NamedTuple):
-    """The transitions of one line, and why there are none unless its status is ok.
+class Linearized(NamedTuple):
+    """The transitions of one line, or why it has none: its status is then not `ok`.
 
-    n_lifted: words that got another head to make the tree projective.
+    n_lifted: how many words got another head to make the tree projective.
     """
 
     tokens: list[str]
@@ -56,12 +57,12 @@ class _NoSequence(Exception):
 
 
 class Linearizer:
-    """What to make of each tree.
+    """Makes transitions of trees.
 
-    vocabulary: of the pieces; None: words. on_nonprojective: no transitions, those of the tree
-    made projective, or an error. split: direction and label as two tokens. glue: say which
-    words stand without a space behind the one before. multiword: a multiword token as its
-    words, or as one word that depends as the highest of them does.
+    vocabulary: of the pieces; None if tokens are words. on_nonprojective: such a tree has no
+    transitions, those of the tree made projective, or is an error. split: direction and label
+    are two tokens. glue: mark the words that no space stands before. multiword: a multiword
+    token is its words, or one word that depends as the highest of them does.
     """
 
     def __init__(
@@ -72,43 +73,48 @@ class Linearizer:
         glue: bool = False,
         multiword: Multiword = "words",
     ) -> None:
-        self.vocabulary, self.on_nonprojective = vocabulary, on_nonprojective
-        self.split, self.glue, self.multiword = split, glue, multiword
-        self._pieces = lru_cache(N_CACHED)(self._pieces_of)
-        self._arc = lru_cache(N_CACHED)(self._arc_of)
+        self.vocabulary = vocabulary
+        self.on_nonprojective = on_nonprojective
+        self.glue = glue
+        self.multiword = multiword
+        self._word_tokens = lru_cache(N_CACHED)(self._tokens_of_word)
+        self._arc_tokens = lru_cache(N_CACHED)(partial(arc_tokens, split=split))
 
-    def linear(self, sentences: Sequence[Sentence]) -> Linear:
+    def linearize(self, sentences: Sequence[Sentence]) -> Linearized:
         """The transitions of one line.
 
-        Raises DataError for a tree that is not projective, if that is to be an error.
+        Raises DataError for a tree that is not projective if `on_nonprojective` is `error`.
         """
         first = sentences[0]
         if any(comment.startswith(_STATUS) for comment in first.comments):
             metadata = first.metadata()
             status = metadata.get("synmt_status", "ok")
+            if status == "empty":
+                return Linearized([], status)
             if status != "ok":
-                reason = metadata.get("synmt_reason")
-                return _without(status, reason or f"synmt_status = {status}")
+                reason = metadata.get("synmt_reason") or f"synmt_status = {status}"
+                return Linearized([], status if status in STATUSES else "failed", reason)
         try:
             return self._of_line(sentences)
         except _NoSequence as problem:
-            return Linear([], "failed", str(problem))
+            return Linearized([], "failed", str(problem))
 
-    def _of_line(self, sentences: Sequence[Sentence]) -> Linear:
+    def _of_line(self, sentences: Sequence[Sentence]) -> Linearized:
         if len(sentences) > 1:
             raise _NoSequence(f"{len(sentences)} sentences, but transitions make one tree")
         (sentence,) = sentences
         words = _words(sentence, self.multiword == "token" and bool(sentence.ranges))
-        heads, n_lifted = words.heads, 0
-        if (moves := oracle(heads)) is None:
-            heads, n_lifted = self._lifted(heads, sentence)
+        n_lifted = 0
+        moves = oracle(words.heads)
+        if moves is None:
+            heads, n_lifted = self._lifted(words.heads, sentence)
             moves = oracle(heads)
             assert moves is not None
         glued = _glued(sentence, len(words.forms)) if self.glue else None
-        return Linear(self._tokens(words, moves, glued), n_lifted=n_lifted)
+        return Linearized(self._tokens(words, moves, glued), n_lifted=n_lifted)
 
     def _lifted(self, heads: list[int], sentence: Sentence) -> tuple[list[int], int]:
-        """What takes the place of a tree that is not projective. Raises _NoSequence, DataError."""
+        """`projective` of a tree that is not. Raises _NoSequence, DataError."""
         if self.on_nonprojective == "error":
             raise DataError(sentence.source, sentence.line, NOT_PROJECTIVE)
         if self.on_nonprojective == "drop":
@@ -125,66 +131,61 @@ class Linearizer:
         begin, left = Move.BEGIN, Move.LEFT
         for move, word in moves:
             if move is not begin:
-                tokens += self._arc(LEFT if move is left else RIGHT, deprels[word])
+                tokens += self._arc_tokens(LEFT if move is left else RIGHT, deprels[word])
             else:
-                tokens += self._pieces(forms[word], glued is not None and glued[word])
+                tokens += self._word_tokens(forms[word], glued is not None and glued[word])
         return tokens
 
-    def _arc_of(self, direction: str, label: str) -> tuple[str, ...]:
-        return arc_tokens(direction, label, self.split)
-
-    def _pieces_of(self, form: str, glued: bool) -> tuple[str, ...]:
-        """The tokens of a word. Raises _NoSequence for one that pieces cannot tell."""
-        before = (GLUE,) if glued else ()
+    def _tokens_of_word(self, form: str, glued: bool) -> tuple[str, ...]:
+        """The tokens of a word. Raises _NoSequence for one that pieces cannot spell."""
+        tokens = [GLUE] if glued else []
         if self.vocabulary is None:
-            return (*before, escape(form))
+            return (*tokens, escape(form))
         if " " in form or SPACE in form:  # sentencepiece writes both alike, or drops them
             raise _NoSequence(f"word {quoted(form)} has a space or ▁, which in pieces begin words")
-        found = self.vocabulary.pieces(form) if not glued else self.vocabulary.inner_pieces(form)
-        inside = found if glued else [found[0].removeprefix(SPACE), *found[1:]] if found else []
-        begins = bool(found) and (glued or found[0].startswith(SPACE))
-        if not begins or any(SPACE in piece for piece in inside) or not any(inside):
+        pieces = self.vocabulary.inner_pieces(form) if glued else self.vocabulary.pieces(form)
+        # One mark that begins the word, before all else; none if the word is glued.
+        before, mark, rest = "".join(pieces).rpartition(SPACE)
+        if before or bool(mark) == glued or not rest:
             raise _NoSequence(f"the vocabulary makes no pieces of the word {quoted(form)}")
-        # Where the vocabulary has no such symbol, a piece may have the name of one.
-        return (*before, *(c for one in found for c in (one if is_symbol(one) else [one])))
-
-
-def _without(status: str, reason: str) -> Linear:
-    if status == "empty":
-        return Linear([], status)
-    return Linear([], status if status in STATUSES else "failed", reason)
+        for piece in pieces:
+            # Where the vocabulary has no such symbol, a piece may have the name of one: then
+            # its characters are the tokens.
+            tokens += piece if is_symbol(piece) else [piece]
+        return tuple(tokens)
 
 
 def _words(sentence: Sentence, contract: bool) -> _Words:
-    """The words of a sentence; with `contract` each multiword token is one."""
+    """The words of a sentence; with `contract` each multiword token is one word."""
     forms, deprels = sentence.forms, sentence.deprels
     heads = [head - 1 for head in sentence.heads]
     if not contract:
         return _Words(forms, heads, deprels)
-    is_first = [True] * len(forms)
+    begins_token = [True] * len(forms)
     for first, last, row in sentence.ranges:
         forms[first - 1 : last] = [row[FORM]] * (last - first + 1)
-        is_first[first:last] = [False] * (last - first)
-    nodes = [n - 1 for n in accumulate(is_first)]
-    words, heads = contracted(heads, nodes)
+        begins_token[first:last] = [False] * (last - first)
+    tokens = [n - 1 for n in accumulate(begins_token)]
+    words, heads = contracted(heads, tokens)
     return _Words([forms[word] for word in words], heads, [deprels[word] for word in words])
 
 
 def _glued(sentence: Sentence, n_words: int) -> list[bool]:
-    """Whether each word stands without a space behind the one before. Raises _NoSequence.
+    """Whether each word stands right after the one before, without a space. Raises _NoSequence.
 
     The words of a multiword token are glued if together they are as it is written (`do n't`),
     else there is a space between them (`zu dem` for `zum`). n_words: fewer than the sentence's
     if multiword tokens are words.
     """
-    found, tokens = record_of([sentence], "")
-    if found.spans is None:
-        raise _NoSequence(found.reason or "no text")
-    is_contracted = n_words < len(found.spans)
-    spans = tokens.spans if is_contracted else found.spans
+    record, tokens = record_of([sentence], "")
+    if record.spans is None:
+        raise _NoSequence(record.reason or "no text")
+    is_contracted = n_words < len(record.spans)
+    spans = tokens.spans if is_contracted else record.spans
     glued = [False, *(before[1] == span[0] for before, span in pairwise(spans))]
-    forms = sentence.forms
-    for first, last, row in () if is_contracted else sentence.ranges:
-        inside = "".join(forms[first - 1 : last]) == row[FORM]
-        glued[first:last] = [inside] * (last - first)
+    if not is_contracted:
+        forms = sentence.forms
+        for first, last, row in sentence.ranges:
+            is_spelled = "".join(forms[first - 1 : last]) == row[FORM]
+            glued[first:last] = [is_spelled] * (last - first)
     return glued

@@ -1,15 +1,15 @@
 """Trees as lines of characters: a word in each row, in the order of the sentence.
 
-   ╭─ The       Each word that has dependents has a vertical line from the first to the last
- ╭─┴─ dog       of them and itself, in a column to the right of its head's. A horizontal line
-─┼─── sees      leads from the line of its head to each word, through its own:
+   ╭─ The       Each word that has dependents has a vertical line, in a column to the right of its
+ ╭─┴─ dog       head's. It reaches from the first to the last of its dependents and itself. A
+─┼─── sees      horizontal line leads from the line of its head, through its own, to each word.
  │ ╭─ the
  ├─┴─ cat          ╭ ├ ╰   a word hangs on the line of its head
- ╰─── .            ┬ ┼ ┴   a word's own line leaves it, down, both ways or up
-                   ─│─     a line that goes by, over or under; nothing is joined
+ ╰─── .            ┬ ┼ ┴   a word's own line leaves it: down, both ways, or up
+                   ─│─     a line that passes over or under; nothing is joined
 
 A root's horizontal line begins at the edge. Lines that share a row never share a column, so
-what is drawn is one tree: where it is not projective, lines go by one another.
+the drawing shows one tree. Where it is not projective, lines pass one another.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ASCII = Marks("-", "|", ",", "}", "`", ".", "+", "'")
 
 
 class TooLarge(Exception):
-    """Why a tree is not drawn."""
+    """A tree is not drawn; the message says why."""
 
 
 class _Line(NamedTuple):
@@ -54,7 +54,7 @@ class _Line(NamedTuple):
 
 
 def branches(heads: Sequence[int], marks: Marks = UNICODE) -> Iterator[str]:
-    """Yields what stands before each word, all of one length. heads: 0-based, -1 a root.
+    """Yields the drawing before each word, all of one length. heads: 0-based, -1 a root.
 
     Raises TooLarge for more than CELL_LIMIT cells, ValueError on a cycle.
 
@@ -81,7 +81,7 @@ def branches(heads: Sequence[int], marks: Marks = UNICODE) -> Iterator[str]:
 
 
 def _mark(row: int, word: int, heads: Sequence[int], line: _Line, marks: Marks) -> str:
-    """What the line of `word` shows in a row."""
+    """The character that the line of `word` has in a row."""
     if row == word:
         if line.last == row:
             return marks.own_up
@@ -94,21 +94,22 @@ def _mark(row: int, word: int, heads: Sequence[int], line: _Line, marks: Marks) 
 
 
 def _lines(heads: Sequence[int]) -> dict[int, _Line]:
-    """The line of each word with dependents: in the leftmost column that is free for it.
+    """The line of each word with dependents, in the leftmost column that is free for it.
 
-    In a projective tree that is the word's depth.
+    In a projective tree this column is the word's depth.
     """
     first, last = list(range(len(heads))), list(range(len(heads)))
     for word, head in enumerate(heads):
         if head != ROOT:
-            first[head], last[head] = min(first[head], word), max(last[head], word)
-    found: dict[int, _Line] = {}
+            first[head] = min(first[head], word)
+            last[head] = max(last[head], word)
+    lines: dict[int, _Line] = {}
     taken: list[list[tuple[int, int]]] = []  # (first, last) of the lines in each column, rising
     for word in from_roots(heads):
         if first[word] == last[word]:
             continue
         head = heads[word]
-        column = 0 if head == ROOT else found[head].column + 1
+        column = 0 if head == ROOT else lines[head].column + 1
         while column < len(taken) and not _is_free(taken[column], first[word], last[word]):
             column += 1
         if column == len(taken):
@@ -116,11 +117,11 @@ def _lines(heads: Sequence[int]) -> dict[int, _Line]:
             if len(taken) * len(heads) > CELL_LIMIT:
                 raise TooLarge(f"{len(heads):,} words, more than {column:,} columns")
         taken[column].insert(bisect(taken[column], (first[word],)), (first[word], last[word]))
-        found[word] = _Line(column, first[word], last[word])
-    return found
+        lines[word] = _Line(column, first[word], last[word])
+    return lines
 
 
 def _is_free(lines: list[tuple[int, int]], first: int, last: int) -> bool:
-    """Whether none of the lines, which share no row, has a row of first..last."""
+    """Whether none of the lines, which share no row, is in a row from first to last."""
     at = bisect(lines, (first,))
     return (at == len(lines) or lines[at][0] > last) and (at == 0 or lines[at - 1][1] < first)

@@ -9,44 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from synmt_cli.formats.arcs import all_reach_root
-
 ROOT = -1
 _UNKNOWN, _OPEN = -1, -2
 Label = TypeVar("Label")
 
 
-def is_acyclic(heads: Sequence[int]) -> bool:
-    """Whether every word reaches a root.
-
-    >>> is_acyclic([1, -1, 1]), is_acyclic([1, 0, -1])
-    (True, False)
-    """
-    return all_reach_root([*heads, ROOT], ROOT)
-
-
 def depths(heads: Sequence[int]) -> list[int]:
-    """Arcs between each word and its root. Raises ValueError on a cycle.
+    """The number of arcs between each word and its root. Raises ValueError on a cycle.
 
     Omote et al. (2019), Figure 2, "My father bought a red car .":
 
     >>> depths([1, 2, -1, 5, 5, 2, 2])
     [2, 1, 0, 2, 2, 1, 1]
     """
-    found = [_UNKNOWN] * len(heads)
+    known = [_UNKNOWN] * len(heads)
     for start in range(len(heads)):
         path, word = [], start
-        while word != ROOT and found[word] == _UNKNOWN:
-            found[word] = _OPEN
+        while word != ROOT and known[word] == _UNKNOWN:
+            known[word] = _OPEN
             path.append(word)
             word = heads[word]
-        depth = ROOT if word == ROOT else found[word]
+        depth = ROOT if word == ROOT else known[word]
         if depth == _OPEN:
             raise ValueError("a cycle of heads")
         for word in reversed(path):
             depth += 1
-            found[word] = depth
-    return found
+            known[word] = depth
+    return known
 
 
 def children(heads: Sequence[int]) -> list[list[int]]:
@@ -55,26 +44,26 @@ def children(heads: Sequence[int]) -> list[list[int]]:
     >>> children([1, -1, 1])
     [[], [0, 2], []]
     """
-    found: list[list[int]] = [[] for _ in heads]
+    dependents: list[list[int]] = [[] for _ in heads]
     for word, head in enumerate(heads):
         if head != ROOT:
-            found[head].append(word)
-    return found
+            dependents[head].append(word)
+    return dependents
 
 
 def paths(heads: Sequence[int], labels: Sequence[Label]) -> list[list[Label]]:
     """The labels from the root down to each word, the root's own first: depth + 1 of them.
 
-    As long as the tree is deep, so a chain of n words takes n * n / 2 labels.
+    A path is as long as the tree is deep, so a chain of n words takes n * n / 2 labels.
 
     >>> paths([1, -1, 1], ["nsubj", "root", "obj"])
     [['root', 'nsubj'], ['root'], ['root', 'obj']]
     """
-    found: list[list[Label]] = [[] for _ in heads]
+    of_words: list[list[Label]] = [[] for _ in heads]
     for word in from_roots(heads):
-        above = [] if heads[word] == ROOT else found[heads[word]]
-        found[word] = [*above, labels[word]]
-    return found
+        above = [] if heads[word] == ROOT else of_words[heads[word]]
+        of_words[word] = [*above, labels[word]]
+    return of_words
 
 
 def from_roots(heads: Sequence[int]) -> list[int]:
@@ -85,8 +74,8 @@ def from_roots(heads: Sequence[int]) -> list[int]:
 def is_projective(heads: Sequence[int]) -> bool:
     """Whether every word between a head and its dependent is below that head.
 
-    Equally: whether each word and all that is below it are neighbours. An arc over the root
-    is not projective, although it crosses no other arc of words:
+    Equivalently: whether each word and everything below it stand next to each other. An arc over
+    the root is not projective, although it crosses no other arc between words:
 
     >>> is_projective([1, -1, 1]), is_projective([2, -1, 1])
     (True, False)
@@ -105,21 +94,21 @@ def is_projective(heads: Sequence[int]) -> bool:
 
 
 def contracted(heads: Sequence[int], nodes: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(the words that stand for their nodes, the heads of the nodes): neighbours made one.
+    """A tree with neighbours merged: (the word that represents each node, the nodes' heads).
 
-    nodes: the node of each word, rising from 0 without a gap. A node is stood for by its
-    highest word, the first of equals, and depends on the node of that word's head; other arcs
-    from outside are lost. A tree stays a tree, a projective one projective. "ist zum Lachen",
-    with `zum` for `zu dem`:
+    nodes: the node of each word, rising from 0 without a gap. A node is represented by its
+    highest word, the first among equals, and depends on the node of that word's head; other
+    arcs to its words are lost. A tree stays a tree, a projective one projective. "ist zum
+    Lachen", with `zum` for `zu dem`:
 
     >>> contracted([3, 3, 3, -1], [0, 1, 1, 2])
     ([0, 1, 3], [2, 2, -1])
     """
-    found: dict[int, int] = {}
+    highest: dict[int, int] = {}
     depth = depths(heads)
     for word, node in enumerate(nodes):
-        if node not in found or depth[word] < depth[found[node]]:
-            found[node] = word
-    words = list(found.values())
+        if node not in highest or depth[word] < depth[highest[node]]:
+            highest[node] = word
+    words = list(highest.values())
     above = (heads[word] for word in words)
     return words, [ROOT if head == ROOT else nodes[head] for head in above]

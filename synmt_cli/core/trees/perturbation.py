@@ -3,18 +3,18 @@
 Heads are 0-based, -1 marks the one root. `draw` gives numbers uniform in [0, 1).
 
 `other_heads` first chooses a set S of words and then draws uniformly among all trees with
-one root in which the words of S, and no others, have another head. Two kinds of S have no
-such tree: the root alone (some word must be the root), and all dependents of the root
-without the root (the topmost of the words of S can only depend on the root). Every other set
-has one. So that each word is still in S with the same chance p, the words are not quite
-independent. With n words, m of them dependents of the root:
+one root in which the words of S, and no others, have another head. There is no such tree for
+two kinds of S: the root alone (some word must be the root), and all dependents of the root
+without the root (the topmost of them could only depend on the root). There is one for every
+other set. So the words cannot be quite independent if each is to be in S with the same chance
+p. With n words, m of them dependents of the root:
 
-    words below the root, each with chance q; the root with chance r
-    if that is the root alone, one word more, each as likely
-    if that is all dependents of the root and no others, the root too
+    words below the root are in S with chance q, the root with chance r
+    if that gives the root alone, one more word is added, all equally likely
+    if that gives all dependents of the root and no others, the root is added
     q + r (1 - q)^(n-1) / (n-1) = p,    r + (1 - r) q^m (1 - q)^(n-1-m) = p
 
-For long sentences q = r = p but for rounding. In a sentence of two words both change or none.
+For long sentences q = r = p but for rounding. In a sentence of two words both change, or neither.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from functools import lru_cache
 from synmt_cli.core.trees.heads import ROOT, children, from_roots
 from synmt_cli.core.trees.shapes import Draw, join, permutation
 
-_HALVINGS = 60  # of an interval of doubles: as exact as they are
+_HALVINGS = 60  # of an interval: as exact as doubles are
 
 
 def other_heads(heads: Sequence[int], share: float, draw: Draw) -> list[int]:
-    """A tree in which each word has another head with chance `share`; two words or more.
+    """A tree in which each word has another head with chance `share`.
 
-    A tree of one word has no other. n log n steps, but for a factor that is e on average
+    A tree of one word stays as it is. Takes n log n steps, times a factor that is e on average
     for trees as sentences have them.
     """
     if len(heads) < 2:
@@ -42,27 +42,27 @@ def other_heads(heads: Sequence[int], share: float, draw: Draw) -> list[int]:
 
 
 def reattached(heads: Sequence[int], chosen: set[int], draw: Draw) -> list[int]:
-    """A tree in which just the words of `chosen` have another head, each such tree as likely.
+    """A tree in which the words of `chosen` alone have another head, all equally likely.
 
-    There must be one: see above which sets have none.
+    There must be one: the module's docstring says for which sets there is none.
     """
     root = heads.index(ROOT)
-    tops = [ROOT] * len(heads)  # of the trees that are left when `chosen` lose their heads
+    tops = [ROOT] * len(heads)  # of the trees that remain when `chosen` lose their heads
     for word in from_roots(heads):
         tops[word] = word if word in chosen or word == root else tops[heads[word]]
-    # Where the top of the new tree may get its last dependent: in the old root's tree if that
-    # is to stay on top, else in any other. The word drawn says which, by the number of words
-    # in it, and where in it.
+    # The word at which the top tree gets its last dependent. It is in the old root's tree if that
+    # is to stay on top, else in any other tree: the word drawn says in which, so that a tree is
+    # as likely to be on top as it has words.
     stays = root not in chosen
     anchors = [word for word, top in enumerate(tops) if (top == root) == stays]
-    while True:  # rarely more than a few times: a word meets its old head with chance 1 / n
-        found = list(heads)
+    while True:  # rarely more than a few times: a word gets its old head with chance 1 / n
+        other = list(heads)
         anchor = anchors[int(draw() * len(anchors))]
         top = tops[anchor]
-        found[top] = ROOT
-        join(found, tops, sorted(chosen - {top}), anchor, draw)
-        if all(found[word] != heads[word] for word in chosen):
-            return found
+        other[top] = ROOT
+        join(other, tops, sorted(chosen - {top}), anchor, draw)
+        if all(other[word] != heads[word] for word in chosen):
+            return other
 
 
 def _chosen(heads: Sequence[int], share: float, draw: Draw) -> set[int]:
@@ -99,7 +99,7 @@ def _chances(n: int, m: int, p: float) -> tuple[float, float]:
 
 
 def _zero(function: Callable[[float], float], high: float) -> float:
-    """Where a continuous function, at most 0 at 0 and at least 0 at `high`, is 0."""
+    """A zero of a continuous function that is at most 0 at 0 and at least 0 at `high`."""
     low = 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -113,47 +113,50 @@ def _zero(function: Callable[[float], float], high: float) -> float:
 def other_projective_heads(heads: Sequence[int], share: float, draw: Draw) -> list[int]:
     """A projective tree in which each word below the root moves with chance `share`.
 
-    The words move one after the other, in random order, each with all that is below it, to a
-    head drawn uniformly from those that keep the tree projective, without its old one. A word
-    that has no such head when its turn comes stays, as does the root: fewer than `share` of
-    the words change. heads: projective. Steps: as many as the trees are deep, for each move.
+    The words move one after another, in random order, each with everything below it, to a head
+    drawn uniformly from those that keep the tree projective, its old one left out. A word that
+    has no such head when its turn comes stays, and so does the root: fewer than `share` of the
+    words change. heads: projective. Each move takes as many steps as the tree is deep.
     """
-    found = list(heads)
-    below = children(heads)
+    other = list(heads)
+    dependents = children(heads)
     chosen = [word for word, head in enumerate(heads) if head != ROOT and draw() < share]
     for i in permutation(len(chosen), draw):
         word = chosen[i]
-        choice = [head for head in _projective_heads(found, below, word) if head != heads[word]]
-        if choice:
-            siblings = below[found[word]]
+        candidates = _projective_heads(other, dependents, word)
+        candidates = [head for head in candidates if head != heads[word]]
+        if candidates:
+            siblings = dependents[other[word]]
             del siblings[bisect_left(siblings, word)]
-            found[word] = choice[int(draw() * len(choice))]
-            insort(below[found[word]], word)
-    return found
+            other[word] = candidates[int(draw() * len(candidates))]
+            insort(dependents[other[word]], word)
+    return other
 
 
-def _projective_heads(heads: Sequence[int], below: Sequence[list[int]], word: int) -> list[int]:
+def _projective_heads(
+    heads: Sequence[int], dependents: Sequence[list[int]], word: int
+) -> list[int]:
     """Every head under which a projective tree stays projective, the present one included.
 
-    These are the two words beside all that is below `word`, and what is above them, as far as
-    no arc between the two sides spans over it.
+    These are the neighbours of the span of everything below `word`, and the words above them,
+    as long as no arc from one side to the other passes over them.
     """
     first = last = word
-    while below[first] and below[first][0] < first:
-        first = below[first][0]
-    while below[last] and below[last][-1] > last:
-        last = below[last][-1]
+    while dependents[first] and dependents[first][0] < first:
+        first = dependents[first][0]
+    while dependents[last] and dependents[last][-1] > last:
+        last = dependents[last][-1]
     left, over_left = _climb(heads, first - 1, range(first))
-    beside = last + 1 if last + 1 < len(heads) else ROOT
-    right, over_right = _climb(heads, beside, range(last + 1, len(heads)))
+    after = last + 1 if last + 1 < len(heads) else ROOT
+    right, over_right = _climb(heads, after, range(last + 1, len(heads)))
     left = [head for head in left if head >= over_right]
     return left + [head for head in right if over_left == ROOT or head <= over_left]
 
 
 def _climb(heads: Sequence[int], word: int, side: range) -> tuple[list[int], int]:
-    """A word and what is above it, as far as it is on one side; and what comes next."""
-    found = []
+    """(a word and the words above it as far as they are on one side, the first that is not)."""
+    path = []
     while word in side:
-        found.append(word)
+        path.append(word)
         word = heads[word]
-    return found, word
+    return path, word

@@ -1,6 +1,6 @@
 """The universal dependency relations. https://universaldependencies.org/u/dep/, version 2.
 
-A label is a relation, or with a subtype behind a colon `RELATION:SUBTYPE`.
+A label is a relation, or a relation with a subtype: `RELATION:SUBTYPE`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT_LABEL = "root"
 
 
 def universal(label: str) -> str:
-    """The relation of a label, without subtype.
+    """The relation of a label, without its subtype.
 
     >>> universal("nsubj:pass"), len(RELATIONS)
     ('nsubj', 37)

@@ -1,7 +1,7 @@
-"""Trees over n words that no sentence asked for: chains, a balanced tree, random ones.
+"""Trees over n words that follow no sentence: chains, a balanced tree, random trees.
 
 Heads are 0-based, -1 marks the one root. `draw` gives numbers uniform in [0, 1), such as
-Random.random, the one method whose sequence Python promises to keep. All is linear in n.
+Random.random, the one method whose sequence Python promises to keep. Everything is linear in n.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Draw = Callable[[], float]
 
 
 def left_branching(n: int) -> list[int]:
-    """Each word depends on the next, the last is the root: the tree grows to the left.
+    """Each word depends on the next one, and the last is the root: the tree grows to the left.
 
     >>> left_branching(4)
     [1, 2, 3, -1]
@@ -24,7 +24,7 @@ def left_branching(n: int) -> list[int]:
 
 
 def right_branching(n: int) -> list[int]:
-    """Each word depends on the one before it, the first is the root.
+    """Each word depends on the one before it, and the first is the root.
 
     >>> right_branching(4)
     [-1, 0, 1, 2]
@@ -35,7 +35,7 @@ def right_branching(n: int) -> list[int]:
 def balanced(n: int) -> list[int]:
     """The middle word is the root, and so on in each half: a binary search tree.
 
-    Of two middle words it is the left one. The depth is floor(log2(n)).
+    The left one of two middle words is taken. The depth is floor(log2(n)).
 
     >>> balanced(7)
     [1, 3, 1, -1, 5, 3, 5]
@@ -52,7 +52,7 @@ def balanced(n: int) -> list[int]:
 
 
 def permutation(n: int, draw: Draw) -> list[int]:
-    """The numbers below n in random order, each order as likely."""
+    """The numbers below n in random order, all orders equally likely."""
     order = list(range(n))
     for last in range(n - 1, 0, -1):
         other = int(draw() * (last + 1))
@@ -61,7 +61,7 @@ def permutation(n: int, draw: Draw) -> list[int]:
 
 
 def shuffled(heads: Sequence[int], places: Sequence[int]) -> list[int]:
-    """The same tree with other words in it: word i takes the place of word places[i].
+    """The same tree with its words exchanged: word i takes the place of word places[i].
 
     >>> shuffled([1, -1, 1], [0, 2, 1])
     [2, 2, -1]
@@ -74,7 +74,7 @@ def shuffled(heads: Sequence[int], places: Sequence[int]) -> list[int]:
 
 
 def random_tree(n: int, draw: Draw) -> list[int]:
-    """One of the n^(n-1) rooted trees over n words, each as likely."""
+    """One of the n^(n-1) rooted trees over n words, all equally likely."""
     heads = [ROOT] * n
     root = int(draw() * n)
     join(heads, range(n), [word for word in range(n) if word != root], root, draw)
@@ -84,17 +84,17 @@ def random_tree(n: int, draw: Draw) -> list[int]:
 def join(
     heads: list[int], tops: Sequence[int], loose: Sequence[int], anchor: int, draw: Draw
 ) -> None:
-    """Joins trees to one, each way as likely: sets the heads of `loose`.
+    """Joins trees to one by setting the heads of `loose`, all ways equally likely.
 
-    tops: the top of each word's tree. loose: all tops but that of the tree that holds the
-    word `anchor`, which stays on top and gets a dependent at `anchor`. So with `anchor` drawn
-    from the words of one tree, what comes is uniform among all heads of `loose` that make
-    one tree under that tree's top; these are as many as it has words, times n^(k - 1), where
+    tops: the top of each word's tree. loose: the tops of all trees but the one that holds the
+    word `anchor`: the top of that tree stays on top, and `anchor` gets a dependent. If `anchor`
+    is drawn from the words of that tree, the result is uniform among all heads of `loose` that
+    make one tree under that top. There are m n^(k - 1) of them, with m words in that tree and
     k = len(loose).
 
-    This is Prüfer's code (1918), read backwards: a tree of trees is a sequence of k heads, the
-    last of them in the top tree, and any k - 1 words will do for the others. A tree takes the
-    next head when nothing waits to be put below it; of several the last one on the stack.
+    This is Prüfer's code (1918), read backwards. A tree of trees is a sequence of k heads: the
+    last of them is in the top tree, the other k - 1 may be any words. A tree takes the next head
+    when nothing waits to be put below it; among several such trees, the last on the stack does.
     """
     n, top = len(heads), tops[anchor]
     drawn = [int(draw() * n) for _ in loose[1:]]
@@ -112,12 +112,12 @@ def join(
 
 
 def random_projective_tree(n: int, draw: Draw) -> list[int]:
-    """One of the C(3n - 2, n - 1) / n projective rooted trees over n words, each as likely.
+    """One of the C(3n - 2, n - 1) / n projective rooted trees over n words, all equally likely.
 
-    Such a tree is, for each word, how many dependents it has on its left and how many on its
-    right: 2n numbers with the sum n - 1, in the order of a walk from the top. Of the n
-    rotations of any such numbers exactly one is a tree (the cycle lemma, Dvoretzky and
-    Motzkin 1947), so that numbers drawn uniformly give trees drawn uniformly.
+    Such a tree is given by the number of dependents that each word has on its left and on its
+    right: 2n numbers with the sum n - 1, in the order of a walk from the top. Exactly one of the
+    n rotations of any such numbers is a tree (the cycle lemma, Dvoretzky and Motzkin 1947), so
+    numbers drawn uniformly give trees drawn uniformly.
     """
     numbers = _numbers(2 * n, n - 1, draw)
     lefts, rights = numbers[::2], numbers[1::2]
@@ -129,39 +129,41 @@ def random_projective_tree(n: int, draw: Draw) -> list[int]:
 
 
 def _numbers(n: int, total: int, draw: Draw) -> list[int]:
-    """n numbers from 0 with this sum, each list of them as likely."""
-    found = [0]
-    for places in range(n - 1 + total, 0, -1):  # of n - 1 bars and `total` stars
+    """n numbers from 0 with this sum, all such lists equally likely."""
+    numbers = [0]
+    for places in range(n - 1 + total, 0, -1):  # for n - 1 bars and `total` stars
         if draw() * places < total:
-            found[-1] += 1
+            numbers[-1] += 1
             total -= 1
         else:
-            found.append(0)
-    return found
+            numbers.append(0)
+    return numbers
 
 
 def _placed(lefts: Sequence[int], rights: Sequence[int]) -> list[int]:
-    """The heads of the tree whose nodes, from the top, have so many dependents on each side."""
-    n = len(lefts)
-    parents, places = [ROOT] * n, [0] * n
-    open_nodes: list[list[int]] = []  # node, dependents to come on the left, on the right
-    n_placed = 0
-    for node in range(n):
-        parents[node] = open_nodes[-1][0] if open_nodes else ROOT
-        open_nodes.append([node, lefts[node], rights[node]])
-        if not lefts[node]:
-            places[node] = n_placed
-            n_placed += 1
-        while open_nodes and open_nodes[-1][1:] == [0, 0]:
-            open_nodes.pop()
-            if open_nodes and open_nodes[-1][1]:
-                open_nodes[-1][1] -= 1
-                if not open_nodes[-1][1]:  # all on its left are placed: now it is
-                    places[open_nodes[-1][0]] = n_placed
-                    n_placed += 1
-            elif open_nodes:
-                open_nodes[-1][2] -= 1
-    heads = [ROOT] * n
-    for node, parent in enumerate(parents):
-        heads[places[node]] = ROOT if parent == ROOT else places[parent]
-    return heads
+    """The heads of the tree whose nodes have these numbers of dependents on each side.
+
+    The nodes come in the order of a walk from the top.
+    """
+    n_left, n_right = list(lefts), list(rights)  # dependents still to come
+    parents: list[int] = []
+    order: list[int] = []  # nodes as they stand in the sentence
+    stack: list[int] = []
+    for node in range(len(lefts)):
+        parents.append(stack[-1] if stack else ROOT)
+        stack.append(node)
+        if not n_left[node]:
+            order.append(node)
+        while not n_left[stack[-1]] and not n_right[stack[-1]]:
+            stack.pop()
+            if not stack:
+                break
+            parent = stack[-1]
+            if not n_left[parent]:
+                n_right[parent] -= 1
+                continue
+            n_left[parent] -= 1
+            if not n_left[parent]:
+                order.append(parent)  # after the last of its left dependents
+    places = {node: place for place, node in enumerate(order)}
+    return [ROOT if node == 0 else places[parents[node]] for node in order]

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 from support.models import make, side, small
+from support.trees import replay
 
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LONGEST, LengthLimit, Rules, limits, scored
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.core.transitions.grammar import FEATURES, OTHER, Grammar
-from synmt_cli.core.trees.arc_standard import ARCS, OPENING, PIECES, Move, attachments, replay
+from synmt_cli.core.trees.arc_standard import ARCS, OPENING, PIECES, Move, attachments
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.setting import Setting
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from synmt_cli.core.data.task_tags import asks_for_parse, refuse_untagged, tagged
-from synmt_cli.core.jobs.multitask import Maker, symbols, with_trees
+from synmt_cli.core.jobs.multitask import MultitaskJob, symbols, with_trees
 from synmt_cli.core.text.vocabulary import UNK, Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.core.trees.features import FEATURES, tree_of
@@ -92,7 +92,9 @@ def test_trees_fit_the_pieces_between_the_tags(one, name):
 
 
 def test_each_record_becomes_a_translation_and_a_parse(one, vocabulary):
-    translation, parse = map(read_back, Maker(vocabulary, vocabulary).make(one, PLACE).records)
+    translation, parse = map(
+        read_back, MultitaskJob(vocabulary, vocabulary).make(one, PLACE).records
+    )
     assert (translation.id, parse.id) == ("7:TR", "7:PA")
     assert (translation.tgt, translation.transitions) == ("ein Hund", ["SHIFT"])
     assert (parse.tgt, parse.transitions) == ("(root (nsubj (det ) ) )", None)
@@ -103,12 +105,12 @@ def test_each_record_becomes_a_translation_and_a_parse(one, vocabulary):
 
 @pytest.mark.parametrize(("task", "ids"), [("translate", ["7:TR"]), ("parse", ["7:PA"])])
 def test_one_task_may_be_chosen(one, vocabulary, task, ids):
-    made = Maker(vocabulary, vocabulary, task=task).make(one, PLACE)
+    made = MultitaskJob(vocabulary, vocabulary, task=task).make(one, PLACE)
     assert [r.id for r in made.records] == ids
 
 
 def test_mixed_encoder_has_the_plain_record_and_its_parsed_source(one, vocabulary):
-    plain, parsed = Maker(vocabulary, vocabulary, "mixed-encoder").make(one, PLACE).records
+    plain, parsed = MultitaskJob(vocabulary, vocabulary, "mixed-encoder").make(one, PLACE).records
     assert plain is one
     read_back(parsed)
     assert " ".join(parsed.pieces) == "<(root> <(nsubj> <(det> ▁a <)> ▁do g <)> ▁sees <)>"
@@ -117,25 +119,25 @@ def test_mixed_encoder_has_the_plain_record_and_its_parsed_source(one, vocabular
 
 
 def test_brackets_may_be_text_as_in_the_paper(one, vocabulary):
-    _, parse = Maker(vocabulary, vocabulary, as_text=True).make(one, PLACE).records
+    _, parse = MultitaskJob(vocabulary, vocabulary, as_text=True).make(one, PLACE).records
     assert (
         parse.tgt_pieces
         == vocabulary.pieces("(root (nsubj (det ) ) )")
         == vocabulary.pieces(parse.tgt)
     )
     _, parsed = (
-        Maker(vocabulary, vocabulary, "mixed-encoder", as_text=True).make(one, PLACE).records
+        MultitaskJob(vocabulary, vocabulary, "mixed-encoder", as_text=True).make(one, PLACE).records
     )
     assert vocabulary.join(parsed.pieces) == "(root (nsubj (det a ) dog ) sees )"
 
 
 def test_penn_trees_take_the_place_of_dependencies(one, vocabulary):
     tree = penn.from_text("(S (NP (DT a) (NN dog)) (VBZ sees))")
-    _, parse = Maker(vocabulary, vocabulary, penn=True).make(one, PLACE, tree).records
+    _, parse = MultitaskJob(vocabulary, vocabulary, penn=True).make(one, PLACE, tree).records
     assert parse.tgt == "(S (NP ) )"
     own, _ = vocabulary.encode(one.src)
     one = replace(one, pieces=own, piece_word=[0] * len(own), extra={})
-    mixed = Maker(vocabulary, vocabulary, "mixed-encoder", penn=True)
+    mixed = MultitaskJob(vocabulary, vocabulary, "mixed-encoder", penn=True)
     _, parsed = mixed.make(one, PLACE, tree).records
     assert vocabulary.join(parsed.pieces) == "a dog sees"
     shown = vocabulary.pieces("a dog"), vocabulary.pieces("sees")
@@ -153,40 +155,40 @@ def test_penn_trees_take_the_place_of_dependencies(one, vocabulary):
 @pytest.mark.parametrize("scheme", ["multitask", "mixed-encoder"])
 def test_without_a_tree_there_is_a_translation_only(one, vocabulary, changes, problem, scheme):
     one = replace(one, extra={}, **changes)
-    found, said = Maker(vocabulary, vocabulary, scheme).make(one, PLACE)
+    found, said = MultitaskJob(vocabulary, vocabulary, scheme).make(one, PLACE)
     assert (len(found), said) == (1, problem)
 
 
 def test_an_empty_line_stays_one_and_is_no_failure(vocabulary):
     empty = Record("1", "", "empty", words=[], spans=[], heads=[], deprels=[], upos=[], pieces=[])
-    (found,), problem = Maker(vocabulary, vocabulary).make(empty, PLACE)
+    (found,), problem = MultitaskJob(vocabulary, vocabulary).make(empty, PLACE)
     assert (found.pieces, found.status, problem) == ([], "empty", "")
 
 
 def test_a_target_vocabulary_of_its_own_has_the_brackets(one, vocabulary, other):
     one.vocab = f"{vocabulary.fingerprint}+{other.fingerprint}"
-    _, parse = Maker(vocabulary, other).make(one, PLACE).records
+    _, parse = MultitaskJob(vocabulary, other).make(one, PLACE).records
     assert parse.vocab == one.vocab
     one.vocab, one.tgt_pieces = vocabulary.fingerprint, None
-    assert Maker(vocabulary, other, task="translate").make(one, PLACE).records
+    assert MultitaskJob(vocabulary, other, task="translate").make(one, PLACE).records
 
 
 def test_records_of_another_vocabulary_or_made_already_are_refused(one, vocabulary, other):
     with pytest.raises(ConfigError, match=f"f:3: pieces of vocabulary {vocabulary.fingerprint}, "):
-        Maker(other, other).make(one, PLACE)
+        MultitaskJob(other, other).make(one, PLACE)
     with pytest.raises(DataError, match="f:3: field pieces has tags or brackets already"):
-        Maker(vocabulary, vocabulary).make(tagged(one), PLACE)
+        MultitaskJob(vocabulary, vocabulary).make(tagged(one), PLACE)
     with pytest.raises(DataError, match="f:3: no pieces; make records by featurize --spm"):
-        Maker(vocabulary, vocabulary).make(replace(one, pieces=None, piece_word=None), PLACE)
+        MultitaskJob(vocabulary, vocabulary).make(replace(one, pieces=None, piece_word=None), PLACE)
 
 
 def test_a_vocabulary_without_the_symbols_is_refused(one, vocabulary):
     plain = Vocabulary.from_bytes(train(TEXT, VocabularySettings(50)), "plain.model")
     with pytest.raises(ConfigError, match=r"plain\.model has no symbol '<TR>'; synmt multi"):
-        Maker(plain, plain)
+        MultitaskJob(plain, plain)
     one.deprels = ["det", "nsubj:pass", "root"]
     with pytest.raises(ConfigError, match=r"v.model has no symbol '<\(nsubj:pass>'"):
-        Maker(vocabulary, vocabulary).make(one, PLACE)
+        MultitaskJob(vocabulary, vocabulary).make(one, PLACE)
 
 
 def test_training_refuses_sources_without_tags(one):

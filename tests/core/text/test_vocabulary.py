@@ -146,7 +146,7 @@ def test_damaged_and_missing_models_are_named(tmp_path):
     for number, bad in enumerate([b"", b"x" * 99, model[:-9], model[: len(model) // 2]]):
         path = tmp_path / f"{number}.model"
         path.write_bytes(bad)
-        with pytest.raises(Unavailable, match=f"{number}.model is no sentencepiece model"):
+        with pytest.raises(Unavailable, match=f"{number}.model is not a sentencepiece model"):
             Vocabulary.load(str(path))
     for path in (tmp_path / "none", tmp_path, "a\0b"):
         with pytest.raises(Unavailable, match="cannot read the vocabulary"):

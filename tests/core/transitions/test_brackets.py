@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from synmt_cli.core.segments.alignment import Mismatch
 from synmt_cli.core.transitions.brackets import (
     labels,
+    leaf_spans,
     lexicalised,
     of_dependencies,
     opening,
     text,
     without_words,
 )
-from synmt_cli.core.transitions.penn_leaves import spans
 from synmt_cli.core.trees.heads import is_projective
 
 
@@ -127,7 +127,7 @@ def test_depth_and_length_have_no_limit():
     ],
 )
 def test_words_of_a_tree_are_found_in_the_text(line, words, found):
-    assert spans(line, words) == found
+    assert leaf_spans(line, words) == found
 
 
 @pytest.mark.parametrize(
@@ -140,5 +140,5 @@ def test_words_of_a_tree_are_found_in_the_text(line, words, found):
 )
 def test_other_words_are_named(words, problem):
     with pytest.raises(Mismatch) as error:
-        spans("the dog ", words)
+        leaf_spans("the dog ", words)
     assert str(error.value) == problem

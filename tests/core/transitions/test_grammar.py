@@ -7,8 +7,7 @@ import pytest
 from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.text.vocabulary import EOS, Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
-from synmt_cli.core.transitions.grammar import OTHER, Grammar, refuse_missing
-from synmt_cli.core.transitions.moves import move_of
+from synmt_cli.core.transitions.grammar import OTHER, Grammar, move_of, refuse_missing
 from synmt_cli.core.trees.arc_standard import NEVER, Move
 from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats.record import Record

@@ -21,5 +21,5 @@ def test_what_no_word_may_hold_is_refused_or_repaired(tokens, form):
     assert repaired.forms == [form]
     assert repaired.n_repairs == (form != "a")
     if form != "a":
-        with pytest.raises(Broken, match=r"which is no word of CoNLL-U"):
+        with pytest.raises(Broken, match=r"which is not a word of CoNLL-U"):
             Delinearizer(Bytes()).sentence(tokens, escaped=False)

@@ -1,11 +1,11 @@
 """Arc-standard moves: every projective tree, and nothing else."""
 
-import itertools
 import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.trees import every_tree, is_acyclic, legal, replay
 
 from synmt_cli.core.trees.arc_standard import (
     ARCS,
@@ -16,20 +16,13 @@ from synmt_cli.core.trees.arc_standard import (
     Move,
     attachments,
     oracle,
-    replay,
 )
-from synmt_cli.core.trees.heads import ROOT, contracted, is_acyclic, is_projective
+from synmt_cli.core.trees.heads import ROOT, contracted, is_projective
 from synmt_cli.core.trees.projective import projective
 from synmt_cli.core.trees.shapes import left_branching, random_projective_tree, random_tree
 
 B, C, L, R, LABEL = Move.BEGIN, Move.CONTINUE, Move.LEFT, Move.RIGHT, Move.LABEL
 G, S = Move.GLUE, Move.SPACE
-
-
-def every_tree(n):
-    for heads in itertools.product(range(ROOT, n), repeat=n):
-        if heads.count(ROOT) == 1 and is_acyclic(heads):
-            yield list(heads)
 
 
 def moves_of(heads):
@@ -38,7 +31,7 @@ def moves_of(heads):
 
 @pytest.mark.parametrize("n", range(1, 6))
 def test_the_oracle_succeeds_for_just_the_projective_trees(n):
-    for heads in every_tree(n):
+    for heads in map(list, every_tree(n)):
         steps = oracle(heads)
         assert (steps is not None) == is_projective(heads)
         if steps is not None:
@@ -60,7 +53,7 @@ def test_every_tree_that_moves_can_build_is_projective(n):
                 extend(state.after(move), [*moves, move])
 
     extend(Configuration(), [])
-    assert built == {tuple(heads) for heads in every_tree(n) if is_projective(heads)}
+    assert built == set(filter(is_projective, every_tree(n)))
 
 
 @given(st.integers(1, 60), st.randoms(use_true_random=False))
@@ -169,12 +162,12 @@ def test_what_the_oracle_does_is_legal(n, split, glue, rng):
 
 @given(st.integers(1, 30), st.booleans(), st.randoms(use_true_random=False))
 def test_whatever_is_drawn_of_the_legal_moves_is_a_tree(n_pieces, split, rng):
-    """With room for as many pieces: behind the last of them arcs alone, and the end, come."""
+    """With room for as many pieces: only arcs and the end come after the last of them."""
     state, moves = Configuration(split=split), []
     while True:
         left = n_pieces - sum(move in PIECES for move in moves)
         needs = {B: 1, C: 1, G: 1, S: 2}
-        move = rng.choice([move for move in state.legal() if needs.get(move, 0) <= left])
+        move = rng.choice([move for move in legal(state) if needs.get(move, 0) <= left])
         if move == Move.FINISH:
             break
         state = state.after(move)
@@ -189,16 +182,16 @@ def test_the_rules_of_what_may_follow():
         state = Configuration(split=split)
         for move in moves:
             state = state.after(move)
-        return state.legal()
+        return legal(state)
 
     assert after() == [B, S]
     assert after(B, B) == [B, C, L, R, G, S]
-    assert after(B, B, L) == [B, G, Move.FINISH, S]  # no piece goes on behind an arc
-    assert after(B, G) == after(S) == [C]  # what is glued, or behind the space, must come
+    assert after(B, B, L) == [B, G, Move.FINISH, S]  # no piece goes on after an arc
+    assert after(B, G) == after(S) == [C]  # what is glued, or follows the space, must come
     assert after(B, B, R, split=True) == [LABEL]
     assert after(B, B, R, LABEL, split=True) == [B, G, Move.FINISH, S]
     for wrong in (C, L, G, LABEL, Move.FINISH):
-        with pytest.raises(ValueError, match="illegal behind 0 tokens"):
+        with pytest.raises(ValueError, match="illegal after 0 tokens"):
             Configuration().after(wrong)
 
 
@@ -255,7 +248,7 @@ def test_the_edges_of_example_1():
 
 def test_lenient_edges_pass_over_what_is_illegal():
     assert edges([L, B, R], lenient=True) == []
-    # The piece behind the illegal arc is a word of its own, so that the last arc has two.
+    # The piece after the illegal arc is a word of its own, so that the last arc has two.
     assert set(edges([B, L, C, L], lenient=True)) == {(2, 0, 3), (3, 0, 3), (2, 3, 3)}
     with pytest.raises(ValueError, match="illegal"):
         attachments([B, L])

@@ -4,8 +4,9 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.trees import is_acyclic
 
-from synmt_cli.core.trees.heads import children, depths, is_acyclic, is_projective, paths
+from synmt_cli.core.trees.heads import children, depths, is_projective, paths
 
 GREAT = [random.Random(1).randrange(max(0, i - 5), i) if i else -1 for i in range(100_000)]
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
+from support.trees import every_tree, is_acyclic
 
 from synmt_cli.core.trees import shapes
-from synmt_cli.core.trees.heads import ROOT, children, is_acyclic, is_projective
+from synmt_cli.core.trees.heads import ROOT, children, is_projective
 from synmt_cli.core.trees.perturbation import (
     _projective_heads,
     other_heads,
@@ -25,12 +26,6 @@ TREES = {
     "deep": [1, 4, 1, 2, ROOT],
 }
 each_tree = pytest.mark.parametrize("heads", TREES.values(), ids=TREES)
-
-
-def every_tree(n):
-    for heads in itertools.product(range(ROOT, n), repeat=n):
-        if heads.count(ROOT) == 1 and is_acyclic(heads):
-            yield heads
 
 
 def changed(heads, other):

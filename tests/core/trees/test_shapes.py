@@ -1,4 +1,3 @@
-import itertools
 import math
 import random
 import time
@@ -8,22 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
+from support.trees import every_tree, is_tree
 
 from synmt_cli.core.trees import shapes
-from synmt_cli.core.trees.heads import ROOT, depths, is_acyclic, is_projective
+from synmt_cli.core.trees.heads import ROOT, depths, is_projective
 
 CHAINS = {"left": shapes.left_branching, "right": shapes.right_branching}
-
-
-def every_tree(n):
-    """All single-rooted trees over n words, by trying all heads."""
-    for heads in itertools.product(range(ROOT, n), repeat=n):
-        if heads.count(ROOT) == 1 and is_acyclic(heads):
-            yield heads
-
-
-def is_tree(heads):
-    return heads.count(ROOT) == 1 and is_acyclic(heads)
 
 
 @pytest.mark.parametrize("make", CHAINS.values(), ids=CHAINS)

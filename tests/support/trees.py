@@ -1,0 +1,53 @@
+"""Trees as tests try them: all over n words, and the one that a sequence of moves builds."""
+
+from __future__ import annotations
+
+import itertools
+
+from synmt_cli.core.trees.arc_standard import ARCS, Move
+from synmt_cli.core.trees.heads import ROOT
+from synmt_cli.formats.arcs import all_reach_root
+
+
+def is_acyclic(heads):
+    """Whether every word reaches a root."""
+    return all_reach_root([*heads, ROOT], ROOT)
+
+
+def is_tree(heads):
+    """Whether heads are one tree."""
+    return heads.count(ROOT) == 1 and is_acyclic(heads)
+
+
+def every_tree(n):
+    """Yields the heads of all single-rooted trees over n words, by trying all heads."""
+    return filter(is_tree, itertools.product(range(ROOT, n), repeat=n))
+
+
+def legal(configuration):
+    """The moves that are allowed in a configuration."""
+    return [move for move in Move if configuration.allows(move)]
+
+
+def replay(moves):
+    """The heads that moves over whole words build: the inverse of `oracle`.
+
+    Raises ValueError if they do not build one tree.
+    """
+    heads, stack = [], []
+    for number, move in enumerate(moves):
+        if move == Move.BEGIN:
+            stack.append(len(heads))
+            heads.append(ROOT)
+        elif move not in ARCS:
+            raise ValueError(f"move {number} is {move!r}, neither a word nor an arc")
+        elif len(stack) < 2:
+            raise ValueError(f"arc {number} finds fewer than two words")
+        else:
+            top, below = stack.pop(), stack.pop()
+            head, dependent = (top, below) if move == Move.LEFT else (below, top)
+            heads[dependent] = head
+            stack.append(head)
+    if len(stack) > 1:
+        raise ValueError(f"{len(stack)} words are left without a head")
+    return heads
