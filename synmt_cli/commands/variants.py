@@ -62,8 +62,8 @@ def variants(
 
 def _as_object(one: VariantDescription) -> dict[str, Any]:
     options = {
-        name: {"default": default, "meaning": meaning}
-        for name, (default, meaning) in one.options.items()
+        name: {"default": option.default, "meaning": option.meaning}
+        for name, option in one.options.items()
     }
     return {**asdict(one), "options": options}
 
@@ -77,7 +77,7 @@ def _as_text(one: VariantDescription) -> str:
         lines.append(f"{'':16}reads {reads}")
     if one.data:
         lines.append(f"{'':16}records of synmt multitask --scheme {one.data}")
-    for name, (default, meaning) in one.options.items():
-        text = f"{one.name}.{name} = {json.dumps(default)}: {meaning}"
+    for name, option in one.options.items():
+        text = f"{one.name}.{name} = {json.dumps(option.default)}: {option.meaning}"
         lines += textwrap.wrap(text, WIDTH, initial_indent=" " * 16, subsequent_indent=" " * 20)
     return "\n".join(lines) + "\n"

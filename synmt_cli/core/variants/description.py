@@ -1,31 +1,28 @@
-"""What each variant is, in words: read from the table, the builders and what they build."""
+"""Descriptions of variants: from the table, the builders' options and the modifiers they build."""
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from synmt_cli.core.model import initialisation
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.variants import VARIANTS, Build, Variant, defaults, known, plan
+from synmt_cli.core.options import Option
+from synmt_cli.core.variants import VARIANTS, Variant, plan
 from synmt_cli.core.variants.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
 class VariantDescription:
-    """One variant. options: name -> (default, what it means). data: a scheme of multitask.
-
-    features: of the source, what translation needs, and what training needs beside.
+    """One variant. features: of the source, that translation needs. training_features: that
+    training needs as well. data: a scheme of `synmt multitask`.
     """
 
     name: str
     paper: str
     what: str
     stacks: tuple[str, ...]
-    options: dict[str, tuple[Any, str]]
+    options: dict[str, Option]
     features: tuple[str, ...]
     training_features: tuple[str, ...]
     data: str
@@ -37,9 +34,6 @@ def describe(names: Sequence[str] = ()) -> list[VariantDescription]:
 
 
 def _of(variant: Variant) -> VariantDescription:
-    meanings: dict[str, str] = {}
-    for build in variant.builders():
-        meanings |= _meanings(build)
     setting = Setting(Size(), Size().encoder_layers, 1)
     with initialisation.without_values():
         encoder = plan(variant.name).encoder(setting, {})
@@ -51,19 +45,8 @@ def _of(variant: Variant) -> VariantDescription:
         variant.paper,
         variant.what,
         tuple(stack for stack, path in stacks.items() if path),
-        {name: (default, meanings[name]) for name, default in defaults(variant).items()},
+        variant.options(),
         tuple(sorted(needs - learns)),
         tuple(sorted(learns)),
         variant.data,
     )
-
-
-def _meanings(build: Build) -> dict[str, str]:
-    """What a builder's docstring says about each option: `name: meaning`, up to the next."""
-    text = " ".join((inspect.getdoc(build) or "").split())
-    options = "|".join(map(re.escape, known(build)))
-    parts = re.split(rf"(?:^|(?<=\s))({options}): ", text) if options else []
-    return {
-        name: meaning.strip().rstrip(".")
-        for name, meaning in zip(parts[1::2], parts[2::2], strict=True)
-    }
