@@ -15,7 +15,7 @@ from typing import IO
 
 from synmt_cli import signals
 from synmt_cli.errors import CreateError, WriteError, printable, reason
-from synmt_cli.io import compression, writing
+from synmt_cli.io import compression
 from synmt_cli.io.reading import BUFFER
 
 NAME_LIMIT = 230  # bytes; a longer name has no room beside it for ".", process id and ".tmp"
@@ -173,13 +173,15 @@ def guard_descriptors() -> None:
 def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     """Yields an empty folder beside `folder`, which takes its name when the block is left.
 
-    If the block raises, nothing is left. replace: an older one goes, or CreateError is raised.
-    Raises WriteError.
+    If the block raises, nothing is left. replace: an older folder is moved aside, as
+    `.NAME.PID.old`, until the new one stands in its place; else it is a CreateError. Raises
+    WriteError.
     """
     name = printable(str(folder))
     if not replace and (folder.exists() or folder.is_symlink()):
         raise CreateError(f"cannot create {name}: it is there already")
     beside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    aside = beside.with_suffix(".old")
     try:
         beside.mkdir()
     except OSError as error:
@@ -187,11 +189,13 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     try:
         yield beside
         try:
-            if replace:
-                shutil.rmtree(folder, ignore_errors=True)
+            if replace and folder.exists():
+                os.rename(folder, aside)
             os.rename(beside, folder)
-            writing.sync_folder(folder.absolute().parent)
+            sync_folder(folder.absolute().parent)
         except OSError as error:
             raise WriteError(f"cannot write {name}: {error.strerror}") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+        if folder.exists():  # else the old one is all there is
+            shutil.rmtree(aside, ignore_errors=True)

@@ -12,9 +12,10 @@ def ours(run, record):
     import torch
 
     from synmt_cli.core.model.modifier import Side
+    from synmt_cli.core.run.building import load
     from synmt_cli.core.text.vocabulary import BOS, EOS
 
-    model, vocabulary = run.load(), run.vocabularies().source
+    model, vocabulary = load(run), run.vocabularies().source
     source, target = (vocabulary.ids(record[name]) for name in ("pieces", "tgt_pieces"))
     with torch.inference_mode():
         memory = model.encode(Side(torch.tensor([[*source, EOS]])))

@@ -58,7 +58,7 @@ def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
 def stored(folder: Path, wanted: dict[str, Any]) -> CachedCorpus | None:
     """The corpus of a cache. None where there is none, another one, or a damaged one."""
     try:
-        index = json_files.read(folder / INDEX, "an index of training records")
+        index = json_files.read_sealed(folder / INDEX, "an index of training records")
         if index["made_of"] != wanted:
             return None
         seals = {
@@ -102,7 +102,7 @@ def make(
             "labels": encoding.labels.names,
             "left_out": dict(corpus.left_out),
         }
-        json_files.write(beside / INDEX, index)
+        json_files.write_sealed(beside / INDEX, index)
     return CachedCorpus(corpus, digests)
 
 

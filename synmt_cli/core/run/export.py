@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from synmt_cli.core.model.embedding import Embedding, sinusoid
 from synmt_cli.core.model.layers import Decoder, DecoderLayer, Encoder, Layer
 from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.building import load
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, Unavailable, printable
@@ -36,7 +37,7 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
         from ctranslate2.specs import transformer_spec
     except ImportError as error:
         raise Unavailable("no ctranslate2; pip install 'synmt-cli[ctranslate2]'") from error
-    model, vocabularies = run.load(checkpoint), run.vocabularies()
+    model, vocabularies = load(run, checkpoint), run.vocabularies()
     if reason := _unfit(model):
         raise ConfigError(f"{printable(str(run.folder))}: {reason}, which CTranslate2 has not")
     size = model.size

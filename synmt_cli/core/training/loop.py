@@ -54,7 +54,7 @@ class Trainer:
     def __post_init__(self) -> None:
         kind = Shards if self.settings.shard and self.ranks.size > 1 else Share
         self.share = kind(self.model, self.ranks, self.device)
-        self.updates = Updates(self.train, self.settings, self.ranks, self.share.must_pass)
+        self.updates = Updates(self.train, self.settings, self.share)
         self.optimizer = torch.optim.Adam(
             self.share.groups(),
             lr=self.settings.lr,
@@ -133,17 +133,17 @@ class Trainer:
         start = time.perf_counter()
         settings, sums = self.settings, Sums()
         self.optimizer.zero_grad()
-        for batch, counts in zip(update.batches, update.counts, strict=True):
+        for batch, counts in update.batches:
             if request and sums.smoothed and self.ranks.size == 1:
                 return False  # the state, generators included, is that of the last update
             if counts:
                 sums.add(self._backward(batch, 1 / update.n_tokens))
-            else:  # as if nothing had been passed
+            else:  # leaves the generators as if nothing had been passed
                 random = checkpoint.random_states(self.device)
                 self._backward(batch, 0.0)
                 checkpoint.restore_random(random, self.device)
-        told = self.ranks.add_up(self.share.whole, sums.to_list(self._losses))
-        sums = Sums.of(told, self._losses)
+        reduced = self.share.reduce(sums.to_list(self._losses))
+        sums = Sums.of(reduced, self._losses)
         step = self.state.step + 1
         if not math.isfinite(sums.total):
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""What a checkpoint holds beside the weights: is it Adam's, of this model, with generators?"""
+"""Checks the optimizer state and the generator states of a checkpoint against the model."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ RANDOM = "random."
 
 
 def check(
-    model: torch.nn.Module, path: Path, found: Mapping[str, Tensor], about: Mapping[str, str]
+    model: torch.nn.Module, path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]
 ) -> None:
-    """Raises ConfigError where training could not go on with it, or not as it was.
+    """Raises ConfigError unless training can go on with these tensors, bit for bit.
 
-    found: with values or, on the meta device, without.
+    tensors: with values or, on the meta device, without.
     """
-    if f"{RANDOM}cpu" not in found:
+    if f"{RANDOM}cpu" not in tensors:
         raise ConfigError(f"{printable(str(path))}: the state of the generator is missing")
-    if about.get("step") != "0" and all(key.startswith(RANDOM) for key in found):
+    if about.get("step") != "0" and all(key.startswith(RANDOM) for key in tensors):
         raise ConfigError(f"{printable(str(path))}: the moments of the parameters are missing")
     parameters = dict(model.named_parameters())
-    for key in sorted(found):
+    for key in sorted(tensors):
         kind, _, name = key.partition(".")
         if key.startswith(RANDOM):
-            problem = _of_generator(name, found[key])
+            problem = _of_generator(name, tensors[key])
         elif kind in KINDS and name in parameters:
-            problem = _of_moment(kind, found[key], parameters[name])
-            # None has any where a parameter is used nowhere.
-            problem = problem or _of_missing([k for k in KINDS if f"{k}.{name}" not in found])
+            problem = _of_moment(kind, tensors[key], parameters[name])
+            # A parameter that no forward pass uses has no moments.
+            problem = problem or _of_missing([k for k in KINDS if f"{k}.{name}" not in tensors])
         else:
             problem = "is not part of the optimizer"
         if problem:
@@ -42,10 +42,10 @@ def check(
 
 
 def _of_generator(name: str, state: Tensor) -> str:
-    """What is wrong with a generator's state, or "". A GPU's is looked at when it is used."""
+    """What is wrong with a generator state, or "". A GPU's is checked when it is used."""
     like = torch.get_rng_state()
     fits = state.shape == like.shape or not name.startswith("cpu")
-    return "" if fits and state.dtype == like.dtype else "is no state of a generator"
+    return "" if fits and state.dtype == like.dtype else "is not a generator state"
 
 
 def _of_moment(kind: str, moment: Tensor, parameter: Tensor) -> str:
@@ -53,7 +53,7 @@ def _of_moment(kind: str, moment: Tensor, parameter: Tensor) -> str:
     if tuple(moment.shape) != wanted:
         return f"has shape {tuple(moment.shape)}, not {wanted}"
     if moment.dtype != torch.float32 or not is_real(moment):
-        return "has values that are no numbers"
+        return "has values that are not numbers"
     return ""
 
 

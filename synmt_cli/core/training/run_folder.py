@@ -18,10 +18,10 @@ from synmt_cli.core.run.config import refuse_another
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.errors import ConfigError, CreateError, WriteError, printable
-from synmt_cli.io import writing
+from synmt_cli.io import json_files, writing
 from synmt_cli.io.digests import sha256
-from synmt_cli.io.json_files import read_json, write_json
 
+UNFINISHED = (".tmp", ".old")  # what atomic writers call a file or folder before it is whole
 PACKAGES = ("synmt-cli", "torch", "numpy", "sentencepiece", "sacrebleu", "safetensors")
 
 
@@ -56,21 +56,21 @@ def locked(folder: Path) -> Iterator[None]:
 def _is_ours(name: str) -> bool:
     """True for what a run killed before its config.toml may have left."""
     early = (".lock", "spm.model", "spm.tgt.model", "labels.json", "env.json", "cache")
-    return name in early or (name.startswith(".") and name.endswith(".tmp"))
+    return name in early or (name.startswith(".") and name.endswith(UNFINISHED))
 
 
 def _tidy(folder: Path) -> None:
     """Ends what a killed writer left half done. Only for the holder of the lock."""
-    checkpoints = folder / "checkpoints"
-    for aside in checkpoints.glob(".step-*.old"):  # killed between two renames
-        final = checkpoints / aside.name.split(".")[1]
-        if not final.exists():
-            aside.rename(final)
-    for path in (*folder.glob(".*.tmp"), *checkpoints.glob(".*.tmp"), *checkpoints.glob(".*.old")):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+    for place in (folder, folder / "checkpoints"):
+        for aside in place.glob(".*.old"):  # killed between two renames
+            final = aside.with_name(aside.name.split(".")[1])
+            if not final.exists():
+                aside.rename(final)
+        for path in place.glob(".*"):
+            if path.suffix in UNFINISHED and path.is_dir():
+                shutil.rmtree(path)
+            elif path.suffix in UNFINISHED:
+                path.unlink()
 
 
 def establish(
@@ -85,8 +85,7 @@ def establish(
     One in which nothing was saved yet may be begun with other options. Raises ConfigError
     naming the option that differs, with its old and new value.
     """
-    around = run.folder / "env.json"
-    if around.exists() and "averaged" in (read_json(around) or {}):
+    if run.environment.exists() and "averaged" in (json_files.read(run.environment) or {}):
         raise ConfigError(
             f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
             "trained on; name another --run"
@@ -96,8 +95,8 @@ def establish(
         refuse_another(old, tables, run.folder)
         run.vocabularies()
     run.write_vocabularies(vocabularies)
-    write_json(run.folder / "labels.json", list(labels))
-    write_json(around, environment)
+    run.write_labels(labels)
+    json_files.write(run.environment, environment)
     run.write_config(tables)  # last: a folder that has it has everything else
 
 
