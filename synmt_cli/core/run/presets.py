@@ -33,15 +33,16 @@ from typing import Any
 
 Tables = dict[str, Any]
 
-_FAIRSEQ: Tables = {
+# Vaswani et al. (2017), but for the peak of the learning rate; a toolkit's own values over it.
+_ADAM: Tables = {
+    "warmup": 4000,
+    "initial_lr": 0.0,
+    "betas": (0.9, 0.98),
     "eps": 1e-9,
-    "warmup": 8000,
-    "initial_lr": 1e-7,
-    "batch_tokens": 2048,
-    "accumulate": 16,
     "clip_norm": 0.0,
     "label_smoothing": 0.1,
 }
+_FAIRSEQ = _ADAM | {"warmup": 8000, "initial_lr": 1e-7, "batch_tokens": 2048, "accumulate": 16}
 # corpus: Adam's beta_2, h_Pascal, q (Table 2); whether the corpus is a small one.
 _PASCAL = {
     "nc11-en-de": (0.997, 2, 0.4, True),
@@ -51,6 +52,7 @@ _PASCAL = {
     "wmt17-en-de": (0.997, 7, 0.3, False),
     "wat-en-ja": (0.997, 7, 0.0, False),
 }
+_BASELINES = ("tags", "sisa", "multitask")
 _GPS = {"nc11-en-de": True, "nc11-de-en": True, "wmt16-en-de": False, "wmt17-en-de": False}
 _LARGE = 10_000_000  # updates or tokens: another limit comes first
 
@@ -64,20 +66,16 @@ def _scale(small: bool, lr: float, beta2: float) -> Tables:
 
 def _pascal(corpus: str) -> dict[str, Tables]:
     beta2, heads, ignore, small = _PASCAL[corpus]
-    presets: dict[str, Tables] = {
+    own = _scale(small, 0.0007, beta2)
+    return {
         f"paper-pascal-{corpus}": {
             "variant": "pascal",
-            **_scale(small, 0.0007, beta2),
+            **own,
             "pascal": {"heads": heads, "ignore": ignore},
         },
         f"paper-vanilla-{corpus}": {"variant": "vanilla", **_scale(small, 0.001, beta2)},
+        **{f"paper-{name}-{corpus}": {"variant": name, **own} for name in _BASELINES},
     }
-    for baseline in ("tags", "sisa", "multitask"):
-        presets[f"paper-{baseline}-{corpus}"] = {
-            "variant": baseline,
-            **_scale(small, 0.0007, beta2),
-        }
-    return presets
 
 
 def _structural(variant: str, positions: str = "sinusoid", big: bool = False) -> Tables:
@@ -85,33 +83,21 @@ def _structural(variant: str, positions: str = "sinusoid", big: bool = False) ->
     model: Tables = {"tied": "none", "positions": positions}
     if big:
         model |= {"d_model": 1024, "d_ff": 4096, "n_heads": 16, "dropout": 0.3}
-    training = {
+    training = _ADAM | {
         "lr": 0.0005 if big else 0.0007,
-        "warmup": 4000,
-        "initial_lr": 0.0,
-        "betas": (0.9, 0.98),
-        "eps": 1e-9,
         "batch_tokens": 4096,
-        "clip_norm": 0.0,
-        "label_smoothing": 0.1,
         "max_steps": 300_000 if big else 100_000,
     }
     return {"variant": variant, "model": model, "training": training, "rel": {"stack": "encoder"}}
 
 
 def _omote(variant: str, sentences: int, epochs: int, **more: Tables) -> Tables:
-    training = {
+    training = _ADAM | {
         "lr": 512**-0.5 * 4000**-0.5,
-        "warmup": 4000,
-        "initial_lr": 0.0,
-        "betas": (0.9, 0.98),
-        "eps": 1e-9,
         "batch_sentences": sentences,
         "batch_tokens": _LARGE,
         "max_epochs": epochs,
         "max_steps": _LARGE,
-        "clip_norm": 0.0,
-        "label_smoothing": 0.1,
         "metric": "accuracy",
     }
     model = {"tied": "decoder", **more.pop("model", {})}
@@ -139,17 +125,13 @@ def _choshen(variant: str, large: bool = False, **more: Tables) -> Tables:
         "norm": "pre",
         "tied": "none",
     }
-    training = {
+    training = _ADAM | {
         "lr": 1e-4,
-        "warmup": 4000,
-        "initial_lr": 0.0,
         "betas": (0.9, 0.999),
         "eps": 1e-8,
         "batch_sentences": 128,
         "batch_tokens": _LARGE,
         "max_steps": 150_000 if large else 90_000,
-        "clip_norm": 0.0,
-        "label_smoothing": 0.1,
     }
     return {"variant": variant, "model": model, "training": training, **more}
 
@@ -192,31 +174,13 @@ _PAPERS: dict[str, Tables] = {
 }
 PRESETS: dict[str, Tables] = {
     "tiny": {
-        "model": {
-            "d_model": 128,
-            "d_ff": 256,
-            "n_heads": 4,
-            "encoder_layers": 4,
-            "decoder_layers": 4,
-            "dropout": 0.1,
-            "norm": "pre",
-        },
-        "training": {
-            "lr": 0.003,
-            "warmup": 300,
-            "batch_tokens": 1024,
-            "max_steps": 12_000,
-        },
+        "model": {"d_model": 128, "d_ff": 256, "n_heads": 4, "dropout": 0.1, "norm": "pre"}
+        | {"encoder_layers": 4, "decoder_layers": 4},
+        "training": {"lr": 0.003, "warmup": 300, "batch_tokens": 1024, "max_steps": 12_000},
     },
     "small": {
-        "model": {
-            "d_model": 256,
-            "d_ff": 1024,
-            "n_heads": 4,
-            "encoder_layers": 3,
-            "decoder_layers": 3,
-            "dropout": 0.3,
-        },
+        "model": {"d_model": 256, "d_ff": 1024, "n_heads": 4, "dropout": 0.3}
+        | {"encoder_layers": 3, "decoder_layers": 3},
         "training": {"lr": 0.002, "warmup": 2000, "max_steps": 20_000},
     },
     "base": {"model": {}, "training": {}},

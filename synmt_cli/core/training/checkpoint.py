@@ -62,6 +62,13 @@ class TrainingState:
             self.losses[name] = self.losses.get(name, 0.0) + value
         self.tokens += n_tokens
 
+    def clear_sums(self) -> None:
+        """Begins the sums of the next report."""
+        self.loss = 0.0
+        self.nll = 0.0
+        self.losses = {}
+        self.tokens = 0
+
 
 def random_states(device: torch.device) -> dict[str, Tensor]:
     """The states of torch's generators that training draws from."""
