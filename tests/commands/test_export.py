@@ -45,7 +45,7 @@ def test_it_gives_every_piece_the_same_probability(forked, example_folder, tmp_p
 def test_a_variant_is_refused_and_nothing_is_left(forked, example_folder, tmp_path):
     done = forked("export", "-m", example_folder / "runs/pascal", "-o", tmp_path / "ct2")
     assert done.returncode == 78
-    assert b"a variant that changes the Transformer, which CTranslate2 has not" in done.stderr
+    assert b"a variant that changes the Transformer, which CTranslate2 lacks" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -25,13 +25,11 @@ class Batch:
     """Some pairs, ready for the model. target begins with BOS, target_out ends in EOS.
 
     target has no `pad`: its padding is in the future of every token, or not read at all.
-    n_tokens: target tokens without padding, EOS counted.
     """
 
     source: Side
     target: Side
     target_out: Tensor
-    n_tokens: int
 
     def to(self, device: torch.device) -> Batch:
         """The batch on a device."""
@@ -39,7 +37,6 @@ class Batch:
             to_device(self.source, device),
             to_device(self.target, device),
             self.target_out.to(device, non_blocking=True),
-            self.n_tokens,
         )
 
 

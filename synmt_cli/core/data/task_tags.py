@@ -1,4 +1,4 @@
-"""."""
+"""Task tags around the pieces of a source: <TR> asks for a translation, <PA> for a parse."""
 
 from __future__ import annotations
 
@@ -7,35 +7,30 @@ from dataclasses import replace
 from typing import Any
 
 from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
-from synmt_cli.core.transitions.brackets import (
-    shown,
-)
+from synmt_cli.core.transitions.brackets import shown
 from synmt_cli.core.trees.features import EMITTED, tree_of
 from synmt_cli.errors import ConfigError, Place, printable
 from synmt_cli.formats.record import Record
 
-TRANSLATE, PARSE = "<TR>", "<PA>"
-
-
-TAGS = (TRANSLATE, PARSE)
+TRANSLATE, PARSE = TAGS = ("<TR>", "<PA>")
 
 
 def tagged(record: Record, tag: str = TRANSLATE) -> Record:
     """The record with a task tag at both ends of its pieces, unless they are there.
 
-    A tag at one end, as where a long source was cut, is the one for the other. A record
-    without pieces is given back as it is.
+    A tag at one end alone, as in a long source that was cut, is repeated at the other. A record
+    without pieces is returned unchanged.
     """
     if not record.pieces:
         return record
     begins, ends = record.pieces[0] in TAGS, record.pieces[-1] in TAGS
     if begins or ends:
         tag = record.pieces[0] if begins else record.pieces[-1]
-    before, behind = [] if begins else [tag], [] if ends else [tag]
+    before, after = [] if begins else [tag], [] if ends else [tag]
     piece_word = record.piece_word
     if piece_word is not None:
-        piece_word = [*(-1 for _ in before), *piece_word, *(-1 for _ in behind)]
-    return changed(record, pieces=[*before, *record.pieces, *behind], piece_word=piece_word)
+        piece_word = [*(-1 for _ in before), *piece_word, *(-1 for _ in after)]
+    return changed(record, pieces=[*before, *record.pieces, *after], piece_word=piece_word)
 
 
 def asks_for_parse(record: Record) -> bool:
@@ -44,7 +39,7 @@ def asks_for_parse(record: Record) -> bool:
 
 
 def parse_text(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
-    """The text of what a model says to a record that asks for a parse, as its `tgt` is."""
+    """The text of a model's answer to a record that asks for a parse, in the form of its `tgt`."""
     texts = {symbol: SPACE + shown(symbol) for symbol in vocabulary.symbols if symbol not in TAGS}
     return vocabulary.join([texts.get(name, name) for name in vocabulary.names(ids)])
 
@@ -60,7 +55,7 @@ def refuse_untagged(record: Record, place: Place) -> None:
 
 
 def changed(record: Record, **changes: Any) -> Record:
-    """A copy with other fields. What `featurize --emit` wrote for each piece is made anew."""
+    """A copy with other fields. Features that `featurize --emit` wrote are computed anew."""
     new = replace(record, extra=dict(record.extra), **changes)
     for name in EMITTED:
         if name in new.extra:

@@ -1,7 +1,7 @@
-"""What a training run is: resolved from presets, a TOML file and the command line.
+"""The configuration of a run: resolved from presets, a TOML file and the command line.
 
-Later layers win: defaults < preset < --config < --set and flags. Everything that was
-resolved is written to the run directory's config.toml and compared when a run resumes.
+Later layers win: defaults < preset < --config < --set and flags. The resolved values are
+written to the run directory's config.toml and compared when a run resumes.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Training:
 
 SECTIONS = {"model": Size, "training": Training}
 
-# What may change between a run and its resumption without making it another run.
+# These may change when a run resumes without making it another run.
 CHANGEABLE = frozenset(
     f"training.{key}"
     for key in (
         *("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep"),
-        "shard",  # where a parameter lies, not what it becomes
+        "shard",  # decides where a parameter lies, not what it becomes
     )
 ) | {"preset", "data.train", "data.dev", "parser.file"}
 
@@ -220,7 +220,7 @@ def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -
 
 
 def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """The (section, key, value) of a layer, each of them legal."""
+    """Yields the (section, key, value) of a layer, each of them checked."""
     for section, table in layer.tables.items():
         if section in ("variant", "preset", *INFORMATION) or layer.is_unused(section, sections):
             continue
@@ -238,7 +238,7 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
             yield section, key, tuple(value) if is_pair else value
 
 
-INFORMATION = ("vocabulary", "parser", "data", "format")  # what a run's config.toml also holds
+INFORMATION = ("vocabulary", "parser", "data", "format")  # also in a run's config.toml
 
 
 def _options(section: str) -> dict[str, Option]:

@@ -1,6 +1,6 @@
 """A run directory: the paths and small files of a trained model. Never loads torch.
 
-config.toml          everything resolved: variant, sizes, training, vocabulary, parser, data
+config.toml          the resolved configuration, and digests of vocabulary, parser and data
 spm.model            the subword vocabulary (spm.tgt.model too, where the target has its own)
 labels.json          the dependency labels, in the order of their ids
 model.safetensors    the weights that were best on dev

@@ -1,4 +1,4 @@
-"""What a training run will need, before it is started."""
+"""An estimate of what a training run will need, before it is started."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Estimate:
 
 
 def estimate(model: Transformer, corpus: Corpus, settings: Training) -> Estimate:
-    """Counts what can be counted; memory is a formula, good to about a third on a CPU.
+    """Counts everything but memory, which is a formula, good to about a third on a CPU.
 
     Four numbers for each parameter (weight, gradient, two moments), and for each padded
     token about 10 vectors of d_model and 3 of d_ff a layer that the backward pass reads.

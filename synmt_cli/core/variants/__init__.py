@@ -54,101 +54,67 @@ class Variant:
         return {name: one for build in self.builders() for name, one in options(build).items()}
 
 
-VARIANTS = {
-    variant.name: variant
-    for variant in (
-        Variant("vanilla", "Vaswani et al. 2017", "the plain Transformer"),
-        Variant(
-            "pascal",
-            "Bugliarello and Okazaki 2020",
-            "heads scaled by nearness to the parent",
-            encoder="pascal:pascal",
-        ),
-        Variant(
-            "gps",
-            "Xie et al. 2021",
-            "a dot product of the paths from the root",
-            encoder="gps:gps",
-        ),
-        Variant(
-            "struct-abs",
-            "Wang et al. 2019",
-            "positions from the depth in the tree",
-            encoder="structural:struct_abs",
-        ),
-        Variant(
-            "struct-rel",
-            "Wang et al. 2019",
-            "vectors for signed distances in the tree",
-            encoder="relation:struct_rel",
-        ),
-        Variant(
-            "rel",
-            "Shaw et al. 2018",
-            "vectors for distances in the sentence",
-            encoder="relation:rel",
-            decoder="relation:rel",
-        ),
-        Variant(
-            "dep",
-            "Omote et al. 2019",
-            "vectors for differences of depth",
-            encoder="relation:dep",
-        ),
-        Variant(
-            "tags",
-            "Sennrich and Haddow 2016",
-            "the label in the embedding",
-            encoder="tags:tags",
-        ),
-        Variant(
-            "sisa",
-            "Strubell et al. 2018",
-            "a head that learns to attend to the parent",
-            encoder="sisa:sisa",
-        ),
-        Variant(
-            "multitask",
-            "Currey and Heafield 2019",
-            "one model translates and parses",
-            data="multitask",
-        ),
-        Variant(
-            "mixed-encoder",
-            "Currey and Heafield 2019",
-            "plain and linearised sources",
-            data="mixed-encoder",
-        ),
-        Variant(
-            "bitran",
-            "Choshen and Abend 2021",
-            "known target tokens see each other",
-            rereads=True,
-        ),
-        Variant(
-            "linearized",
-            "Choshen and Abend 2021",
-            "targets are trees as transitions",
-            transitions=True,
-        ),
-        Variant(
-            "parent",
-            "Choshen and Abend 2021",
-            "a head that sees the target's parents so far",
-            decoder="parent:parent",
-            rereads=True,
-            transitions=True,
-        ),
-        Variant(
-            "gcn",
-            "Choshen and Abend 2021",
-            "graph convolution over the target's tree so far",
-            decoder="gcn:gcn",
-            rereads=True,
-            transitions=True,
-        ),
-    )
-}
+_CURREY, _CHOSHEN = "Currey and Heafield 2019", "Choshen and Abend 2021"
+_TABLE = (
+    Variant("vanilla", "Vaswani et al. 2017", "the plain Transformer"),
+    Variant(
+        "pascal",
+        "Bugliarello and Okazaki 2020",
+        "heads scaled by nearness to the parent",
+        encoder="pascal:pascal",
+    ),
+    Variant(
+        "gps", "Xie et al. 2021", "a dot product of the paths from the root", encoder="gps:gps"
+    ),
+    Variant(
+        "struct-abs",
+        "Wang et al. 2019",
+        "positions from the depth in the tree",
+        encoder="structural:struct_abs",
+    ),
+    Variant(
+        "struct-rel",
+        "Wang et al. 2019",
+        "vectors for signed distances in the tree",
+        encoder="relation:struct_rel",
+    ),
+    Variant(
+        "rel",
+        "Shaw et al. 2018",
+        "vectors for distances in the sentence",
+        encoder="relation:rel",
+        decoder="relation:rel",
+    ),
+    Variant("dep", "Omote et al. 2019", "vectors for differences of depth", encoder="relation:dep"),
+    Variant("tags", "Sennrich and Haddow 2016", "the label in the embedding", encoder="tags:tags"),
+    Variant(
+        "sisa",
+        "Strubell et al. 2018",
+        "a head that learns to attend to the parent",
+        encoder="sisa:sisa",
+    ),
+    Variant("multitask", _CURREY, "one model translates and parses", data="multitask"),
+    Variant("mixed-encoder", _CURREY, "plain and linearised sources", data="mixed-encoder"),
+    Variant("bitran", _CHOSHEN, "known target tokens see each other", rereads=True),
+    Variant("linearized", _CHOSHEN, "targets are trees as transitions", transitions=True),
+    Variant(
+        "parent",
+        _CHOSHEN,
+        "a head that sees the target's parents so far",
+        decoder="parent:parent",
+        rereads=True,
+        transitions=True,
+    ),
+    Variant(
+        "gcn",
+        _CHOSHEN,
+        "graph convolution over the target's tree so far",
+        decoder="gcn:gcn",
+        rereads=True,
+        transitions=True,
+    ),
+)
+VARIANTS = {variant.name: variant for variant in _TABLE}
 
 
 def find(path: str) -> Build:
