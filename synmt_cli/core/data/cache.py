@@ -61,10 +61,7 @@ def stored(folder: Path, wanted: dict[str, Any]) -> CachedCorpus | None:
         index = json_files.read_sealed(folder / INDEX, "an index of training records")
         if index["made_of"] != wanted:
             return None
-        seals = {
-            name: (kind, size, digest) for name, (kind, size, digest) in index["seals"].items()
-        }
-        columns = mapped(folder, [*wanted["columns"], PATHS], seals)
+        columns = mapped(folder, [*wanted["columns"], PATHS], index["seals"])
     except SynmtError:
         return None
     names = [name.partition(".")[2] for name in columns if name.startswith("source.")]

@@ -22,6 +22,8 @@ from synmt_cli.core.options import Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import PRESETS
 from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
 
+Precision = Literal["auto", "fp32", "bf16"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
@@ -29,19 +31,13 @@ class Training:
 
     max_steps: Annotated[int, "updates, at most", Bounds(1)] = 100_000
     max_epochs: Annotated[int, "passes over the data, at most; 0 is any number", Bounds(0)] = 0
-    batch_tokens: Annotated[
-        int, "padded tokens of the longer side in one batch, at most", Bounds(1)
-    ] = 4096
-    batch_sentences: Annotated[int, "pairs in one batch, at most; 0 is any number", Bounds(0)] = 0
+    batch_tokens: Annotated[int, "padded tokens of the longer side in a batch", Bounds(1)] = 4096
+    batch_sentences: Annotated[int, "pairs in a batch, at most; 0 is any number", Bounds(0)] = 0
     accumulate: Annotated[int, "batches per update", Bounds(1)] = 1
-    lr: Annotated[
-        float, "the peak learning rate, from which it falls with the inverse square root", Bounds(0)
-    ] = 0.0007
-    initial_lr: Annotated[float, "the learning rate before the first update", Bounds(0)] = 1e-7
+    lr: Annotated[float, "peak learning rate, then inverse square root", Bounds(0)] = 0.0007
+    initial_lr: Annotated[float, "learning rate that warm-up begins with", Bounds(0)] = 1e-7
     warmup: Annotated[int, "updates from initial_lr to lr", Bounds(0)] = 4000
-    betas: Annotated[
-        tuple[float, float], "Adam's decay of its mean and of its squares", Bounds(0, 0.999999)
-    ] = (0.9, 0.98)
+    betas: Annotated[tuple[float, float], "Adam's betas", Bounds(0, 0.999999)] = (0.9, 0.98)
     eps: Annotated[float, "Adam's epsilon", Bounds(0)] = 1e-9
     weight_decay: Annotated[float, "Adam's weight decay", Bounds(0)] = 0.0
     clip_norm: Annotated[float, "largest norm of the gradient; 0 is no limit", Bounds(0)] = 1.0
@@ -52,13 +48,11 @@ class Training:
         "and weighted so that the gradient is unbiased",
         Bounds(1e-6, 1),
     ] = 1.0
-    max_length: Annotated[
-        int, "pieces of a source or target; longer pairs are left out and counted", Bounds(1)
-    ] = 256
+    max_length: Annotated[int, "pieces; longer pairs are left out and counted", Bounds(1)] = 256
     validate_every: Annotated[int, "updates between validations", Bounds(1)] = 1000
     save_every: Annotated[int, "updates between checkpoints", Bounds(1)] = 1000
     patience: Annotated[
-        int, "validations without a better one that end training; 0 is never", Bounds(0)
+        int, "validations without a better one before the end; 0 is never", Bounds(0)
     ] = 0
     metric: Annotated[
         Literal["bleu", "accuracy", "loss"],
@@ -66,9 +60,7 @@ class Training:
         "guessed right, or the loss, which is quickest",
     ] = "bleu"
     keep: Annotated[int, "how many checkpoints stay", Bounds(1)] = 2
-    precision: Annotated[
-        Literal["auto", "fp32", "bf16"], "auto is bf16 on a GPU that has it, else fp32"
-    ] = "auto"
+    precision: Annotated[Precision, "auto is bf16 on a GPU that has it, else fp32"] = "auto"
     seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = 1
     shard: Annotated[
         bool,

@@ -23,11 +23,12 @@ from torch import Tensor
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.directory import OPTIMIZER, STATE, WEIGHTS, Run, read_state
-from synmt_cli.core.training import optimizer_state
 from synmt_cli.core.training.gradient import Sums
-from synmt_cli.core.training.optimizer_state import RANDOM
 from synmt_cli.errors import ConfigError, CreateError, printable
 from synmt_cli.io import json_files, writing
+
+KINDS = ("exp_avg", "exp_avg_sq", "step")  # of the optimizer's tensors, KIND.PARAMETER
+RANDOM = "random."
 
 
 @dataclass(slots=True)
@@ -166,7 +167,7 @@ def load(
         for name, parameter in share.model.named_parameters():
             parameter.copy_(share.own(parameter, weights[name]))
     path = folder / OPTIMIZER
-    saved, _ = tensors.read(path, partial(optimizer_state.check, share.model, path))
+    saved, _ = tensors.read(path, partial(_check_moments, share.model, path))
     state = TrainingState(**read_state(folder))
     state.random = {key: saved.pop(key) for key in list(saved) if key.startswith(RANDOM)}
     moments: dict[str, dict[str, Tensor]] = defaultdict(dict)  # of each parameter, by kind
@@ -184,3 +185,47 @@ def _plain(state: TrainingState) -> dict[str, Any]:
     """The fields that are not tensors: all but the generator states."""
     names = (field.name for field in dataclasses.fields(state))
     return {name: getattr(state, name) for name in names if name != "random"}
+
+
+def _check_moments(
+    model: torch.nn.Module, path: Path, saved: Mapping[str, Tensor], about: Mapping[str, str]
+) -> None:
+    """Raises ConfigError unless training can go on from these tensors, bit for bit.
+
+    saved: moments and generator states, with values or, on the meta device, without.
+    """
+    if f"{RANDOM}cpu" not in saved:
+        raise ConfigError(f"{printable(str(path))}: the state of the generator is missing")
+    if about.get("step") != "0" and all(key.startswith(RANDOM) for key in saved):
+        raise ConfigError(f"{printable(str(path))}: the moments of the parameters are missing")
+    parameters = dict(model.named_parameters())
+    for key in sorted(saved):
+        kind, _, name = key.partition(".")
+        if key.startswith(RANDOM):
+            problem = _of_generator(name, saved[key])
+        elif kind in KINDS and name in parameters:
+            problem = _of_moment(kind, saved[key], parameters[name])
+            # A parameter that no forward pass uses has no moments; any other has all of them.
+            others = [other for other in KINDS if f"{other}.{name}" not in saved]
+            if others and not problem:
+                problem = f"is there, but not {', '.join(others)} of this parameter"
+        else:
+            problem = "is not part of the optimizer"
+        if problem:
+            raise ConfigError(f"{printable(str(path))}: {printable(key)} {problem}")
+
+
+def _of_generator(name: str, state: Tensor) -> str:
+    """What is wrong with a generator state, or "". A GPU's is checked when it is used."""
+    like = torch.get_rng_state()
+    fits = state.shape == like.shape or not name.startswith("cpu")
+    return "" if fits and state.dtype == like.dtype else "is not a generator state"
+
+
+def _of_moment(kind: str, moment: Tensor, parameter: Tensor) -> str:
+    wanted = () if kind == "step" else tuple(parameter.shape)
+    if tuple(moment.shape) != wanted:
+        return f"has shape {tuple(moment.shape)}, not {wanted}"
+    if moment.dtype != torch.float32 or not tensors.is_real(moment):
+        return "has values that are not numbers"
+    return ""
