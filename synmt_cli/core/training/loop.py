@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -97,7 +98,15 @@ class Trainer:
         deadline = time.monotonic() + time_limit if time_limit else math.inf
         checkpoint.restore_random(self.state.random, self.device)
         self.model.train()
-        updates = prefetch(self.updates.since(self.state.epoch, self.state.batch))
+        with contextlib.closing(
+            prefetch(self.updates.since(self.state.epoch, self.state.batch))
+        ) as updates:
+            yield from self._go_on(updates, request, deadline)
+
+    def _go_on(
+        self, updates: Iterator[Update], request: signals.Request, deadline: float
+    ) -> Iterator[Event]:
+        """Trains on the updates; validates and saves where it is due."""
         if self._owes_validation():
             yield from self._validate_and_save(request)
         while not self.state.finished:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
 
 
-def prefetch(items: Iterator[Item], n: int = 2) -> Iterator[Item]:
+def prefetch(items: Iterator[Item], n: int = 2) -> Generator[Item]:
     """Yields the items; up to `n` more are made while the last one is used.
 
-    An error in making an item is raised where the item would have been yielded.
+    An error in making an item is raised where the item would have been yielded. Close it when
+    it is left early: then it waits for the item being made.
 
     >>> list(prefetch(iter("abc")))
     ['a', 'b', 'c']

@@ -120,13 +120,10 @@ def open_session(
         raise UsageError("training reads its records more than once; name files, not -")
     chosen = local_device(devices.choose(device))
     vocabularies = _vocabularies(inputs)
-    reader = CorpusReader(
-        vocabularies,
-        needs(config, training=True),
-        Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config)),
-        config.training.max_length,
-        refuse_untagged if variants.plan(config.variant).data == "multitask" else None,
-    )
+    targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
+    check = refuse_untagged if variants.plan(config.variant).data == "multitask" else None
+    needed, limit = needs(config, training=True), config.training.max_length
+    reader = CorpusReader(vocabularies, needed, targets, limit, check)
 
     def chunks(paths: Sequence[str], references: bool = False) -> Iterator[Chunk]:
         function = partial(reader.chunk, references=references)
