@@ -228,9 +228,12 @@ def python(code):
     return done.stdout
 
 
-def test_formats_and_trees_never_load_torch():
+def test_formats_trees_and_run_directories_never_load_torch():
     """Not by way of another module either."""
-    rooms = ("formats", "core/trees", "core/segments")
+    rooms = (
+        *("formats", "core/trees", "core/segments", "core/options"),
+        *("core/run/config", "core/run/directory", "core/inspection/models"),
+    )
     names = [
         "synmt_cli." + place(path).replace("/", ".").removesuffix(".__init__")
         for path in FILES

@@ -169,7 +169,7 @@ def run_training(
     limit: float | None,
     ranks: Ranks,
 ) -> int:
-    """Trains; the first of several processes writes and shows what happens. The exit status."""
+    """Trains; the first of several processes writes and reports. Returns the exit status."""
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training import run_folder
 
@@ -222,7 +222,7 @@ def seconds(text: str) -> float | None:
 
 
 def report_left_out(session: Session) -> None:
-    """Says what is trained on, and how many records are not."""
+    """Says how many pairs are trained on, and how many records are left out."""
     for name, corpus in (("training", session.train), ("dev", session.dev)):
         if corpus is None:
             continue
@@ -232,16 +232,16 @@ def report_left_out(session: Session) -> None:
 
 
 def show_estimate(session: Session) -> None:
-    """Prints what --dry-run promises."""
+    """Prints the figures of --dry-run."""
     from synmt_cli.core.run.building import build
     from synmt_cli.core.training.memory_estimate import estimate
 
     report_left_out(session)
     model = build(session.config, session.vocabularies, len(session.labels))
-    found = dataclasses.asdict(estimate(model, session.train, session.config.training))
-    memory = found.pop("memory")
-    for name, value in found.items():
-        typer.echo(f"{name.replace('_', ' ')}\t{value}")
+    figures = estimate(model, session.train, session.config.training)
+    memory = figures.pop("memory")
+    for name, value in figures.items():
+        typer.echo(f"{name}\t{value}")
     typer.echo(f"memory (about)\t{memory / 2**20:.0f} MiB")
 
 

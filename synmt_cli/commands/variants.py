@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from synmt_cli.commands import options
 from synmt_cli.commands.manual import Manual
@@ -52,10 +52,18 @@ def variants(
     descriptions = describe(names or ())
     with writing.output(output) as writer:
         if as_json:
-            objects = [asdict(one) for one in descriptions]
+            objects = [_as_object(one) for one in descriptions]
             writer.write(json.dumps(objects, indent=1, ensure_ascii=False).encode() + b"\n")
         else:
             writer.write("\n".join(map(_as_text, descriptions)).encode())
+
+
+def _as_object(one: VariantDescription) -> dict[str, Any]:
+    options = {
+        name: {"default": option.default, "meaning": option.meaning}
+        for name, option in one.options.items()
+    }
+    return {**asdict(one), "options": options}
 
 
 def _as_text(one: VariantDescription) -> str:

@@ -1,41 +1,98 @@
-"""Options as typed, bounded fields: one check for presets, TOML files and `--set`."""
+"""Options: keyword-only parameters that declare their type, default, bounds and meaning once.
+
+    def sisa(setting, *, weight: Annotated[float, "lambda, of the loss", Bounds(0)] = 1.0)
+
+So do the fields of a dataclass. Presets, TOML files, `--set` and `synmt variants` read them here.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
+import inspect
 import math
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-LOW, HIGH = "low", "high"
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The numbers low..high, both included. above: a number that all must exceed.
+
+    >>> f"must be {Bounds(0, 1)}", 0 in Bounds(0), 0 in Bounds(above=0)
+    ('must be within 0..1', True, False)
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    above: float = -math.inf
+
+    def __contains__(self, number: float) -> bool:
+        return self.low <= number <= self.high and self.above < number < math.inf
+
+    def __str__(self) -> str:
+        if self.high < math.inf:
+            return f"within {self.low:g}..{self.high:g}"
+        return "positive and finite" if self.above == 0 else f"at least {self.low:g} and finite"
 
 
-def bounded(default: Any, low: float | None = None, high: float | None = None) -> Any:
-    """A dataclass field whose value must lie within low..high, both included."""
-    return dataclasses.field(default=default, metadata={LOW: low, HIGH: high})
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. hint: its type."""
+
+    hint: Any
+    default: Any
+    meaning: str
+    bounds: Bounds
+
+    def problem(self, value: Any) -> str:
+        """Why the option cannot have `value`; "" if it can."""
+        if problem := wrong_type(value, self.hint):
+            return problem
+        number = self.outside(value)
+        if number is None:
+            return ""
+        low, high = self.bounds.low, self.bounds.high
+        bound = f"at least {low:g}" if number < low else f"at most {high:g}"
+        return f"must be {bound}, not {number:g}"
+
+    def outside(self, value: Any) -> float | None:
+        """The first number of `value` that is not within the bounds."""
+        numbers = value if isinstance(value, (list, tuple)) else [value]
+        return next((n for n in numbers if not isinstance(n, str) and n not in self.bounds), None)
 
 
-def problem(value: Any, hint: Any, low: float | None = None, high: float | None = None) -> str:
-    """Why `value` is no value of type `hint` within its bounds; "" if it is one.
+def options(owner: Callable[..., Any]) -> dict[str, Option]:
+    """The options of a function or a dataclass, by name."""
+    hints = typing.get_type_hints(owner, include_extras=True)
+    return {
+        name: _option(hints[name], parameter.default)
+        for name, parameter in inspect.signature(owner).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+
+
+def _option(hint: Any, default: Any) -> Option:
+    """hint: Annotated[type, meaning] or Annotated[type, meaning, Bounds]."""
+    kind, meaning, *bounds = typing.get_args(hint)
+    return Option(kind, default, meaning, *(bounds or [Bounds()]))
+
+
+def wrong_type(value: Any, hint: Any) -> str:
+    """Why `value` is not of type `hint`, or not finite; "" if it is both.
 
     A whole number may stand for a real one; a truth value is not a number.
 
-    >>> problem(True, int), problem(3, float), problem(-1, int, 0)
-    ('expected a whole number, not True', '', 'must be at least 0, not -1')
+    >>> wrong_type(True, int), wrong_type(3, float)
+    ('expected a whole number, not True', '')
     """
     if not _matches(value, hint):
         return f"expected {_described(hint)}, not {value!r}"
-    numbers = value if isinstance(value, (list, tuple)) else [value]
-    for number in numbers:
+    for number in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(number, float) and not math.isfinite(number):
             return f"must be finite, not {number:g}"
-        if low is not None and not number >= low:
-            return f"must be at least {low:g}, not {number:g}"
-        if high is not None and not number <= high:
-            return f"must be at most {high:g}, not {number:g}"
     return ""
 
 
@@ -73,7 +130,7 @@ def _described(hint: Any) -> str:
 
 
 def suggestion(key: str, known: Iterable[str]) -> str:
-    """What to say about an unknown key: the nearest known one, or all of them.
+    """Advice about an unknown key: the nearest known one, or all of them.
 
     >>> suggestion("dropuot", ["d_model", "dropout"])
     "did you mean 'dropout'?"

@@ -1,4 +1,4 @@
-"""."""
+"""SHA-256 of files."""
 
 from __future__ import annotations
 

@@ -155,13 +155,15 @@ def _finish(file: IO[bytes], raw: IO[bytes], temporary: Path, path: Path) -> Non
 def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     """Yields an empty temporary folder, which takes the name `folder` when the block is left.
 
-    If the block raises, no folder is left. replace: an older folder is replaced; otherwise
-    CreateError is raised where the name is taken. Raises WriteError.
+    If the block raises, no new folder is left. replace: an older folder is moved aside, as
+    `.NAME.PID.old`, until the new one has taken its name; otherwise CreateError is raised where
+    the name is taken. Raises WriteError.
     """
     name = str(folder)
     if not replace and (folder.exists() or folder.is_symlink()):
         raise CreateError(f"cannot create {printable(name)}: it is there already")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    aside = temporary.with_suffix(".old")
     try:
         temporary.mkdir()
     except OSError as error:
@@ -169,14 +171,16 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         try:
-            if replace:
-                shutil.rmtree(folder, ignore_errors=True)
+            if replace and folder.exists():
+                os.rename(folder, aside)
             os.rename(temporary, folder)
             sync_folder(folder.absolute().parent)
         except OSError as error:
             raise cannot_write(name, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        if folder.exists():  # otherwise the old one is all there is
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -75,7 +75,7 @@ def test_checkpoints_have_names_and_folders(place, new):
     ("arguments", "status", "message"),
     [
         (["--last", 4], 66, "vanilla has 3 checkpoints, not 4; synmt train --set training.keep=N"),
-        (["step-1"], 66, "step-1 is no folder of a checkpoint or a run, and vanilla has only"),
+        (["step-1"], 66, "step-1 is not a folder of a checkpoint or a run, and vanilla has only"),
         (["step-4", "last"], 2, "last would count twice"),
         (["step-4", "--last", 1], 2, "name checkpoints or give --last, not both"),
         (["--last", 0], 2, "--last"),

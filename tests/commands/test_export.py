@@ -12,9 +12,10 @@ def ours(run, record):
     import torch
 
     from synmt_cli.core.model.modifier import Side
+    from synmt_cli.core.run.building import load
     from synmt_cli.core.text.vocabulary import BOS, EOS
 
-    model, vocabulary = run.load(), run.vocabularies().source
+    model, vocabulary = load(run), run.vocabularies().source
     source, target = (vocabulary.ids(record[name]) for name in ("pieces", "tgt_pieces"))
     with torch.inference_mode():
         memory = model.encode(Side(torch.tensor([[*source, EOS]])))
@@ -44,7 +45,7 @@ def test_it_gives_every_piece_the_same_probability(forked, example_folder, tmp_p
 def test_a_variant_is_refused_and_nothing_is_left(forked, example_folder, tmp_path):
     done = forked("export", "-m", example_folder / "runs/pascal", "-o", tmp_path / "ct2")
     assert done.returncode == 78
-    assert b"a variant that changes the Transformer, which CTranslate2 has not" in done.stderr
+    assert b"a variant that changes the Transformer, which CTranslate2 lacks" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,6 +17,7 @@ from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.jobs.translation_input import Reader
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.building import read_config
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import EOS, Vocabularies
@@ -84,7 +85,7 @@ def open_run(
         loaded = replace(loaded, encoding=encoding, parsers={run.folder: run.parser()})
     return OpenedRun(
         folder,
-        run.read_config().variant,
+        read_config(run).variant,
         loaded.models[0],
         loaded.vocabularies,
         loaded.encoding,

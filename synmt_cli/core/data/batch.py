@@ -1,6 +1,6 @@
-"""Records to padded tensors. Padding is on the right, on both sides, always.
+"""Pairs as padded tensors. Padding is on the right, on both sides, always.
 
-The source ends in EOS; the target goes in behind BOS and comes out before EOS.
+The source ends in EOS; the decoder reads the target after BOS and writes it up to EOS.
 """
 
 from __future__ import annotations
@@ -25,14 +25,19 @@ class Batch:
     """Some pairs, ready for the model. target begins with BOS, target_out ends in EOS.
 
     target has no `pad`: its padding is in the future of every token, or not read at all.
-
-    n_tokens: target tokens without padding, EOS counted.
     """
 
     source: Side
     target: Side
     target_out: Tensor
-    n_tokens: int
+
+    def to(self, device: torch.device) -> Batch:
+        """The batch on a device."""
+        return Batch(
+            to_device(self.source, device),
+            to_device(self.target, device),
+            self.target_out.to(device, non_blocking=True),
+        )
 
 
 def side(
@@ -40,17 +45,17 @@ def side(
 ) -> Side:
     """The source side of these rows. Feature values at padding are 0 and never matter.
 
-    paths: what the feature `path` counts in.
+    paths: the tree whose rows are the values of the feature `path`.
     """
     padded = torch.from_numpy(ids.padded(rows, pad))
     lengths = ids.lengths_of(rows)
     ragged = bool((lengths != lengths.max(initial=0)).any())
     mask = torch.from_numpy(np.arange(padded.size(1)) >= lengths[:, None]) if ragged else None
     values = {name: f.padded(rows, 0) for name, f in features.items()}
-    found = None
+    own_paths = None
     if "path" in values:
-        values["path"], found = paths.batch(values["path"])
-    return Side(padded, mask, {n: torch.from_numpy(v) for n, v in values.items()}, found)
+        values["path"], own_paths = paths.batch(values["path"])
+    return Side(padded, mask, {n: torch.from_numpy(v) for n, v in values.items()}, own_paths)
 
 
 def to_device(source: Side, device: torch.device) -> Side:

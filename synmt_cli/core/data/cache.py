@@ -1,8 +1,8 @@
 """RUN/cache: the training records as numbers, mapped at each start; it may be deleted.
 
-Records of any number are read a chunk at a time, and training reads what it needs of the files,
-so neither has to fit into memory. A cache serves as long as the records' files have the size and
-the time of change they had, and the run reads the same of them; else it is made anew.
+Records are read a chunk at a time, and training maps the files, so neither has to fit into memory.
+A cache is used while the records' files keep their size and time of change and the run reads the
+same things from them; else it is made anew.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CachedCorpus:
 
 
 def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
-    """What decides which numbers a cache has. Raises ReadError, UsageError."""
+    """Everything that decides which numbers a cache has. Raises ReadError, UsageError."""
     return {
         "format": FORMAT,
         "order": sys.byteorder,
@@ -56,15 +56,12 @@ def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def stored(folder: Path, wanted: dict[str, Any]) -> CachedCorpus | None:
-    """The corpus of a cache. None where there is none, another one, or a damaged one."""
+    """The corpus of a cache. None if there is none, or it is another one or damaged."""
     try:
-        index = json_files.read(folder / INDEX, "an index of training records")
+        index = json_files.read_sealed(folder / INDEX, "an index of training records")
         if index["made_of"] != wanted:
             return None
-        seals = {
-            name: (kind, size, digest) for name, (kind, size, digest) in index["seals"].items()
-        }
-        columns = mapped(folder, [*wanted["columns"], PATHS], seals)
+        columns = mapped(folder, [*wanted["columns"], PATHS], index["seals"])
     except SynmtError:
         return None
     names = [name.partition(".")[2] for name in columns if name.startswith("source.")]
@@ -79,7 +76,7 @@ def make(
 ) -> CachedCorpus:
     """Reads the records into a cache, which takes its name when it is whole and on disk.
 
-    Raises SynmtError, a DataError where a file changes meanwhile.
+    Raises SynmtError, a DataError if a file changes while it is read.
     """
     wanted = made_of(reader, paths)
     with atomic_folder(folder, replace=True) as beside:
@@ -102,18 +99,18 @@ def make(
             "labels": encoding.labels.names,
             "left_out": dict(corpus.left_out),
         }
-        json_files.write(beside / INDEX, index)
+        json_files.write_sealed(beside / INDEX, index)
     return CachedCorpus(corpus, digests)
 
 
 def _state(path: str) -> list[Any]:
     """Name, bytes and time of change of a file."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError as error:
         raise ReadError(f"cannot read {printable(path)}: {error.strerror}") from error
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise UsageError(
             f"{printable(path)}: training reads its records more than once; name a file"
         )
-    return [os.path.basename(path), found.st_size, found.st_mtime_ns]
+    return [os.path.basename(path), status.st_size, status.st_mtime_ns]

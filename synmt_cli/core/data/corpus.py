@@ -26,8 +26,8 @@ class Corpus:
     """Pairs as ids. source ends in EOS; target has neither BOS nor EOS.
 
     features: one value for each source token, EOS included. target_features: one for BOS and
-    each target token. references: raw target lines, kept only where they are asked for.
-    left_out: why a record is not here -> how many.
+    each target token. references: raw target lines, if they were asked for. left_out: reason ->
+    number of records left out.
     """
 
     source: Ragged
@@ -65,7 +65,7 @@ class Corpus:
         return len(self.target.values) + len(self)
 
     def n_tokens_of(self, rows: Array) -> int:
-        """The same of some pairs."""
+        """Target tokens of some pairs."""
         return int(self.target.lengths_of(rows).sum()) + len(rows)
 
     def batch(self, rows: Array) -> Batch:
@@ -83,7 +83,6 @@ class Corpus:
             self.sources(rows),
             Side(torch.from_numpy(np.concatenate((bos, target), 1)), features=features),
             torch.from_numpy(target_out),
-            self.n_tokens_of(rows),
         )
 
     def sources(self, rows: Array) -> Side:
@@ -95,9 +94,9 @@ class Corpus:
     ) -> Iterator[Array]:
         """Row numbers of each batch, every pair once, in an order that (seed, epoch) fixes.
 
-        Pairs of like length share a batch; rows x the longer side <= batch_tokens, and
+        Pairs of similar length share a batch; rows x the longer side <= batch_tokens, and
         rows <= batch_sentences unless that is 0. A corpus of more than WINDOW pairs comes in
-        windows, each of blocks of neighbours that are drawn at random.
+        windows of blocks of neighbours drawn at random.
         """
         for i, rows in enumerate(_windows(len(self), seed, epoch)):
             random = np.random.default_rng([seed, epoch, i] if i else [seed, epoch])
@@ -119,11 +118,12 @@ def _windows(n: int, seed: int, epoch: int) -> Iterator[Array]:
 
 
 def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -> list[Array]:
-    """Cuts `order` so that rows x longest <= batch_tokens; one row may be longer alone.
+    """Cuts `order` so that rows x longest <= batch_tokens; a single row may be longer.
 
     batch_rows: how many rows at most; 0 is any number.
     """
-    cuts, begin, longest = [], 0, 0
+    cuts = []
+    begin, longest = 0, 0
     for i, length in enumerate(lengths[order].tolist()):
         longest = max(longest, length)
         full = (i - begin + 1) * longest > batch_tokens or i - begin == (batch_rows or -1)
@@ -134,7 +134,7 @@ def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -
 
 
 def refuse_empty(corpus: Corpus, what: str) -> None:
-    """Raises UsageError where nothing is left to train or validate on."""
+    """Raises UsageError if nothing is left to train or validate on."""
     if not len(corpus):
         reasons = ", ".join(f"{n} {why}" for why, n in corpus.left_out.items()) or "no records"
         raise UsageError(f"nothing in {what}: {reasons}")

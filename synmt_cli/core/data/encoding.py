@@ -1,4 +1,4 @@
-"""The features of records as numbers, ready for the model."""
+"""Features of records as numbers, ready for the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synmt_cli.core.text.vocabulary import PAD
 from synmt_cli.core.trees.features import FEATURES, tree_of
 from synmt_cli.formats.record import Record
 
-Values = dict[str, list[float]]  # of one sentence: feature -> a number for each token
+Values = dict[str, list[float]]  # of one sentence: feature -> one number for each token
 
 
 class Encoding:
@@ -25,16 +25,16 @@ class Encoding:
         self.needs, self.labels, self.paths = tuple(needs), labels, paths or PathTree()
 
     def values(self, record: Record) -> Values:
-        """Each feature of a record's pieces and of the end of sentence behind them."""
+        """Each feature of a record's pieces and of the end of sentence after them."""
         if not self.needs:
             return {}
         tree = tree_of(record)
-        found = {}
+        numbers = {}
         for name in self.needs:
             values = FEATURES[name].compute(tree)
             values = [*values, FEATURES[name].eos(values)]
-            found[name] = self._numbers(FEATURES[name].kind, values)
-        return found
+            numbers[name] = self._numbers(FEATURES[name].kind, values)
+        return numbers
 
     def _numbers(self, kind: str, values: list[Any]) -> list[float]:
         if kind == "label":
@@ -44,7 +44,7 @@ class Encoding:
         return values
 
     def ragged(self, sentences: Sequence[Values]) -> dict[str, Ragged]:
-        """The same of many sentences: feature -> one row for each of them."""
+        """The values of many sentences: feature -> one row for each of them."""
         return {
             name: Ragged.of([values[name] for values in sentences], self.dtype(name))
             for name in self.needs
@@ -52,17 +52,17 @@ class Encoding:
 
     @staticmethod
     def dtype(name: str) -> type:
-        """How a feature's values are kept."""
+        """The type in which a feature's values are kept."""
         return np.float32 if FEATURES[name].kind == "float" else np.int32
 
-    def met(self, others: Encoding) -> dict[str, Array]:
-        """Makes labels and paths of others known here: feature -> numbers here by those there.
+    def merge(self, others: Encoding) -> dict[str, Array]:
+        """Adds labels and paths of others: feature -> their numbers here, by their numbers there.
 
-        Features that are numbers by themselves are not in it.
+        Features that are numbers by themselves are left out.
         """
-        labels = self.labels.met(others.labels)
+        labels = self.labels.merge(others.labels)
         kinds = {name: FEATURES[name].kind for name in self.needs}
-        paths = self.paths.met(others.paths, labels) if "labels" in kinds.values() else labels
+        paths = self.paths.merge(others.paths, labels) if "labels" in kinds.values() else labels
         maps = {"label": labels, "labels": paths}
         return {name: maps[kind] for name, kind in kinds.items() if kind in maps}
 

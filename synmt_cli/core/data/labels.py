@@ -1,7 +1,7 @@
 """Dependency labels as numbers: a label by its id, a path of labels by its row in a tree.
 
-Ids follow the order in which training met the labels; labels.json keeps it. Id 0 is no label
-(end of sentence, pieces outside the tree) and any label that training did not meet.
+Ids follow the order in which labels first occur in training; labels.json keeps it. Id 0 stands for
+no label (end of sentence, pieces outside the tree) and for labels that do not occur in training.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Labels:
         return list(self._ids)
 
     def id(self, name: str) -> int:
-        """The id of a label; "" is no label.
+        """The id of a label; "" is not a label.
 
         >>> labels = Labels(["nsubj", "obj"])
         >>> [labels.id(name) for name in ("obj", "", "new")]
@@ -43,22 +43,22 @@ class Labels:
             return self._ids.setdefault(name, len(self._ids) + NONE + 1)
         return self._ids.get(name, NONE)
 
-    def met(self, others: Labels) -> Array:
+    def merge(self, others: Labels) -> Array:
         """The ids here of the labels of others, by their ids there, NONE first."""
         return np.array([NONE, *map(self.id, others.names)], np.int64)
 
 
 class PathTree:
-    """Distinct paths as a tree of prefixes, which grows as paths are met. Row 0: no label.
+    """Distinct paths as a tree of prefixes, which grows with each new path. Row 0: no label.
 
-    The path of a word is the path of its head and one label more, so a corpus has few rows,
-    and what is computed for a row can stand on what was computed for its prefix.
+    The path of a word is the path of its head and one more label, so a corpus has few rows, and
+    a row's result can be computed from the result of its prefix.
     """
 
     def __init__(self, table: Array | None = None) -> None:
-        """table: what another tree gave as its own."""
+        """table: that of another tree."""
         root = np.array([(NONE, 0, 0)], np.int64)
-        self._table = root if table is None else table  # as it was when last asked for
+        self._table = root if table is None else table  # as of the last use of the property
         self._paths = [tuple(path) for path in self._table.tolist()]  # label, prefix's row, length
         self._rows = {path[:2]: row for row, path in enumerate(self._paths) if row}
 
@@ -82,13 +82,13 @@ class PathTree:
         return row
 
     def _longer(self, row: int, label: int) -> int:
-        """The row of a row's path with one label more."""
-        found = self._rows.setdefault((label, row), len(self._paths))
-        if found == len(self._paths):
+        """The row of the path that has one more label than a row's."""
+        longer = self._rows.setdefault((label, row), len(self._paths))
+        if longer == len(self._paths):
             self._paths.append((label, row, self._paths[row][2] + 1))
-        return found
+        return longer
 
-    def met(self, others: PathTree, labels: Array) -> Array:
+    def merge(self, others: PathTree, labels: Array) -> Array:
         """The rows here of the paths of others, by their rows there.
 
         labels: the ids here of the labels there, by their ids.
@@ -102,10 +102,8 @@ class PathTree:
         """rows: any shape -> (the same as rows of the batch's own paths, those paths)."""
         labels, shorter, lengths = self.table.T
         used = np.unique(np.append(rows, 0))
-        while True:  # a prefix may be the path of a word that has no piece
-            closed = np.union1d(used, shorter[used])
-            if len(closed) == len(used):
-                break
+        # Add the prefixes: one may be the path of a word that has no piece.
+        while len(closed := np.union1d(used, shorter[used])) > len(used):
             used = closed
         order = used[np.argsort(lengths[used], kind="stable")]
         own = np.empty(len(order), np.int64)  # the batch's row of each used path

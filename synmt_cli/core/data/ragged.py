@@ -1,4 +1,4 @@
-"""Rows of different length, end to end in one array: in memory, or mapped from a file."""
+"""Rows of different lengths, end to end in one array: in memory, or mapped from a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """values: (sum of lengths,); offsets: (n + 1,), where each row begins, and the end."""
+    """values: (sum of lengths,); offsets: (n + 1,), the begin of each row, and the end."""
 
     values: Array
     offsets: Array
@@ -35,14 +35,14 @@ class Ragged:
         return np.diff(self.offsets)
 
     def lengths_of(self, rows: Array) -> Array:
-        """Those of some rows alone, (len(rows),)."""
+        """The lengths of some rows, (len(rows),)."""
         lengths: Array = self.offsets[rows + 1] - self.offsets[rows]
         return lengths
 
     def padded(self, rows: Array, fill: float) -> Array:
-        """The rows of these numbers, (len(rows), longest), padded with `fill`.
+        """The chosen rows, (len(rows), longest), padded with `fill`.
 
-        Integers come out in 64 bits, as torch indexes with them, however they are kept.
+        Integers come out in 64 bits, with which torch indexes, however they are kept.
         """
         lengths, starts = self.lengths_of(rows), self.offsets[rows]
         columns = np.arange(lengths.max(initial=0))

@@ -1,8 +1,8 @@
 """Ragged columns that grow row by row: in memory, or as files that are mapped when complete.
 
-The columns `source` and `source.depth` have rows of the same lengths, so one array of offsets
-serves both: it belongs to what is before the dot. In a folder a column is NAME.values, and its
-offsets are NAME.offsets: numbers end to end.
+The columns `source` and `source.depth` have rows of the same lengths, so they share one array of
+offsets, named after the part before the dot. In a folder a column is the file NAME.values, and
+its offsets are NAME.offsets: numbers end to end.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Seals = dict[str, tuple[str, int, str]]  # file -> type, bytes, SHA-256
 
 
 class Columns:
-    """dtypes: name -> type of its values. folder: where the files go; None: memory.
+    """Columns that grow inside a `with` block.
 
-    A context manager, in which they grow.
+    dtypes: name -> type of its values. folder: where the files go; None: memory.
     """
 
     def __init__(self, dtypes: dict[str, type], folder: Path | None = None) -> None:
@@ -45,7 +45,7 @@ class Columns:
                 self._ends[base] += int(rows.offsets[-1])
 
     def whole(self) -> dict[str, Ragged]:
-        """All rows. Files are on disk then. Raises WriteError."""
+        """All rows; files are flushed to disk. Raises WriteError."""
         offsets = {name: column.whole() for name, column in self._offsets.items()}
         return {
             name: Ragged(column.whole(), offsets[_base(name)])
@@ -60,13 +60,13 @@ class Columns:
             column.close()
 
     def seals(self) -> Seals:
-        """What `mapped` is to find, of columns that lie in files."""
+        """Type, size and digest of each file, for `mapped` to check; {} in memory."""
         columns = [*self._values.values(), *self._offsets.values()]
         return {one.path.name: one.seal() for one in columns if isinstance(one, _File)}
 
 
 def mapped(folder: Path, names: Sequence[str], seals: Seals) -> dict[str, Ragged]:
-    """Columns that lie in a folder. Raises DataError where one is not what was written."""
+    """The columns in a folder. Raises DataError if a file is not what was written."""
     arrays = {name: _checked(folder / name, seal) for name, seal in seals.items()}
     return {
         name: Ragged(arrays[f"{name}.values"], arrays[f"{_base(name)}.offsets"]) for name in names
@@ -98,7 +98,9 @@ class _File:
 
     def __init__(self, path: Path, dtype: type) -> None:
         self.path = path
-        self._dtype, self._size, self._sha = np.dtype(dtype), 0, hashlib.sha256()
+        self._dtype = np.dtype(dtype)
+        self._size = 0
+        self._sha = hashlib.sha256()
         try:
             self._file: IO[bytes] = open(path, "wb", buffering=0)  # noqa: SIM115
         except OSError as error:

@@ -1,6 +1,6 @@
 """Training records to a Corpus, in memory or in files, a chunk of lines at a time.
 
-A chunk becomes arrays by itself, with labels and paths numbered as it meets them; then its
+Each chunk becomes arrays on its own, with its labels and paths numbered as they occur; then these
 numbers are changed to those of the corpus, which so follow the order of the records.
 """
 
@@ -34,7 +34,7 @@ CHUNK = 1024  # lines
 
 
 class RecordLines(NamedTuple):
-    """Some lines of a file of records. first: the number of the first one, from 1."""
+    """Consecutive lines of a file of records. first: the number of the first one, from 1."""
 
     name: str
     first: int
@@ -52,7 +52,7 @@ def lines_of(paths: Sequence[str]) -> Generator[RecordLines]:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Pairs as numbers that `encoding` knows. n: lines. The others are those of a Corpus."""
+    """Pairs as numbers of `encoding`. n: lines. The other fields are those of a Corpus."""
 
     n: int
     columns: dict[str, Ragged]
@@ -63,11 +63,11 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class CorpusReader:
-    """What records are read for.
+    """Reads the records that one model is trained on.
 
     needs: features of the source. check: refuses a record that does not suit the variant, given
-    its file and line. Left out, and counted, are what is not `ok`, empty targets, and more than
-    max_length pieces (transitions do not count).
+    its file and line. Records that are not `ok`, have an empty side, or have more than max_length
+    pieces (transitions do not count) are left out and counted.
     """
 
     vocabularies: Vocabularies
@@ -85,7 +85,7 @@ class CorpusReader:
     def chunk(self, lines: RecordLines, references: bool = False) -> Chunk:
         """The pairs of some lines. Raises DataError, ConfigError.
 
-        references: whether raw target lines are kept.
+        references: whether to keep raw target lines.
         """
         encoding = Encoding(self.needs, Labels(growing=True))
         source: list[list[int]] = []
@@ -108,8 +108,8 @@ class CorpusReader:
                 encoding.labels.id(label)
             features.append(encoding.values(record))
             if references:
-                joined = record.tgt is None
-                kept.append(self.vocabularies.target.join(tokens) if joined else record.tgt or "")
+                joined = self.vocabularies.target.join
+                kept.append(joined(tokens) if record.tgt is None else record.tgt)
         columns = {"source": Ragged.of(source, np.int32)}
         columns |= {f"source.{name}": rows for name, rows in encoding.ragged(features).items()}
         columns["target"] = Ragged.of([one.ids for one in target], np.int32)
@@ -123,16 +123,15 @@ class CorpusReader:
         encoding: Encoding,
         folder: Path | None = None,
     ) -> tuple[Corpus, Seals]:
-        """All pairs, known to `encoding`; their numbers in files of a folder, if there is one.
+        """All pairs, as numbers of `encoding`; in files of `folder`, if one is given.
 
-        Memory is one chunk, and the corpus where there is no folder. Raises CreateError,
-        WriteError.
+        Memory is one chunk, and without a folder the corpus. Raises CreateError, WriteError.
         """
         kept: list[str] = []
         left_out: Counter[str] = Counter()
         with Columns(self.dtypes(), folder) as columns:
             for chunk in chunks:
-                for name, numbers in encoding.met(chunk.encoding).items():
+                for name, numbers in encoding.merge(chunk.encoding).items():
                     rows = chunk.columns[f"source.{name}"]
                     chunk.columns[f"source.{name}"] = Ragged(numbers[rows.values], rows.offsets)
                 columns.append(chunk.columns)
@@ -141,7 +140,7 @@ class CorpusReader:
             return Corpus.of(columns.whole(), encoding, kept, left_out), columns.seals()
 
     def _unfit(self, record: Record, target_length: int, place: tuple[str, int]) -> str:
-        """Why a record is left out, or "". Raises where it should not be in the file at all."""
+        """Why a record is left out, or "". Raises if it should not be in the file at all."""
         if record.status != "ok":
             return record.status
         if record.pieces is None:

@@ -1,4 +1,4 @@
-"""What a decoder is trained to write: the pieces of a target, or the transitions of its tree."""
+"""Targets of training: the pieces of a line, or the transitions of its tree."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """grammar: of transitions; None: targets are pieces. needs: FEATURES that the decoder reads."""
+    """grammar: None where targets are pieces. needs: FEATURES that the decoder reads."""
 
     vocabulary: Vocabulary
     grammar: Grammar | None = None
     needs: Sequence[str] = ()
 
     def tokens(self, record: Record, place: tuple[str, int]) -> list[str]:
-        """The tokens of a target. Raises DataError where a record has none."""
+        """The tokens of a target. Raises DataError if a record has none."""
         if self.grammar is None:
             if record.tgt_pieces is None:
                 raise DataError(*place, f"no tgt_pieces; {HOW} --tgt FILE")
@@ -51,16 +51,16 @@ class Targets:
         if self.grammar is not None:
             try:
                 refuse_missing(self.vocabulary, tokens)
-                found = self.grammar.features(tokens)
+                every = self.grammar.features(tokens)
             except ConfigError as problem:
                 raise ConfigError(f"{printable(place[0])}:{place[1]}: {problem}") from None
             except ValueError as problem:
                 raise DataError(*place, f"transitions: {self._why(tokens, problem)}") from None
-            features = {name: found[name] for name in self.needs}
+            features = {name: every[name] for name in self.needs}
         return Target(self.vocabulary.ids(tokens), features)
 
     def _why(self, tokens: Sequence[str], problem: ValueError) -> str:
-        """Why they are no tree, as delinearize says it."""
+        """Why the tokens are not a tree, in the words of `synmt delinearize`."""
         try:
             Delinearizer(self.vocabulary).sentence(tokens, escaped=False)
         except Broken as broken:

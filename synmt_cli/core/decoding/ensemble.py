@@ -14,7 +14,7 @@ from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.task_tags import tagged
 from synmt_cli.core.decoding.translator import as_it_is
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.run.building import needs
+from synmt_cli.core.run import building
 from synmt_cli.core.run.config import Config
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.udpipe import Parser
@@ -63,7 +63,7 @@ class Members:
 def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Members:
     """Opens run directories. checkpoint: best, last or step-N, of each. Raises SynmtError."""
     runs = [Run(Path(folder)) for folder in folders]
-    configs = [run.read_config() for run in runs]
+    configs = [building.read_config(run) for run in runs]
     vocabularies = [run.vocabularies() for run in runs]
     first = vocabularies[0]
     for run, own in zip(runs, vocabularies, strict=True):
@@ -73,8 +73,10 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Membe
                 f"{first.fingerprint}, {printable(str(run.folder))} has {own.fingerprint}"
             )
     _refuse_some(runs, [variants.plan(c.variant).transitions for c in configs], "write trees")
-    models = [run.load(checkpoint).to(device) for run in runs]
-    features = {run.folder: needs(c, training=False) for run, c in zip(runs, configs, strict=True)}
+    models = [building.load(run, checkpoint).to(device) for run in runs]
+    features = {
+        run.folder: building.needs(c, training=False) for run, c in zip(runs, configs, strict=True)
+    }
     parsers = {run.folder: run.parser() for run in runs if features[run.folder]}
     every = sorted({name for names in features.values() for name in names})
     encoding = Encoding(every, _labels(runs, features))

@@ -17,10 +17,10 @@ ENDED = (WorkerLost.exit_code, 128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 def launch(arguments: Sequence[str], n: int) -> int:
-    """Runs `python -m synmt_cli ARGUMENTS` n times. Returns a status that is not 0, if one is.
+    """Runs `python -m synmt_cli ARGUMENTS` in n processes. Returns 0, or a status that is not.
 
-    When one ends with another status than 0, the others are ended. They speak for themselves,
-    so what torchrun logs is not shown.
+    When one process fails, the others are ended. They print their own messages, so torchrun's
+    log is not shown.
     """
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL + 1)
     config = LaunchConfig(
@@ -36,21 +36,22 @@ def launch(arguments: Sequence[str], n: int) -> int:
         elastic_launch(config, sys.executable)("-m", "synmt_cli", *arguments)
     except ChildFailedError as error:
         return one_of([failure.exitcode for failure in error.failures.values()])
-    except SignalException:  # passed on: the processes saved, or the next start will tell
+    except SignalException:  # passed on: the processes have saved, or the next start will say so
         return Stopped.exit_code
     return 0
 
 
 def one_of(statuses: Sequence[int]) -> int:
-    """One status for several: what a process said itself, not that another one was lost.
+    """One status for several: that of a process's own failure, if there is one.
 
-    Nor that it was ended because of the other: torchrun sends signals, and may send two.
+    A process that lost another one, or was ended because of it, did not fail by itself; torchrun
+    sends signals, and may send two.
 
     >>> one_of([74, 78]), one_of([74, -9]), one_of([143, -9])
     (78, 74, 74)
     """
-    said = [status for status in statuses if status > 0 and status not in ENDED]
-    return min(said, default=WorkerLost.exit_code)
+    own = [status for status in statuses if status > 0 and status not in ENDED]
+    return min(own, default=WorkerLost.exit_code)
 
 
 def without(option: str, arguments: Sequence[str]) -> list[str]:

@@ -1,9 +1,9 @@
-"""Several processes that train one model, and what they tell each other (torch.distributed).
+"""Several processes that train one model, and the messages between them (torch.distributed).
 
-Each process has the whole model, or its share of each layer (sharding.py), and all records.
-Of each batch it takes every n-th pair, so no pair is read twice or lost; gradients and losses of
-all are added up once an update, and every process makes the same step. The first one alone
-validates, saves and shows what happens.
+Each process has all records, and the whole model or its shard of each layer (sharding.py). It
+takes every n-th pair of each batch, so no pair is read twice or lost. Gradients and losses are
+summed over the processes once an update, and every process makes the same step. Only the first
+one validates, saves and reports.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from torch import Tensor, nn
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.errors import ConfigError, WorkerLost
 
-PATIENCE = timedelta(hours=2)  # the first one may validate that long
-OWN = "@"  # before the rank, in names of what belongs to one process
+PATIENCE = timedelta(hours=2)  # the first process may validate that long
+OWN = "@"  # before the rank, in names of tensors that belong to one process
 
 
 class Ranks:
-    """This process, `rank`, among `size`. Alone, nothing is sent. device: of what is sent."""
+    """This process, `rank`, among `size`. device: where messages lie. Alone it sends none."""
 
     def __init__(self, rank: int = 0, size: int = 1, device: torch.device | None = None) -> None:
         self.rank, self.size, self._device = rank, size, device or torch.device("cpu")
@@ -36,73 +36,66 @@ class Ranks:
         return self.rank == 0
 
     def part(self, rows: Array) -> Array:
-        """Those of the rows that this process takes."""
+        """The rows that this process takes."""
         return rows[self.rank :: self.size]
 
-    def add_up(self, parameters: Sequence[nn.Parameter], sums: Sequence[float]) -> list[float]:
-        """Makes each gradient that of all processes. Returns the sums of all.
+    def reduce(self, parameters: Sequence[nn.Parameter], sums: Sequence[float]) -> list[float]:
+        """Makes each gradient the sum over all processes. Returns the sums over all processes.
 
-        A parameter that is used nowhere keeps no gradient.
+        A parameter that no process used gets no gradient.
         """
         if self.size == 1:
             return list(sums)
-        flat = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
-        buffer = torch.cat([gradient.flatten() for gradient in flat])
+        gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
         used = [float(p.grad is not None) for p in parameters]
-        told = torch.tensor([*used, *sums], dtype=torch.float64, device=self._device)
-        with _all_there():
-            dist.all_reduce(buffer)
-            dist.all_reduce(told)
-        parts = buffer.split([p.numel() for p in parameters])
-        for parameter, part, n_users in zip(parameters, parts, told.tolist(), strict=False):
+        numbers = torch.tensor([*used, *sums], dtype=torch.float64, device=self._device)
+        self.total(flat)
+        reduced = self.total(numbers).tolist()
+        parts = flat.split([p.numel() for p in parameters])
+        for parameter, part, n_users in zip(parameters, parts, reduced, strict=False):
             parameter.grad = part.view_as(parameter) if n_users else None
-        return told.tolist()[len(parameters) :]
+        return reduced[len(parameters) :]
 
     def total(self, tensor: Tensor) -> Tensor:
-        """The tensor becomes the sum of all processes' tensors, and is returned."""
+        """Makes the tensor the sum of all processes' tensors, and returns it."""
         if self.size > 1:
-            with _all_there():
+            with _collective():
                 dist.all_reduce(tensor)
         return tensor
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is up in any process."""
-        if self.size == 1:
-            return flag
-        told = torch.tensor(int(flag), device=self._device)
-        with _all_there():
-            dist.all_reduce(told)
-        return bool(told.item())
+        """Whether the flag is set in any process."""
+        return bool(self.total(torch.tensor(int(flag), device=self._device)).item())
 
     def from_first(self, values: Sequence[float]) -> list[float]:
-        """What the first process says; the others give as many values."""
+        """The first process's values; the others pass as many of any kind."""
         if self.size == 1:
             return list(values)
-        told = torch.tensor(values, dtype=torch.float64, device=self._device)
-        with _all_there():
-            dist.broadcast(told, 0)
-        found: list[float] = told.tolist()
-        return found
+        message = torch.tensor(values, dtype=torch.float64, device=self._device)
+        with _collective():
+            dist.broadcast(message, 0)
+        return [float(value) for value in message.tolist()]
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Returns when all processes are here."""
         self.any(False)
 
     def gather(self, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors of all processes, of one shape each; those of rank n > 0 as `name@n`."""
-        found = dict(own)
+        gathered = dict(own)
         if self.size == 1:
-            return found
+            return gathered
         for name, tensor in own.items():
             here = tensor.to(self._device)
             everyones = [torch.empty_like(here) for _ in range(self.size)]
-            with _all_there():
+            with _collective():
                 dist.all_gather(everyones, here)
-            found |= {f"{name}{OWN}{n}": t.cpu() for n, t in enumerate(everyones) if n}
-        return found
+            gathered |= {f"{name}{OWN}{n}": t.cpu() for n, t in enumerate(everyones) if n}
+        return gathered
 
     def own(self, gathered: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """This process's part of what `gather` found; empty if others were asked then."""
+        """This process's tensors of those gathered; {} if another number of processes did it."""
         n_others = len({name.partition(OWN)[2] for name in gathered} - {""})
         if n_others + 1 != self.size:
             return {}
@@ -115,8 +108,8 @@ class Ranks:
 
 
 @contextlib.contextmanager
-def _all_there() -> Iterator[None]:
-    """Raises WorkerLost where another process is gone."""
+def _collective() -> Iterator[None]:
+    """For a collective operation. Raises WorkerLost if another process is gone."""
     try:
         yield
     except RuntimeError as error:
@@ -126,8 +119,8 @@ def _all_there() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def sending_inside() -> Iterator[None]:
-    """The same around work that sends things now and then: other errors stay what they are."""
+def collectives_inside() -> Iterator[None]:
+    """For work with collective operations inside. Raises WorkerLost; other errors pass."""
     try:
         yield
     except RuntimeError as error:
@@ -149,7 +142,7 @@ def asked_for() -> bool:
 
 
 def local_device(device: torch.device) -> torch.device:
-    """The GPU of this process, where torchrun started one for each; any other stays."""
+    """The GPU of this process if torchrun started one process for each; else `device`."""
     if device.type != "cuda" or device.index is not None or not asked_for():
         return device
     index = int(os.environ.get("LOCAL_RANK", "0"))
@@ -161,11 +154,11 @@ def local_device(device: torch.device) -> torch.device:
 
 @contextlib.contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
-    """Meets the other processes that torchrun started; alone without it. Raises WorkerLost."""
+    """Joins the other processes that torchrun started, if it did. Raises WorkerLost."""
     if not asked_for():
         yield Ranks()
         return
-    with _all_there():
+    with _collective():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
     try:
         yield Ranks(dist.get_rank(), dist.get_world_size(), device)

@@ -1,12 +1,13 @@
-"""What one of several processes keeps of the model: all of it, or a share of each layer.
+"""A process's share of the work and of the model: the whole model, or a part of each layer.
 
-Sharing out is torch's FSDP2 (Zhao et al. 2023; Rajbhandari et al. 2020, stage 3): of each
-encoder and decoder layer a process keeps 1/N of the parameters, their gradients and their
-moments. A layer is whole only while it is passed through. Embeddings, the output, modifiers
-and the last normalisation stay whole, and their gradients go through `Ranks.add_up`.
+Sharding is torch's FSDP2 (Zhao et al. 2023; Rajbhandari et al. 2020, stage 3): a process keeps
+1/N of the parameters of each encoder and decoder layer, of their gradients and their moments.
+A layer is whole only while it is passed through. Embeddings, the output, modifiers and the last
+normalisation stay whole, and their gradients go through `Ranks.reduce`.
 
-Each pass through a layer is a meeting of all processes, so that all of them have to make the
-same passes in the same order.
+All processes meet at each pass through a layer, so all of them have to make the same passes in
+the same order. To save, the first process gathers the whole tensors of one file at a time
+(`full`); nothing else has to know that there are shards.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import platform
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.distributed import ranks as processes
 from synmt_cli.core.distributed.ranks import Ranks
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.run import tensors
 from synmt_cli.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -35,13 +36,21 @@ M_MMAP_THRESHOLD = -3  # <malloc.h>
 LARGE = 2**18  # bytes
 
 
+class Part(NamedTuple):
+    """The pairs of a batch that a process takes. counts: whether they add to the gradient.
+
+    Pairs that do not count are only passed through the model, to keep the processes in step.
+    """
+
+    rows: Array
+    counts: bool
+
+
 class Share:
     """A model that is whole in this process.
 
-    whole: the parameters that are; their gradients are to be added up over the processes.
+    whole: the parameters that are not sharded; their gradients are summed over the processes.
     """
-
-    must_pass = False  # whether all processes have to make as many passes
 
     def __init__(self, model: Transformer, ranks: Ranks, device: torch.device) -> None:
         self.model, self.ranks = model.to(device), ranks
@@ -51,13 +60,22 @@ class Share:
         """The parameters for an optimizer, each group of one kind of tensor."""
         return [{"params": self.whole}]
 
+    def parts(self, batches: Iterable[Array]) -> list[Part]:
+        """This process's part of each batch, without those that have no pair for it."""
+        parts = map(self.ranks.part, batches)
+        return [Part(rows, True) for rows in parts if len(rows)]
+
+    def reduce(self, sums: Sequence[float]) -> list[float]:
+        """Makes the gradient that of all processes. Returns the sums over all of them."""
+        return self.ranks.reduce(self.whole, sums)
+
     def clip(self, max_norm: float) -> None:
-        """Scales the gradient, added up before, so that its norm is at most max_norm."""
+        """Scales the reduced gradient so that its norm is at most max_norm."""
         nn.utils.clip_grad_norm_(self.whole, max_norm)
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:
-        """Around passes through the model in training. Raises WorkerLost."""
+        """For passes through the model in training. Raises WorkerLost."""
         yield
 
     @contextlib.contextmanager
@@ -65,28 +83,24 @@ class Share:
         """Inside, the first process has the whole model and may use it alone."""
         yield
 
-    def full(self, tensor: Tensor) -> Tensor:
-        """All values of a parameter or moment, for the first process; all have to ask."""
-        return tensor
+    def full(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The whole tensors of parameters and moments, in the first process; {} in the others.
 
-    def hand_over(self, parts: Mapping[str, Tensor]) -> None:
-        """Takes part in what the first process does in `tensors.write(..., full)`."""
-        for name in tensors.asked_for(parts):
-            self.full(parts[name])
+        Every process has to ask for the same ones in the same order.
+        """
+        return dict(tensors) if self.ranks.is_first else {}
 
     def own(self, parameter: nn.Parameter, values: Tensor) -> Tensor:
-        """What this process keeps of all values of a parameter, of a moment or a step count."""
-        # A fused optimizer wants its step count, too, where the parameter is.
+        """This process's part of a whole parameter, of its moment or step count."""
+        # A fused optimizer also wants its step count on the parameter's device.
         return values.to(parameter.device)
 
 
 class Shards(Share):
-    """A model whose layers are shared out; they move to `device` one by one.
+    """A model whose layers are sharded; they move to `device` one by one.
 
     Raises Unavailable where torch is too old.
     """
-
-    must_pass = True
 
     def __init__(self, model: Transformer, ranks: Ranks, device: torch.device) -> None:
         from torch.distributed.device_mesh import init_device_mesh
@@ -103,27 +117,31 @@ class Shards(Share):
             for layer in stack.layers:
                 fully_shard(layer, mesh=mesh, reshard_after_forward=True)
                 self._layers += [layer] if isinstance(layer, FSDPModule) else []
-            # The stack has no share; it only knows its layers' order, to ask for them ahead.
+            # The stack itself is not sharded; it only knows its layers' order, to prefetch them.
             fully_shard(stack, mesh=mesh, ignored_params=set(stack.parameters()))
-        for shared, before in zip(self._layers, [*self._layers[:1], *self._layers], strict=False):
-            # Named, not from torch's record of passes: the first process passes more when it
-            # validates. The bottom layer names itself, which asks for nothing.
-            shared.set_modules_to_backward_prefetch([before])
-            # The loss is divided by the tokens of all: gradients add up, none is a mean. As a
-            # sum, because gloo has no other reduction.
-            shared.set_gradient_divide_factor(1.0)
-            shared.set_force_sum_reduction_for_comms(True)
+        for sharded, before in zip(self._layers, [*self._layers[:1], *self._layers], strict=False):
+            # Named here, because torch's record of passes differs in the first process, which
+            # also validates. The bottom layer names itself, which prefetches nothing.
+            sharded.set_modules_to_backward_prefetch([before])
+            # The loss is divided by the tokens of all processes, so gradients add up; and gloo
+            # has no other reduction than a sum.
+            sharded.set_gradient_divide_factor(1.0)
+            sharded.set_force_sum_reduction_for_comms(True)
         super().__init__(model, ranks, device)
-        everything = self.whole
-        self.whole = [p for p in everything if not isinstance(p, DTensor)]
-        self._shards: list[nn.Parameter] = [p for p in everything if isinstance(p, DTensor)]
+        self._shards: list[nn.Parameter] = [p for p in self.whole if isinstance(p, DTensor)]
+        self.whole = [p for p in self.whole if not isinstance(p, DTensor)]
 
     def groups(self) -> list[dict[str, list[nn.Parameter]]]:
         """Whole ones and shards apart: a fused step takes one kind of tensor at a time."""
         return [*super().groups(), {"params": self._shards}]
 
+    def parts(self, batches: Iterable[Array]) -> list[Part]:
+        """A part of every batch: where a batch has no pair for this process, one not its own."""
+        own = ((self.ranks.part(rows), rows) for rows in batches)
+        return [Part(part, True) if len(part) else Part(rows[:1], False) for part, rows in own]
+
     def clip(self, max_norm: float) -> None:
-        """As torch's clip_grad_norm_, with the squares of all shards added up."""
+        """Does what torch's clip_grad_norm_ does, over the shards of all processes."""
         whole = [p.grad for p in self.whole if p.grad is not None]
         parts = [_local(p.grad) for p in self._shards if p.grad is not None]
         squares = self.ranks.total(nn.utils.get_total_norm(parts).square())
@@ -134,16 +152,16 @@ class Shards(Share):
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:
-        """Layers are sent for in both directions."""
-        with processes.sending_inside():
+        """Layers are gathered in both directions."""
+        with processes.collectives_inside():
             yield
 
     @contextlib.contextmanager
     def gathered(self) -> Iterator[None]:
-        """All processes send; only the first keeps what it was sent, until the end."""
+        """All processes send their shards; only the first keeps the layers, until the end."""
         for layer in self._layers:
             layer.set_reshard_after_forward(False)
-            with processes.sending_inside():
+            with processes.collectives_inside():
                 layer.unshard()
             if not self.ranks.is_first:
                 layer.reshard()
@@ -154,24 +172,27 @@ class Shards(Share):
                 layer.reshard()
                 layer.set_reshard_after_forward(True)
 
-    def full(self, tensor: Tensor) -> Tensor:
-        """Gathers one tensor; all but the first process forget it at once."""
+    def full(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Gathers each tensor once; the first process keeps them all, in the CPU's memory."""
         from torch.distributed.tensor import DTensor
 
-        if not isinstance(tensor, DTensor):
-            return tensor
-        with processes.sending_inside():
-            whole: Tensor = tensor.full_tensor().detach()
+        whole: dict[str, Tensor] = {}
+        for name, tensor in tensors.items():
+            if isinstance(tensor, DTensor):
+                with processes.collectives_inside():
+                    tensor = tensor.full_tensor().detach()
+            if self.ranks.is_first:
+                whole[name] = tensor.cpu()
         return whole
 
     def own(self, parameter: nn.Parameter, values: Tensor) -> Tensor:
-        """A copy of this process's rows; scalars, which are step counts, stay whole."""
+        """A copy of this process's rows; step counts, which are scalars, stay whole."""
         from torch.distributed.tensor import DTensor, distribute_tensor
 
         values = super().own(parameter, values)
         if not isinstance(parameter, DTensor) or not values.ndim:
             return values
-        # Every process has read all values: none is sent. The part is a view of the whole.
+        # Every process has read all values, so none is sent. The part is a view of the whole.
         part = distribute_tensor(
             values, parameter.device_mesh, parameter.placements, src_data_rank=None
         )
@@ -179,16 +200,16 @@ class Shards(Share):
 
 
 def _give_back_freed() -> None:
-    """Large tensors go back to the system when they are freed, where the C library is glibc.
+    """Makes glibc return large tensors to the system when they are freed.
 
-    It would learn from layers that come and go to keep them, each in pieces of its own, and the
-    process would be as large as with the whole model. What it learned it forgets here.
+    From layers that come and go it would learn to keep their memory, and the process would grow
+    as large as with the whole model. Setting the threshold stops it from learning.
     """
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def _local(tensor: Tensor) -> Tensor:
-    """This process's rows of a shared-out tensor, the same memory."""
-    shared: DTensor = tensor  # type: ignore[assignment]
-    return shared.to_local()
+    """This process's rows of a sharded tensor, the same memory."""
+    sharded: DTensor = tensor  # type: ignore[assignment]
+    return sharded.to_local()

@@ -1,4 +1,4 @@
-"""Every problem of what training writes: digests, formats, and whether the parts fit.
+"""Every problem of a run directory: digests, formats, and whether the parts fit.
 
 Memory is the weights of one checkpoint.
 """
@@ -12,14 +12,11 @@ from typing import Any
 
 import orjson
 
-from synmt_cli.core.model import initialisation
-from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import tensors
-from synmt_cli.core.run.building import build
-from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.building import read_config, read_weights
+from synmt_cli.core.run.directory import OPTIMIZER, WEIGHTS, Run, read_state
 from synmt_cli.errors import DataError, ReadError, SynmtError, printable
 from synmt_cli.io import json_files, reading
-from synmt_cli.io.json_files import read_json
 
 
 def of_weights(path: Path) -> Iterator[SynmtError]:
@@ -28,27 +25,28 @@ def of_weights(path: Path) -> Iterator[SynmtError]:
 
 
 def of_checkpoint(folder: Path, run: Run | None = None) -> Iterator[SynmtError]:
-    """Problems of checkpoints/step-N. run: what it must fit, if that is known."""
-    yield from _of_model(folder / "weights.safetensors", run)
-    yield from of_weights(folder / "optimizer.safetensors")
-    state = folder / "state.json"
-    yield from _problem(lambda: json_files.read(state, "the state of a training run"))
+    """Problems of checkpoints/step-N. run: the run it must fit, if that is known."""
+    yield from _of_model(folder / WEIGHTS, run)
+    yield from of_weights(folder / OPTIMIZER)
+    yield from _problem(lambda: read_state(folder))
 
 
 def of_run(run: Run) -> Iterator[SynmtError]:
     """Problems of a run directory and of each of its checkpoints, each problem once."""
     seen = set()
     for error in _of_parts(run):
-        if str(error) not in seen:  # parts that read the same file say the same
+        if str(error) not in seen:  # parts that read the same file raise the same error
             seen.add(str(error))
             yield error
 
 
 def _of_parts(run: Run) -> Iterator[SynmtError]:
-    environment = run.folder / "env.json"
-    for part in (run.read_config, run.vocabularies, run.labels, run.parser):
+    parts = (
+        *(partial(read_config, run), run.vocabularies, run.labels, run.parser),
+        partial(json_files.read, run.environment),
+    )
+    for part in parts:
         yield from _problem(part)
-    yield from _problem(lambda: read_json(environment))
     if run.metrics.exists():
         yield from _of_metrics(run.metrics)
     steps = run.steps()
@@ -70,9 +68,7 @@ def _fit(path: Path, run: Run | None) -> None:
         tensors.read(path)
         return
     vocabularies = run.vocabularies()
-    with initialisation.without_values():
-        model: Transformer = build(run.read_config(), vocabularies, len(run.labels()))
-    tensors.read(path, tensors.fitting(model, vocabularies.fingerprint, path))
+    read_weights(path, read_config(run), vocabularies, len(run.labels()))
 
 
 def _of_metrics(path: Path) -> Iterator[SynmtError]:
@@ -87,11 +83,11 @@ def _metric(line: bytes, path: Path, number: int) -> None:
     except orjson.JSONDecodeError as error:
         raise DataError(str(path), number, f"not JSON: {printable(error.msg)}") from None
     if not isinstance(fields, dict) or type(fields.get("step")) is not int:
-        raise DataError(str(path), number, "field step is missing, or no integer")
+        raise DataError(str(path), number, "field step is missing or not an integer")
 
 
 def _problem(part: Callable[[], Any]) -> Iterator[SynmtError]:
-    """What goes wrong in reading a part, if anything does."""
+    """The error of reading a part, if there is one."""
     try:
         part()
     except SynmtError as error:

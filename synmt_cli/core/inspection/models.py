@@ -1,11 +1,12 @@
-"""What models, checkpoints and run directories say of themselves, without loading torch.
+"""Facts about models, checkpoints and run directories, without loading torch.
 
-Weights are known by their headers alone: whether they have their digest, `synmt check` says.
+Of weights only the header is read; `synmt check` verifies their digest.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import orjson
 
 from synmt_cli.core.inspection.counts import Facts
 from synmt_cli.core.run.config import INFORMATION, from_file
+from synmt_cli.core.run.directory import STATE, WEIGHTS, Run
 from synmt_cli.errors import ConfigError, DataError, ReadError, Unavailable, printable
 from synmt_cli.formats.magic import Header, header
 from synmt_cli.formats.spm import making
-from synmt_cli.io import reading
+from synmt_cli.io import json_files, reading
+from synmt_cli.io.digests import sha256
 
 
 def of_sentencepiece(model: bytes, name: str) -> Facts:
@@ -59,30 +62,20 @@ def of_udpipe(path: str) -> Facts:
         "tokenizer": model.newTokenizer("") is not None,
         "tagger": bool(model.tag(sentence, "")),
         "parser": bool(model.parse(sentence, "")),
-        **_file(Path(path)),
+        "bytes": os.stat(path).st_size,
+        "sha256": sha256(path),
     }
-
-
-def _file(path: Path) -> Facts:
-    try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return {"bytes": file.tell(), "sha256": digest}
-    except OSError as error:
-        raise ReadError(f"cannot read {printable(str(path))}: {error.strerror}") from error
 
 
 def of_weights(path: Path) -> Facts:
     """What the header of a safetensors file says. Raises ReadError, DataError."""
-    found = _header(path)
-    about = dict(sorted(found.about.items()))
-    types = sorted(set(found.types.values()))
+    head = _header(path)
     return {
-        "parameters": found.n_values,
-        "tensors": len(found.shapes),
-        "types": types,
+        "parameters": head.n_values,
+        "tensors": len(head.shapes),
+        "types": sorted(set(head.types.values())),
         "bytes": path.stat().st_size,
-        "about": about,
+        "about": dict(sorted(head.about.items())),
     }
 
 
@@ -97,67 +90,51 @@ def _header(path: Path) -> Header:
 def of_checkpoint(folder: Path) -> Facts:
     """Where training stood, and the size of the model. Raises ReadError, DataError."""
     state = _state(folder)
-    found = _header(folder / "weights.safetensors")
+    head = _header(folder / WEIGHTS)
     figures = ("step", "epoch", "best_step", "best_value", "finished")
     return {
         **{name: state.get(name) for name in figures},
-        "parameters": found.n_values,
-        "vocab": found.about.get("vocabulary", ""),
+        "parameters": head.n_values,
+        "vocab": head.about.get("vocabulary", ""),
     }
 
 
 def _state(folder: Path) -> Facts:
-    path = folder / "state.json"
-    sealed = _json(path)
+    """The state of training, whether or not it has its digest."""
+    sealed = json_files.read(folder / STATE)
     state = sealed.get("state") if isinstance(sealed, dict) else None
     if not isinstance(state, dict):
-        raise DataError(str(path), 1, "expected the state of a training run")
+        raise DataError(str(folder / STATE), 1, "expected the state of a training run")
     return state
 
 
 def of_run(folder: Path) -> Facts:
     """What was trained, on what, by what, and how far. Raises ReadError, DataError, ConfigError."""
-    tables = dict(from_file(str(folder / "config.toml")).tables)
-    information = {name: tables.get(name) or {} for name in INFORMATION}
-    steps = _steps(folder / "checkpoints")
+    run = Run(folder)
+    tables = dict(from_file(str(run.config)).tables)
+    steps = run.steps()
     facts: Facts = {"variant": tables.get("variant"), "preset": tables.get("preset")}
-    model = folder / "model.safetensors"
-    if model.is_file():
-        found = _header(model)
-        facts["parameters"] = found.n_values
-        step = found.about.get("step", "")
+    if run.model.is_file():
+        head = _header(run.model)
+        facts["parameters"] = head.n_values
+        step = head.about.get("step", "")
         facts["step"] = int(step) if step.isdecimal() else None
-        facts["averaged"] = found.about.get("averaged")
+        facts["averaged"] = head.about.get("averaged")
     facts["checkpoints"] = steps
     if steps:
-        state = _state(folder / "checkpoints" / f"step-{steps[-1]}")
-        facts["finished"] = state.get("finished") or None
-    facts |= _best(folder / "metrics.jsonl")
-    for name, value in information.items():
-        facts[name] = value
-    facts["labels"] = _n_labels(folder / "labels.json")
-    options = {
+        facts["finished"] = _state(run.checkpoint(steps[-1])).get("finished") or None
+    facts |= _best(run.metrics)
+    facts |= {name: tables.get(name) or {} for name in INFORMATION}
+    facts["labels"] = len(run.labels())
+    facts |= {
         name: table
         for name, table in tables.items()
         if isinstance(table, dict) and name not in (*INFORMATION, "training")
     }
-    facts |= options | {"training": tables.get("training")}
-    environment = folder / "env.json"
-    if environment.is_file():
-        facts["environment"] = _json(environment)
+    facts["training"] = tables.get("training")
+    if run.environment.is_file():
+        facts["environment"] = json_files.read(run.environment)
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
-
-
-def _n_labels(path: Path) -> int:
-    labels = _json(path)
-    if not isinstance(labels, list):
-        raise DataError(str(path), 1, "expected a list of labels")
-    return len(labels)
-
-
-def _steps(folder: Path) -> list[int]:
-    names = (path.name.removeprefix("step-") for path in folder.glob("step-*"))
-    return sorted(int(name) for name in names if name.isdecimal())
 
 
 def _best(path: Path) -> Facts:
@@ -167,24 +144,13 @@ def _best(path: Path) -> Facts:
     best: Any = None
     with reading.open_source(str(path)) as source:
         for number, line in enumerate(reading.lines(source), 1):
-            one = _parsed(line, path, number)
-            if isinstance(one, dict) and one.get("best"):
-                best = one
+            try:
+                event = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise DataError(str(path), number, f"not JSON: {printable(error.msg)}") from None
+            if isinstance(event, dict) and event.get("best"):
+                best = event
     if best is None:
         return {}
     names = ("metric", "value", "step", "perplexity")
     return {"best": {name: best[name] for name in names if name in best}}
-
-
-def _json(path: Path) -> Any:
-    try:
-        return _parsed(path.read_bytes(), path, 1)
-    except OSError as error:
-        raise ReadError(f"cannot read {printable(str(path))}: {error.strerror}") from error
-
-
-def _parsed(text: bytes, path: Path, line: int) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise DataError(str(path), line, f"not JSON: {printable(error.msg)}") from None

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from synmt_cli.core.options import bounded
+from synmt_cli.core.options import Bounds
+
+RATE = Bounds(0, 1)
+Positions = Literal["sinusoid", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """Sizes and switches of both stacks. The defaults are Transformer base.
+    """Sizes and switches of both stacks. The defaults are Transformer base."""
 
-    d_model, d_ff: widths of the residual stream and of the feed-forward layers.
-    dropout: on embeddings and residual branches; attention_dropout: on attention weights;
-        activation_dropout: inside the feed-forward layers.
-    norm: layer normalisation after each residual sum (`post`, as in the paper) or before
-        each sub-layer (`pre`).
-    tied: which of source embedding, target embedding and output projection are one matrix:
-        `all`, `decoder` (the last two), `none`.
-    positions, decoder_positions: absolute positions of each stack, `sinusoid` or `none`.
-    """
-
-    d_model: int = bounded(512, 2, 2**16)
-    d_ff: int = bounded(2048, 1, 2**17)
-    n_heads: int = bounded(8, 1, 1024)
-    encoder_layers: int = bounded(6, 1, 512)
-    decoder_layers: int = bounded(6, 1, 512)
-    dropout: float = bounded(0.1, 0, 1)
-    attention_dropout: float = bounded(0.0, 0, 1)
-    activation_dropout: float = bounded(0.0, 0, 1)
-    norm: Literal["post", "pre"] = "post"
-    tied: Literal["all", "decoder", "none"] = "all"
-    positions: Literal["sinusoid", "none"] = "sinusoid"
-    decoder_positions: Literal["sinusoid", "none"] = "sinusoid"
+    d_model: Annotated[int, "width of the residual stream", Bounds(2, 2**16)] = 512
+    d_ff: Annotated[int, "width of the feed-forward layers", Bounds(1, 2**17)] = 2048
+    n_heads: Annotated[int, "attention heads of a layer", Bounds(1, 1024)] = 8
+    encoder_layers: Annotated[int, "layers of the encoder", Bounds(1, 512)] = 6
+    decoder_layers: Annotated[int, "layers of the decoder", Bounds(1, 512)] = 6
+    dropout: Annotated[float, "rate on embeddings and residual branches", RATE] = 0.1
+    attention_dropout: Annotated[float, "rate on attention weights", RATE] = 0.0
+    activation_dropout: Annotated[float, "rate inside the feed-forward layers", RATE] = 0.0
+    norm: Annotated[
+        Literal["post", "pre"],
+        "layer normalisation after each residual sum (post, as in the paper) or before each "
+        "sub-layer (pre)",
+    ] = "post"
+    tied: Annotated[
+        Literal["all", "decoder", "none"],
+        "which of source embedding, target embedding and output projection are one matrix; "
+        "decoder: the last two",
+    ] = "all"
+    positions: Annotated[Positions, "absolute positions of the encoder"] = "sinusoid"
+    decoder_positions: Annotated[Positions, "absolute positions of the decoder"] = "sinusoid"
 
     def __post_init__(self) -> None:
         """Raises ValueError where two sizes do not go together."""

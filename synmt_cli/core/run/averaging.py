@@ -1,13 +1,13 @@
 """One model out of several checkpoints: the mean of their weights.
 
 Vaswani et al. 2017 (section 6.1) translate with the mean of the last 5 checkpoints of a base
-model and of the last 20 of a big one. A checkpoint counts once each; the sum is in float64 and
-rounded once. What is made is a run directory like any other, but for checkpoints to go on from.
+model and of the last 20 of a big one. Each checkpoint counts once; the sum is in float64 and
+rounded once. The result is a run directory like any other, but without checkpoints to resume.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,15 +16,13 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from synmt_cli.core.model import initialisation
 from synmt_cli.core.run import tensors
-from synmt_cli.core.run.building import build
+from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.config import Config, flatten
-from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.directory import WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
-from synmt_cli.io import writing
-from synmt_cli.io.json_files import read_json, write_json
+from synmt_cli.io import json_files, writing
 from synmt_cli.io.writing import atomic_folder
 
 COPIED = ("spm.model", "spm.tgt.model", "labels.json")
@@ -32,7 +30,7 @@ COPIED = ("spm.model", "spm.tgt.model", "labels.json")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One checkpoint. name: as the user said it. run: the one that it is of."""
+    """One checkpoint. name: as the user gave it. run: the run it belongs to."""
 
     name: str
     run: Run
@@ -44,29 +42,26 @@ def members(run: Run, names: Sequence[str]) -> list[Member]:
 
     best, last or step-N is one of `run`; any other name is a folder, of a checkpoint or a run.
     """
-    steps = run.steps()
-    own = {f"step-{step}": run.checkpoint(step) / "weights.safetensors" for step in steps}
-    own["best"] = run.model
-    if steps:
-        own["last"] = own[f"step-{steps[-1]}"]
-    found: list[Member] = []
+    own = run.checkpoints()
+    chosen: list[Member] = []
     for name in names:
         one = Member(name, run, own[name]) if name in own else _of_folder(name, run, own)
-        if any(one.weights.resolve() == other.weights.resolve() for other in found):
+        if any(one.weights.resolve() == other.weights.resolve() for other in chosen):
             raise UsageError(f"{printable(name)} would count twice")
-        found.append(one)
-    return found
+        chosen.append(one)
+    return chosen
 
 
-def _of_folder(name: str, run: Run, own: dict[str, Path]) -> Member:
+def _of_folder(name: str, run: Run, own: Iterable[str]) -> Member:
+    """The checkpoint, or the best one of the run, that lies in a folder. Raises ReadError."""
     folder = Path(name)
     above = folder.resolve().parent
-    if (folder / "config.toml").is_file():
-        return Member(name, Run(folder), folder / "model.safetensors")
-    if above.name == "checkpoints" and (above.parent / "config.toml").is_file():
-        return Member(name, Run(above.parent), folder / "weights.safetensors")
+    if Run(folder).config.is_file():
+        return Member(name, Run(folder), Run(folder).model)
+    if above.name == "checkpoints" and Run(above.parent).config.is_file():
+        return Member(name, Run(above.parent), folder / WEIGHTS)
     raise ReadError(
-        f"{printable(name)} is no folder of a checkpoint or a run, and "
+        f"{printable(name)} is not a folder of a checkpoint or a run, and "
         f"{printable(str(run.folder))} has only {', '.join(own)}"
     )
 
@@ -83,43 +78,37 @@ def last(run: Run, n: int | None) -> list[str]:
 
 
 def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
-    """Makes `folder`, a run whose weights are the mean; everything else is of `run`.
+    """Makes `folder`, a run whose weights are the mean; everything else is as in `run`.
 
     It appears whole or not at all. Memory: the model twice; each checkpoint once whole to check
     its digest, then a tensor at a time. Raises CreateError if there is such a folder, ConfigError
     for checkpoints that do not fit one another, DataError for damaged ones.
     """
     with atomic_folder(folder) as beside:
-        _fill(Run(beside), run, chosen)
-
-
-def _fill(new: Run, run: Run, chosen: Sequence[Member]) -> None:
-    vocabularies = run.vocabularies()
-    for one in chosen:
-        _check(one, run, vocabularies)
-    names = [one.name for one in chosen]
-    about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
-    tensors.write(new.model, mean([one.weights for one in chosen]), about)
-    for file in COPIED:
-        if (run.folder / file).exists():
-            _copy(run.folder / file, new.folder / file)
-    if (run.folder / "env.json").exists():
-        environment = read_json(run.folder / "env.json")
-        write_json(new.folder / "env.json", {**environment, "averaged": names})
-    _copy(run.config, new.config)
+        new, names = Run(beside), [one.name for one in chosen]
+        vocabularies = run.vocabularies()
+        for one in chosen:
+            _check(one, run, vocabularies)
+        about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
+        tensors.write(new.model, mean([one.weights for one in chosen]), about)
+        for file in COPIED:
+            if (run.folder / file).exists():
+                _copy(run.folder / file, beside / file)
+        if run.environment.exists():
+            environment = json_files.read(run.environment)
+            json_files.write(new.environment, {**environment, "averaged": names})
+        _copy(run.config, new.config)
 
 
 def _check(one: Member, run: Run, vocabularies: Vocabularies) -> None:
     """Raises DataError for damaged weights, ConfigError for those of another model."""
-    config, where = run.read_config(), printable(str(one.weights))
+    config, where = read_config(run), printable(str(one.weights))
     if one.run is not run:
-        if different := _difference(one.run.read_config(), config):
+        if different := _difference(read_config(one.run), config):
             raise ConfigError(f"{where}: {different}")
         if one.run.labels() != run.labels():
             raise ConfigError(f"{where}: trained with other dependency labels")
-    with initialisation.without_values():
-        outline = build(config, vocabularies, len(run.labels()))
-    tensors.read(one.weights, tensors.fitting(outline, vocabularies.fingerprint, one.weights))
+    read_weights(one.weights, config, vocabularies, len(run.labels()))
 
 
 def _difference(other: Config, own: Config) -> str:
@@ -136,16 +125,16 @@ def _difference(other: Config, own: Config) -> str:
 
 def mean(files: Sequence[Path]) -> dict[str, Tensor]:
     """The mean of each tensor over files that have the same ones, in their own type."""
-    found: dict[str, Tensor] = {}
+    means: dict[str, Tensor] = {}
     with ExitStack() as stack:
         opened = [stack.enter_context(safe_open(path, framework="pt")) for path in files]
-        for name in opened[0].keys():  # noqa: SIM118  # it is no dictionary
+        for name in opened[0].keys():  # noqa: SIM118  # not a dictionary
             first = opened[0].get_tensor(name)
             total = first.to(torch.float64, copy=True)
             for other in opened[1:]:
                 total += other.get_tensor(name)
-            found[name] = (total / len(files)).to(first.dtype)
-    return found
+            means[name] = (total / len(files)).to(first.dtype)
+    return means
 
 
 def _copy(source: Path, target: Path) -> None:

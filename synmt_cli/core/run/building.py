@@ -1,16 +1,76 @@
-"""."""
+"""The model of a run: its modifiers, the features they need, fresh weights or trained ones."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
 
 from synmt_cli.core import variants
 from synmt_cli.core.model import initialisation
 from synmt_cli.core.model.modifier import Modifier
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.run.config import Config
+from synmt_cli.core.run import tensors
+from synmt_cli.core.run.config import Config, from_file, resolve
+from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.transitions.grammar import Grammar
 from synmt_cli.core.variants.setting import Setting
-from synmt_cli.errors import ConfigError
+from synmt_cli.errors import ConfigError, UsageError, printable
+
+
+def read_config(run: Run) -> Config:
+    """The resolved configuration. Raises ReadError, ConfigError with file and line."""
+    tables = run.tables()
+    try:
+        config = resolve(tables.get("variant"), "base", [from_file(str(run.config))])
+        _outlines(config)  # the variant's own checks of its options
+    except UsageError as error:  # not the command line's fault
+        raise ConfigError(f"{printable(str(run.config))}: {error}") from None
+    return config
+
+
+def load(run: Run, checkpoint: str = "best") -> Transformer:
+    """The model with its weights: `best`, `last` or `step-N`. Raises SynmtError."""
+    config = read_config(run)
+    weights = run.weights(checkpoint)
+    vocabularies, n_labels = run.vocabularies(), len(run.labels())
+    values = read_weights(weights, config, vocabularies, n_labels)
+    model = build(config, vocabularies, n_labels)
+    tensors.load_into(model, values, weights)
+    return model.eval()
+
+
+def read_weights(
+    path: Path, config: Config, vocabularies: Vocabularies, n_labels: int
+) -> dict[str, Tensor]:
+    """The tensors of a file. Raises ConfigError unless they are those of this model.
+
+    Sizes that do not fit take no memory.
+    """
+    with initialisation.without_values():
+        outline = build(config, vocabularies, n_labels)
+    return tensors.read(path, tensors.fitting(outline, vocabularies.fingerprint, path))[0]
+
+
+def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Transformer:
+    """A model with fresh weights. Raises UsageError, ConfigError."""
+    n_source, n_target = vocabularies.source.size, vocabularies.target.size
+    if config.model.tied == "all" and vocabularies.source is not vocabularies.target:
+        raise ConfigError("two vocabularies cannot share embeddings; --set model.tied=decoder")
+    rules = grammar(config, vocabularies)
+    encoder, decoder = modifiers(config, n_labels, len(rules.names) if rules else 0)
+    rereads = variants.plan(config.variant).rereads
+    return Transformer(config.model, n_source, n_target, encoder, decoder, rereads, rules)
+
+
+def grammar(config: Config, vocabularies: Vocabularies) -> Grammar | None:
+    """The grammar of the transitions that the variant writes, None where it writes none.
+
+    Raises ConfigError where the target's vocabulary has no transitions.
+    """
+    plan = variants.plan(config.variant)
+    return Grammar.of(vocabularies.target) if plan.transitions else None
 
 
 def modifiers(
@@ -27,33 +87,18 @@ def modifiers(
     )
 
 
-def grammar(config: Config, vocabularies: Vocabularies) -> Grammar | None:
-    """Of the transitions that the variant writes, None where it writes none.
-
-    Raises ConfigError where the target's vocabulary has no transitions.
-    """
-    plan = variants.plan(config.variant)
-    return Grammar.of(vocabularies.target) if plan.transitions else None
-
-
-def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Transformer:
-    """A model with fresh weights. Raises UsageError, ConfigError."""
-    n_source, n_target = vocabularies.source.size, vocabularies.target.size
-    if config.model.tied == "all" and vocabularies.source is not vocabularies.target:
-        raise ConfigError("two vocabularies cannot share embeddings; --set model.tied=decoder")
-    moves = grammar(config, vocabularies)
-    encoder, decoder = modifiers(config, n_labels, len(moves.names) if moves else 0)
-    rereads = variants.plan(config.variant).rereads
-    return Transformer(config.model, n_source, n_target, encoder, decoder, rereads, moves)
+def _outlines(config: Config) -> tuple[list[Modifier], list[Modifier]]:
+    """The modifiers without values, of one label: for what they say of themselves."""
+    with initialisation.without_values():
+        return modifiers(config, 1)
 
 
 def needs(config: Config, training: bool) -> tuple[str, ...]:
     """The source features that the variant reads, sorted.
 
-    Where none is needed to translate, no parser is either.
+    A variant that needs none to translate needs no parser either.
     """
-    with initialisation.without_values():
-        encoder, _ = modifiers(config, 1)
+    encoder, _ = _outlines(config)
     return tuple(
         sorted({name for m in encoder for name in m.needs if training or name not in m.learns})
     )
@@ -61,6 +106,5 @@ def needs(config: Config, training: bool) -> tuple[str, ...]:
 
 def target_needs(config: Config) -> tuple[str, ...]:
     """The features of the target's tree so far that the variant reads, sorted."""
-    with initialisation.without_values():
-        _, decoder = modifiers(config, 1)
+    _, decoder = _outlines(config)
     return tuple(sorted({name for m in decoder for name in m.needs}))

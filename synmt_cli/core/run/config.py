@@ -1,13 +1,12 @@
-"""What a training run is: resolved from presets, a TOML file and the command line.
+"""The configuration of a run: resolved from presets, a TOML file and the command line.
 
-Later layers win: defaults < preset < --config < --set and flags. Everything that was
-resolved is written to the run directory's config.toml and compared when a run resumes.
+Later layers win: defaults < preset < --config < --set and flags. The resolved values are
+written to the run directory's config.toml and compared when a run resumes.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import re
 import tomllib
@@ -15,66 +14,71 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.options import HIGH, LOW, bounded, problem, suggestion
+from synmt_cli.core.options import Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import PRESETS
 from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
+
+Precision = Literal["auto", "fp32", "bf16"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """How a model is trained.
+    """How a model is trained."""
 
-    max_steps, max_epochs: updates, and passes over the data, at most; 0 epochs = any number.
-    batch_tokens: padded cells of the longer side in one batch; batch_sentences: pairs in it,
-    0 = any number. accumulate: batches per update. lr: the peak, after `warmup` updates from
-    `initial_lr`; then inverse square root. clip_norm: largest norm of the gradient, 0 = no
-    limit. prefix_share: of the prefixes of each target, how many a re-reading decoder is
-    trained on, drawn by chance and weighted so that the gradient is unbiased. max_length:
-    pieces; longer pairs are left out and counted. validate_every, save_every: in updates.
-    patience: validations without a better one before the end, 0 = never. metric: what "better"
-    means: BLEU of greedy translations, the share of target tokens guessed right, or the loss,
-    which is quickest. keep: how many checkpoints stay. precision: auto is bf16 on a GPU that
-    has it, else fp32. shard: of several processes (--nproc, torchrun) each keeps its part of
-    the encoder's and decoder's layers, for models that do not fit one card; the losses are the
-    same, and a run may go on with or without it. Nothing changes for one process. It needs
-    torch 2.8; decoders that re-read their prefix refuse it.
-    """
+    max_steps: Annotated[int, "updates, at most", Bounds(1)] = 100_000
+    max_epochs: Annotated[int, "passes over the data, at most; 0 is any number", Bounds(0)] = 0
+    batch_tokens: Annotated[int, "padded tokens of the longer side in a batch", Bounds(1)] = 4096
+    batch_sentences: Annotated[int, "pairs in a batch, at most; 0 is any number", Bounds(0)] = 0
+    accumulate: Annotated[int, "batches per update", Bounds(1)] = 1
+    lr: Annotated[float, "peak learning rate, then inverse square root", Bounds(0)] = 0.0007
+    initial_lr: Annotated[float, "learning rate that warm-up begins with", Bounds(0)] = 1e-7
+    warmup: Annotated[int, "updates from initial_lr to lr", Bounds(0)] = 4000
+    betas: Annotated[tuple[float, float], "Adam's betas", Bounds(0, 0.999999)] = (0.9, 0.98)
+    eps: Annotated[float, "Adam's epsilon", Bounds(0)] = 1e-9
+    weight_decay: Annotated[float, "Adam's weight decay", Bounds(0)] = 0.0
+    clip_norm: Annotated[float, "largest norm of the gradient; 0 is no limit", Bounds(0)] = 1.0
+    label_smoothing: Annotated[float, "probability spread over the vocabulary", Bounds(0, 1)] = 0.1
+    prefix_share: Annotated[
+        float,
+        "share of each target's prefixes that a re-reading decoder is trained on, drawn at random "
+        "and weighted so that the gradient is unbiased",
+        Bounds(1e-6, 1),
+    ] = 1.0
+    max_length: Annotated[int, "pieces; longer pairs are left out and counted", Bounds(1)] = 256
+    validate_every: Annotated[int, "updates between validations", Bounds(1)] = 1000
+    save_every: Annotated[int, "updates between checkpoints", Bounds(1)] = 1000
+    patience: Annotated[
+        int, "validations without a better one before the end; 0 is never", Bounds(0)
+    ] = 0
+    metric: Annotated[
+        Literal["bleu", "accuracy", "loss"],
+        "what makes a model better: BLEU of greedy translations, the share of target tokens "
+        "guessed right, or the loss, which is quickest",
+    ] = "bleu"
+    keep: Annotated[int, "how many checkpoints stay", Bounds(1)] = 2
+    precision: Annotated[Precision, "auto is bf16 on a GPU that has it, else fp32"] = "auto"
+    seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = 1
+    shard: Annotated[
+        bool,
+        "each of several processes (--nproc, torchrun) keeps its part of the encoder's and "
+        "decoder's layers, for models that do not fit one card; the losses are the same, and a "
+        "run may go on with or without it; one process alone trains as without; needs torch 2.8; "
+        "decoders that re-read their prefix refuse it",
+    ] = False
 
-    max_steps: int = bounded(100_000, 1)
-    max_epochs: int = bounded(0, 0)
-    batch_tokens: int = bounded(4096, 1)
-    batch_sentences: int = bounded(0, 0)
-    accumulate: int = bounded(1, 1)
-    lr: float = bounded(0.0007, 0)
-    initial_lr: float = bounded(1e-7, 0)
-    warmup: int = bounded(4000, 0)
-    betas: tuple[float, float] = bounded((0.9, 0.98), 0, 0.999999)
-    eps: float = bounded(1e-9, 0)
-    weight_decay: float = bounded(0.0, 0)
-    clip_norm: float = bounded(1.0, 0)
-    label_smoothing: float = bounded(0.1, 0, 1)
-    prefix_share: float = bounded(1.0, 1e-6, 1)
-    max_length: int = bounded(256, 1)
-    validate_every: int = bounded(1000, 1)
-    save_every: int = bounded(1000, 1)
-    patience: int = bounded(0, 0)
-    metric: Literal["bleu", "accuracy", "loss"] = "bleu"
-    keep: int = bounded(2, 1)
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
-    seed: int = bounded(1, 0, 2**63 - 1)
-    shard: bool = False
 
+SECTIONS = {"model": Size, "training": Training}
 
-# What may change between a run and its resumption without making it another run.
+# These may change when a run resumes without making it another run.
 CHANGEABLE = frozenset(
     f"training.{key}"
     for key in (
         *("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep"),
-        "shard",  # where a parameter lies, not what it becomes
+        "shard",  # decides where a parameter lies, not what it becomes
     )
 ) | {"preset", "data.train", "data.dev", "parser.file"}
 
@@ -120,14 +124,15 @@ class SettingsLayer:
 
     def _line(self, key: str) -> int:
         section, _, name = key.rpartition(".")
-        inside, found = not section, 1
+        inside, place = not section, 1
         written = "|".join(map(re.escape, (name, json.dumps(name)[1:-1])))
         for number, line in enumerate(self.text.split("\n"), 1):
             if header := re.match(r"\s*\[\s*([^]]*?)\s*]", line):
-                inside, found = header[1] == section, number if header[1] == key else found
+                inside = header[1] == section
+                place = number if header[1] == key else place
             elif inside and re.match(rf"\s*[\"']?(?:{written})[\"']?\s*[=.]", line):
                 return number
-        return found
+        return place
 
 
 def from_file(path: str) -> SettingsLayer:
@@ -162,8 +167,8 @@ def from_settings(settings: Sequence[str]) -> list[SettingsLayer]:
 
 
 def _section_of(name: str) -> str:
-    for section, kind in (("model", Size), ("training", Training)):
-        if name in {f.name for f in dataclasses.fields(kind)}:
+    for section, owner in SECTIONS.items():
+        if name in options(owner):
             return section
     raise UsageError(f"--set {name}: no such key in model or training; name its section")
 
@@ -207,7 +212,7 @@ def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -
 
 
 def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """The (section, key, value) of a layer, each of them legal."""
+    """Yields the (section, key, value) of a layer, each of them checked."""
     for section, table in layer.tables.items():
         if section in ("variant", "preset", *INFORMATION) or layer.is_unused(section, sections):
             continue
@@ -215,33 +220,25 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
             layer.refuse(section, f"no such section here; {suggestion(section, sections)}")
         if not isinstance(table, Mapping):
             layer.refuse(section, f"expected a table, not {table!r}")
-        known = _known(section)
+        known = _options(section)
         for key, value in table.items():
             if key not in known:
                 layer.refuse(f"{section}.{key}", f"no such key; {suggestion(key, known)}")
-            hint, low, high = known[key]
-            if what := problem(value, hint, low, high):
-                layer.refuse(f"{section}.{key}", what)
-            yield section, key, tuple(value) if typing.get_origin(hint) is tuple else value
+            if problem := known[key].problem(value):
+                layer.refuse(f"{section}.{key}", problem)
+            is_pair = typing.get_origin(known[key].hint) is tuple
+            yield section, key, tuple(value) if is_pair else value
 
 
-INFORMATION = ("vocabulary", "parser", "data", "format")  # what a run's config.toml also holds
+INFORMATION = ("vocabulary", "parser", "data", "format")  # also in a run's config.toml
 
 
-def _known(section: str) -> dict[str, tuple[Any, float | None, float | None]]:
-    """key -> (type, low, high) of a section."""
-    if section in ("model", "training"):
-        kind: type[Size] | type[Training] = Size if section == "model" else Training
-        hints = typing.get_type_hints(kind)
-        return {
-            f.name: (hints[f.name], f.metadata.get(LOW), f.metadata.get(HIGH))
-            for f in dataclasses.fields(kind)
-        }
-    return {
-        key: (typing.get_type_hints(build, vars(inspect.getmodule(build)))[key], None, None)
-        for build in variants.VARIANTS[section].builders()
-        for key in variants.known(build)
-    }
+def _options(section: str) -> dict[str, Option]:
+    """The options of a section. Those of a variant without bounds: it checks them itself."""
+    if section in SECTIONS:
+        return options(SECTIONS[section])
+    own = variants.VARIANTS[section].options()
+    return {name: dataclasses.replace(option, bounds=Bounds()) for name, option in own.items()}
 
 
 def flatten(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

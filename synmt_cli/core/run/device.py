@@ -1,4 +1,4 @@
-"""Where and how precisely to compute."""
+"""The device to compute on, its precision and its threads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from synmt_cli.errors import Unavailable, UsageError
 
-MAX_THREADS = 1024  # beyond, the threads' library ends the process without a word
+MAX_THREADS = 1024  # with more, the threads' library ends the process silently
 
 
 def choose(name: str) -> torch.device:

@@ -1,6 +1,6 @@
-"""A run directory: what a trained model is on disk.
+"""A run directory: the paths and small files of a trained model. Never loads torch.
 
-config.toml          everything resolved: variant, sizes, training, vocabulary, parser, data
+config.toml          the resolved configuration, and digests of vocabulary, parser and data
 spm.model            the subword vocabulary (spm.tgt.model too, where the target has its own)
 labels.json          the dependency labels, in the order of their ids
 model.safetensors    the weights that were best on dev
@@ -12,29 +12,30 @@ cache/               the training records as numbers; it may be deleted
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from synmt_cli.core.model import initialisation
-from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.run import tensors
-from synmt_cli.core.run.building import build, modifiers
-from synmt_cli.core.run.config import Config, from_file, resolve
+from synmt_cli.core.run.config import from_file
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
-from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError, printable
-from synmt_cli.io import writing
-from synmt_cli.io.json_files import read_json
+from synmt_cli.errors import ConfigError, DataError, ReadError, printable
+from synmt_cli.io import json_files, writing
 
 FORMAT = 1
+WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
+
+
+def read_state(checkpoint: Path) -> dict[str, Any]:
+    """The state.json of a checkpoint's folder. Raises ReadError, DataError, ConfigError."""
+    return json_files.read_sealed(checkpoint / STATE, "the state of a training run")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The folder, and where each thing in it lies."""
+    """A run directory, and the place of each file in it."""
 
     folder: Path
 
@@ -58,6 +59,11 @@ class Run:
         """The training records as numbers; may be deleted."""
         return self.folder / "cache"
 
+    @property
+    def environment(self) -> Path:
+        """Versions and machine; an average's names what it is made of."""
+        return self.folder / "env.json"
+
     def checkpoint(self, step: int) -> Path:
         """The folder of one checkpoint."""
         return self.folder / "checkpoints" / f"step-{step}"
@@ -67,6 +73,21 @@ class Run:
         names = (path.name for path in (self.folder / "checkpoints").glob("step-*"))
         return sorted(int(n) for name in names if (n := name.removeprefix("step-")).isdecimal())
 
+    def checkpoints(self) -> dict[str, Path]:
+        """The weights that `best`, `last` and each `step-N` stand for."""
+        steps = {f"step-{step}": self.checkpoint(step) / WEIGHTS for step in self.steps()}
+        last = {"last": list(steps.values())[-1]} if steps else {}
+        return {"best": self.model, **last, **steps}
+
+    def weights(self, checkpoint: str) -> Path:
+        """The file of a checkpoint: `best`, `last` or `step-N`. Raises ReadError."""
+        known = self.checkpoints()
+        if checkpoint not in known:
+            raise ReadError(
+                f"{printable(str(self.folder))} has no checkpoint {checkpoint}; {', '.join(known)}"
+            )
+        return known[checkpoint]
+
     def tables(self) -> dict[str, Any]:
         """config.toml as plain tables. Raises ReadError, ConfigError."""
         if not self.config.is_file():
@@ -75,20 +96,11 @@ class Run:
             )
         tables = dict(from_file(str(self.config)).tables)
         if tables.get("format") != FORMAT:
-            found = tables.get("format")
-            raise ConfigError(f"{printable(str(self.config))}: format {found!r}, expected {FORMAT}")
+            stated = tables.get("format")
+            raise ConfigError(
+                f"{printable(str(self.config))}: format {stated!r}, expected {FORMAT}"
+            )
         return tables
-
-    def read_config(self) -> Config:
-        """The resolved configuration. Raises ReadError, ConfigError with file and line."""
-        tables = self.tables()
-        try:
-            config = resolve(tables.get("variant"), "base", [from_file(str(self.config))])
-            with initialisation.without_values():
-                modifiers(config, 1)  # the variant's own checks of its options
-        except UsageError as error:  # not the command line's fault
-            raise ConfigError(f"{printable(str(self.config))}: {error}") from None
-        return config
 
     def write_config(self, tables: Mapping[str, Any]) -> None:
         """Writes config.toml, whole or not at all."""
@@ -100,15 +112,15 @@ class Run:
         source = Vocabulary.load(str(self.folder / "spm.model"))
         own = self.folder / "spm.tgt.model"
         target = Vocabulary.load(str(own)) if own.exists() else source
-        found = Vocabularies(source, target)
+        vocabularies = Vocabularies(source, target)
         about = self.tables().get("vocabulary")
         stated = about.get("fingerprint") if isinstance(about, dict) else None
-        if stated != found.fingerprint:
+        if stated != vocabularies.fingerprint:
             raise ConfigError(
-                f"{printable(str(self.folder))}: vocabulary {found.fingerprint}, "
+                f"{printable(str(self.folder))}: vocabulary {vocabularies.fingerprint}, "
                 f"but the run was trained with {stated}"
             )
-        return found
+        return vocabularies
 
     def write_vocabularies(self, vocabularies: Vocabularies) -> None:
         """Copies the sentencepiece models into the run."""
@@ -121,10 +133,15 @@ class Run:
 
     def labels(self) -> list[str]:
         """The dependency labels, the first of them id 1. Raises DataError, ReadError."""
-        labels = read_json(self.folder / "labels.json")
+        path = self.folder / "labels.json"
+        labels = json_files.read(path)
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise DataError(str(self.folder / "labels.json"), 1, "expected a list of labels")
+            raise DataError(str(path), 1, "expected a list of labels")
         return labels
+
+    def write_labels(self, labels: Sequence[str]) -> None:
+        """Writes labels.json, whole or not at all."""
+        json_files.write(self.folder / "labels.json", list(labels))
 
     def parser(self) -> tuple[str, str] | None:
         """File and SHA-256 of the parser that `train --parser` named. Raises ConfigError."""
@@ -135,29 +152,3 @@ class Run:
                 return file, sha256
         name = printable(str(self.config))
         raise ConfigError(f"{name}: [parser] needs file and sha256, both texts")
-
-    def load(self, checkpoint: str = "best") -> Transformer:
-        """The model with its weights: `best`, `last` or `step-N`. Raises SynmtError."""
-        config = self.read_config()
-        weights = self.weights(checkpoint)
-        vocabularies, n_labels = self.vocabularies(), len(self.labels())
-        with initialisation.without_values():  # sizes that do not fit take no memory
-            outline = build(config, vocabularies, n_labels)
-        found, _ = tensors.read(
-            weights, tensors.fitting(outline, vocabularies.fingerprint, weights)
-        )
-        model = build(config, vocabularies, n_labels)
-        tensors.load_into(model, found, weights)
-        return model.eval()
-
-    def weights(self, checkpoint: str) -> Path:
-        """The file of a checkpoint: `best`, `last` or `step-N`. Raises ReadError."""
-        if checkpoint == "best":
-            return self.model
-        steps = self.steps()
-        if checkpoint == "last" and steps:
-            return self.checkpoint(steps[-1]) / "weights.safetensors"
-        if checkpoint in (f"step-{step}" for step in steps):
-            return self.folder / "checkpoints" / checkpoint / "weights.safetensors"
-        known = ", ".join(["best", "last", *(f"step-{step}" for step in steps)])
-        raise ReadError(f"{printable(str(self.folder))} has no checkpoint {checkpoint}; {known}")

@@ -1,6 +1,6 @@
-"""A trained model as one of CTranslate2, which translates plain Transformers on CPUs and GPUs.
+"""A trained model in the format of CTranslate2, which translates plain Transformers quickly.
 
-It has encoders and decoders of its own, so only models without modifiers can go there: their
+CTranslate2 has encoders and decoders of its own, so only models without modifiers fit. Their
 sinusoids, which differ from CTranslate2's, are written with the weights.
 """
 
@@ -17,28 +17,29 @@ from torch import Tensor, nn
 from synmt_cli.core.model.embedding import Embedding, sinusoid
 from synmt_cli.core.model.layers import Decoder, DecoderLayer, Encoder, Layer
 from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.building import load
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, Unavailable, printable
 from synmt_cli.io.writing import atomic_folder
 
-POSITIONS = 2048  # sinusoids written: of the longest source and translation, in pieces
+POSITIONS = 2048  # sinusoids written: the longest source and translation, in pieces
 
 
 def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) -> None:
     """Writes the folder, whole or not at all. Raises SynmtError.
 
-    quantization: a type of CTranslate2, such as int8, that weights are stored in; None: as
-    they are. Raises ConfigError for a model that CTranslate2 cannot hold, Unavailable without
-    the package.
+    quantization: the type of CTranslate2 in which weights are stored, such as int8; None leaves
+    them as they are. Raises ConfigError for a model that CTranslate2 cannot hold, Unavailable
+    without the package.
     """
     try:
         from ctranslate2.specs import transformer_spec
     except ImportError as error:
         raise Unavailable("no ctranslate2; pip install 'synmt-cli[ctranslate2]'") from error
-    model, vocabularies = run.load(checkpoint), run.vocabularies()
+    model, vocabularies = load(run, checkpoint), run.vocabularies()
     if reason := _unfit(model):
-        raise ConfigError(f"{printable(str(run.folder))}: {reason}, which CTranslate2 has not")
+        raise ConfigError(f"{printable(str(run.folder))}: {reason}, which CTranslate2 lacks")
     size = model.size
     layers = (size.encoder_layers, size.decoder_layers)
     spec = transformer_spec.TransformerSpec.from_config(
@@ -59,7 +60,7 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
 
 
 def _unfit(model: Transformer) -> str:
-    """What CTranslate2 has not, or ""."""
+    """The part of a model that CTranslate2 lacks, or ""."""
     if model.rereads or model.grammar is not None:
         return "a decoder that writes trees or reads its prefix anew"
     if len(model.encoder.modifiers) or len(model.decoder.modifiers):
@@ -68,7 +69,7 @@ def _unfit(model: Transformer) -> str:
 
 
 def _tokens(vocabulary: Vocabulary) -> list[str]:
-    """The names of all ids. A line of a file each: white space in them is written as code."""
+    """The names of all ids, one a line of a file: white space in them is written as code."""
     names = vocabulary.names(range(vocabulary.size))
     return [re.sub(r"[\s\x00-\x1f]", lambda m: f"\\u{ord(m[0]):04x}", name) for name in names]
 
@@ -95,7 +96,7 @@ def _decoder(spec: Any, decoder: Decoder) -> None:
 
 
 def _layer(spec: Any, layer: Layer) -> None:
-    """What layers of both stacks have."""
+    """The parts that layers of both stacks have."""
     _norm(spec.self_attention.layer_norm, layer.norms[0])
     _linear(spec.self_attention.linear[0], layer.attention.qkv)
     _linear(spec.self_attention.linear[1], layer.attention.out)

@@ -1,14 +1,14 @@
 """Tensors on disk: safetensors with a format version and a digest that is checked on load.
 
 No pickle is ever read. A file that is cut, has a flipped bit, or is something else under
-this suffix is refused with its name before its tensors are used.
+this suffix is refused by name before its tensors are used.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,46 +32,27 @@ TYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
-
-
+# Raises where tensors, and the texts about them, are not the expected ones.
 Check = Callable[[Mapping[str, Tensor], Mapping[str, str]], None]
 
 
-def _itself(tensor: Tensor) -> Tensor:
-    return tensor
-
-
-def write(
-    path: Path,
-    tensors: Mapping[str, Tensor],
-    about: Mapping[str, str],
-    full: Callable[[Tensor], Tensor] = _itself,
-) -> None:
-    """Writes a file that appears whole or not at all. about: texts for its header.
-
-    full: gives a tensor's values where it has only a part of them; asked twice for each, in
-    the order of `asked_for`, so that one whole tensor at a time is in memory.
-    """
+def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+    """Writes a file that appears whole or not at all. about: texts for its header."""
     header = {**about, "format": FORMAT}
-    header["sha256"] = _digest(((name, full(tensors[name])) for name in sorted(tensors)), header)
+    header["sha256"] = _digest(tensors, header)
     with writing.atomic(path) as writer:
         writer.write(_head(tensors, header))
         for name in _laid_out(tensors):
-            writer.write(_bytes(full(tensors[name])).numpy().tobytes())
-
-
-def asked_for(tensors: Mapping[str, Tensor]) -> list[str]:
-    """The names in the order in which `write` asks for values."""
-    return [*sorted(tensors), *_laid_out(tensors)]
+            writer.write(_bytes(tensors[name]).numpy().tobytes())
 
 
 def _laid_out(tensors: Mapping[str, Tensor]) -> list[str]:
-    """The wide numbers first, as safetensors does it, so that all are aligned."""
+    """The names in the order of the file: wide numbers first, so that all are aligned."""
     return sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
 
 
 def _head(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> bytes:
-    """How a safetensors file begins: the size of a JSON text, and the text."""
+    """The first bytes of a safetensors file: the size of a JSON text, and the text."""
     table: dict[str, Any] = {"__metadata__": header}
     begin = 0
     for name in _laid_out(tensors):
@@ -89,10 +70,10 @@ def _head(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> bytes:
 
 
 def read(path: Path, check: Check | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and what was said about them. Raises ReadError, DataError, ConfigError.
+    """The tensors and the texts about them. Raises ReadError, DataError, ConfigError.
 
-    check: raises where they are not what is wanted. It is given the tensors without values, and
-    what is said about them, before any memory is taken; then the tensors themselves.
+    check: called twice, with tensors without values before any memory is taken, and with the
+    tensors themselves.
     """
     name = str(path)
     try:
@@ -110,9 +91,9 @@ def read(path: Path, check: Check | None = None) -> tuple[dict[str, Tensor], dic
             name, None, f"not a whole safetensors file: {printable(str(error))}"
         ) from None
     if header.get("format") != FORMAT:
-        found = header.get("format", "no format")
-        raise ConfigError(f"{printable(name)}: format {printable(found)}, expected {FORMAT}")
-    if header.pop("sha256", "") != _digest(sorted(tensors.items()), header):
+        stated = header.get("format", "no format")
+        raise ConfigError(f"{printable(name)}: format {printable(stated)}, expected {FORMAT}")
+    if header.pop("sha256", "") != _digest(tensors, header):
         raise DataError(name, None, "damaged: its tensors do not have the digest it states")
     if check is not None:
         check(tensors, header)
@@ -127,10 +108,10 @@ def _outline(part: Any) -> Tensor:
     return torch.empty(part.get_shape(), dtype=kinds[part.get_dtype()], device="meta")
 
 
-def _digest(tensors: Iterable[tuple[str, Tensor]], header: Mapping[str, str]) -> str:
-    """SHA-256 over the header and every tensor's name, type, shape and bytes; names rise."""
+def _digest(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> str:
+    """SHA-256 over the header and every tensor's name, type, shape and bytes, sorted by name."""
     sha = hashlib.sha256(json.dumps(sorted(header.items())).encode())
-    for name, tensor in tensors:
+    for name, tensor in sorted(tensors.items()):
         sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         sha.update(_bytes(tensor).numpy().data)
     return sha.hexdigest()
@@ -164,9 +145,9 @@ def fitting(module: torch.nn.Module, vocabulary: str, path: Path) -> Check:
 
 
 def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
-    """Raises ConfigError where tensors are not as the module's parameters must be.
+    """Raises ConfigError unless tensors have the names and shapes of the module's parameters.
 
-    They have the same names, shapes and kind of number, and every value there is is finite.
+    They also have to be real numbers, and finite where they have values.
     """
     parameters = dict(module.named_parameters())
     if parameters.keys() != tensors.keys():
@@ -178,9 +159,9 @@ def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Pa
             was, now = tuple(tensors[name].shape), tuple(parameter.shape)
             raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")
         if not is_real(tensors[name]):
-            raise ConfigError(f"{printable(str(source))}: {name} has values that are no numbers")
+            raise ConfigError(f"{printable(str(source))}: {name} has values that are not numbers")
 
 
 def is_real(tensor: Tensor) -> bool:
-    """Whether its type is real, and its values, where it has them, are finite."""
+    """Whether a tensor's type is real, and its values, where it has them, are finite."""
     return tensor.is_floating_point() and (tensor.is_meta or bool(tensor.isfinite().all()))

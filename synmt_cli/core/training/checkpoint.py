@@ -1,4 +1,4 @@
-"""Checkpoints: all that is needed to go on as if nothing had happened.
+"""Checkpoints: everything that a run needs to go on as if it had not been stopped.
 
 A checkpoint is written under a temporary folder name and renamed when it is complete and
 on disk; old ones are removed only after that.
@@ -11,7 +11,7 @@ import dataclasses
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,20 +22,23 @@ from torch import Tensor
 
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run import tensors
-from synmt_cli.core.run.directory import Run
-from synmt_cli.core.training import optimizer_state as moments_of
+from synmt_cli.core.run.directory import OPTIMIZER, STATE, WEIGHTS, Run, read_state
 from synmt_cli.core.training.gradient import Sums
 from synmt_cli.errors import ConfigError, CreateError, printable
 from synmt_cli.io import json_files, writing
 
+KINDS = ("exp_avg", "exp_avg_sq", "step")  # of the optimizer's tensors, KIND.PARAMETER
+RANDOM = "random."
+
 
 @dataclass(slots=True)
 class TrainingState:
-    """Where a training run stands.
+    """The state of a training run.
 
-    step: updates made. epoch, batch: the next batch to read. best: of the chosen metric, as
-    (step, value). stale: validations since. loss, nll, losses, tokens: sums since the last report.
-    validated: the last validation's step. finished: why training is over, or "".
+    step: updates made. epoch, batch: the next batch to read. best_step, best_value: the best
+    validation, by the chosen metric. stale: validations since then. validated: the step of the
+    last validation. loss, nll, losses, tokens: sums since the last report; losses are those of
+    the modifiers, by variant. finished: why training is over, or "". random: generator states.
     """
 
     step: int = 0
@@ -47,33 +50,40 @@ class TrainingState:
     validated: int = 0
     loss: float = 0.0
     nll: float = 0.0
-    losses: dict[str, float] = field(default_factory=dict)  # the modifiers', by variant
+    losses: dict[str, float] = field(default_factory=dict)
     tokens: int = 0
     finished: str = ""
-    random: dict[str, Tensor] = field(default_factory=dict)  # generator states
+    random: dict[str, Tensor] = field(default_factory=dict)
 
     def add(self, sums: Sums, n_tokens: int) -> None:
-        """Counts one update's losses in."""
+        """Adds the losses of one update."""
         self.loss += sums.smoothed
         self.nll += sums.nll
         for name, value in sums.losses.items():
             self.losses[name] = self.losses.get(name, 0.0) + value
         self.tokens += n_tokens
 
+    def clear_sums(self) -> None:
+        """Begins the sums of the next report."""
+        self.loss = 0.0
+        self.nll = 0.0
+        self.losses = {}
+        self.tokens = 0
+
 
 def random_states(device: torch.device) -> dict[str, Tensor]:
     """The states of torch's generators that training draws from."""
-    states = {"random.cpu": torch.get_rng_state()}
+    states = {f"{RANDOM}cpu": torch.get_rng_state()}
     if device.type == "cuda":
-        states["random.cuda"] = torch.cuda.get_rng_state(device)
+        states[f"{RANDOM}cuda"] = torch.cuda.get_rng_state(device)
     return states
 
 
 def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
-    """Puts the generators back to where `random_states` found them."""
-    torch.set_rng_state(states["random.cpu"])
-    if device.type == "cuda" and "random.cuda" in states:
-        torch.cuda.set_rng_state(states["random.cuda"], device)
+    """Sets the generators to what `random_states` returned."""
+    torch.set_rng_state(states[f"{RANDOM}cpu"])
+    if device.type == "cuda" and f"{RANDOM}cuda" in states:
+        torch.cuda.set_rng_state(states[f"{RANDOM}cuda"], device)
 
 
 def save(
@@ -86,44 +96,42 @@ def save(
 ) -> None:
     """Writes checkpoints/step-N, then removes all but the newest `keep`. Raises WriteError.
 
-    Every process calls it, and the first one writes.
+    Every process calls it to send its tensors, and the first one writes them.
     """
-    moments = _moments(share, optimizer) | state.random
-    if not share.ranks.is_first:
-        share.hand_over(dict(share.model.named_parameters()))
-        share.hand_over(moments)
-        return
-    final = run.checkpoint(state.step)
-    beside = final.with_name(f".{final.name}.{os.getpid()}.tmp")
-    aside = beside.with_suffix(".old")
-    try:
-        final.parent.mkdir(exist_ok=True)
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir()
-    except OSError as error:
-        raise CreateError(f"cannot create {printable(str(beside))}: {error.strerror}") from error
     about = {"vocabulary": vocabulary, "step": str(state.step)}
+    with _new_folder(run.checkpoint(state.step), share) as folder:
+        save_weights(folder / WEIGHTS, share, about)
+        moments = share.full(_moments(share, optimizer))
+        if share.ranks.is_first:
+            tensors.write(folder / OPTIMIZER, moments | state.random, about)
+            json_files.write_sealed(folder / STATE, _plain(state))
+    if share.ranks.is_first:
+        _remove(run, run.steps()[:-keep])
+
+
+def _new_folder(folder: Path, share: Share) -> contextlib.AbstractContextManager[Path]:
+    """Where the first process writes; an older checkpoint of the same step is replaced."""
+    if not share.ranks.is_first:
+        return contextlib.nullcontext(folder)
     try:
-        save_weights(beside / "weights.safetensors", share, about)
-        tensors.write(beside / "optimizer.safetensors", moments, about, share.full)
-        json_files.write(beside / "state.json", _plain(state))
-        if final.exists():  # the same step, saved once more with what ended the run
-            os.replace(final, aside)
-        os.replace(beside, final)
-        writing.sync_folder(final.parent)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        shutil.rmtree(aside, ignore_errors=True)
-    for step in run.steps()[:-keep]:
-        with contextlib.suppress(OSError):  # under another name first: no final name is half there
+        folder.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise CreateError(f"cannot create {printable(str(folder))}: {error.strerror}") from error
+    return writing.atomic_folder(folder, replace=True)
+
+
+def _remove(run: Run, steps: Iterable[int]) -> None:
+    """Removes checkpoints, as far as the system allows it."""
+    for step in steps:
+        with contextlib.suppress(OSError):  # renamed first: no half-removed folder is a checkpoint
             old = run.checkpoint(step)
-            going = old.with_name(f".{old.name}.{os.getpid()}.tmp")
-            os.replace(old, going)
-            shutil.rmtree(going)
+            doomed = old.with_name(f".{old.name}.{os.getpid()}.tmp")
+            os.replace(old, doomed)
+            shutil.rmtree(doomed)
 
 
 def _moments(share: Share, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """What the optimizer knows of each parameter, as KIND.PARAMETER."""
+    """The optimizer's state of each parameter, as KIND.PARAMETER."""
     return {
         f"{kind}.{name}": value
         for name, parameter in share.model.named_parameters()
@@ -132,24 +140,16 @@ def _moments(share: Share, optimizer: torch.optim.Optimizer) -> dict[str, Tensor
 
 
 def save_weights(path: Path, share: Share, about: Mapping[str, str]) -> None:
-    """The parameters alone. Raises ConfigError if one is not finite: nothing is written.
+    """Writes the parameters alone. Raises ConfigError, before it writes, if one is not finite.
 
-    Every process calls it, and the first one writes.
+    Every process calls it to send its tensors, and the first one writes them.
     """
-    parameters = dict(share.model.named_parameters())
-    if not share.ranks.is_first:
-        share.hand_over(parameters)
-        return
-    names = {id(parameter): name for name, parameter in parameters.items()}
-
-    def finite(parameter: Tensor) -> Tensor:
-        values = share.full(parameter)
-        if not torch.isfinite(values).all():
-            name = names[id(parameter)]
+    weights = share.full(dict(share.model.named_parameters()))
+    for name in sorted(weights):
+        if not torch.isfinite(weights[name]).all():
             raise ConfigError(f"not saved: parameter {name} is not finite; lower training.lr")
-        return values
-
-    tensors.write(path, parameters, about, finite)
+    if share.ranks.is_first:
+        tensors.write(path, weights, about)
 
 
 def load(
@@ -161,27 +161,71 @@ def load(
 ) -> TrainingState:
     """Fills model and optimizer from checkpoints/step-N and returns the state."""
     folder = run.checkpoint(step)
-    path = folder / "weights.safetensors"
+    path = folder / WEIGHTS
     weights, _ = tensors.read(path, tensors.fitting(share.model, vocabulary, path))
     with torch.no_grad():
         for name, parameter in share.model.named_parameters():
             parameter.copy_(share.own(parameter, weights[name]))
-    path = folder / "optimizer.safetensors"
-    moments, _ = tensors.read(path, partial(moments_of.check, share.model, path))
-    state = TrainingState(**json_files.read(folder / "state.json", "the state of a training run"))
-    state.random = {key: moments.pop(key) for key in list(moments) if key.startswith("random.")}
-    of_parameter: dict[str, dict[str, Tensor]] = defaultdict(dict)
-    for key, value in moments.items():
+    path = folder / OPTIMIZER
+    saved, _ = tensors.read(path, partial(_check_moments, share.model, path))
+    state = TrainingState(**read_state(folder))
+    state.random = {key: saved.pop(key) for key in list(saved) if key.startswith(RANDOM)}
+    moments: dict[str, dict[str, Tensor]] = defaultdict(dict)  # of each parameter, by kind
+    for key, value in saved.items():
         kind, name = key.split(".", 1)
-        of_parameter[name][kind] = value
+        moments[name][kind] = value
     for name, parameter in share.model.named_parameters():
         optimizer.state[parameter] = {
-            kind: share.own(parameter, value) for kind, value in of_parameter[name].items()
+            kind: share.own(parameter, value) for kind, value in moments[name].items()
         }
     return state
 
 
 def _plain(state: TrainingState) -> dict[str, Any]:
-    """All but the generators' states, which are tensors."""
+    """The fields that are not tensors: all but the generator states."""
     names = (field.name for field in dataclasses.fields(state))
     return {name: getattr(state, name) for name in names if name != "random"}
+
+
+def _check_moments(
+    model: torch.nn.Module, path: Path, saved: Mapping[str, Tensor], about: Mapping[str, str]
+) -> None:
+    """Raises ConfigError unless training can go on from these tensors, bit for bit.
+
+    saved: moments and generator states, with values or, on the meta device, without.
+    """
+    if f"{RANDOM}cpu" not in saved:
+        raise ConfigError(f"{printable(str(path))}: the state of the generator is missing")
+    if about.get("step") != "0" and all(key.startswith(RANDOM) for key in saved):
+        raise ConfigError(f"{printable(str(path))}: the moments of the parameters are missing")
+    parameters = dict(model.named_parameters())
+    for key in sorted(saved):
+        kind, _, name = key.partition(".")
+        if key.startswith(RANDOM):
+            problem = _of_generator(name, saved[key])
+        elif kind in KINDS and name in parameters:
+            problem = _of_moment(kind, saved[key], parameters[name])
+            # A parameter that no forward pass uses has no moments; any other has all of them.
+            others = [other for other in KINDS if f"{other}.{name}" not in saved]
+            if others and not problem:
+                problem = f"is there, but not {', '.join(others)} of this parameter"
+        else:
+            problem = "is not part of the optimizer"
+        if problem:
+            raise ConfigError(f"{printable(str(path))}: {printable(key)} {problem}")
+
+
+def _of_generator(name: str, state: Tensor) -> str:
+    """What is wrong with a generator state, or "". A GPU's is checked when it is used."""
+    like = torch.get_rng_state()
+    fits = state.shape == like.shape or not name.startswith("cpu")
+    return "" if fits and state.dtype == like.dtype else "is not a generator state"
+
+
+def _of_moment(kind: str, moment: Tensor, parameter: Tensor) -> str:
+    wanted = () if kind == "step" else tuple(parameter.shape)
+    if tuple(moment.shape) != wanted:
+        return f"has shape {tuple(moment.shape)}, not {wanted}"
+    if moment.dtype != torch.float32 or not tensors.is_real(moment):
+        return "has values that are not numbers"
+    return ""

@@ -1,4 +1,4 @@
-"""What happens in training, as the loop yields it."""
+"""The events of training, as the loop yields them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """A validation. nll in nats per token; metric: its name in Training; value: the larger, the
-    better.
-    """
+    """A validation. nll: nats per token. metric: as in Training. value: larger is better."""
 
     step: int
     epoch: int

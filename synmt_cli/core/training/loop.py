@@ -1,7 +1,8 @@
-"""The training loop. It yields what happened; commands decide what to show."""
+"""The training loop. It yields events; commands decide what to show."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -21,22 +22,23 @@ from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
-from synmt_cli.core.training import checkpoint, validation
+from synmt_cli.core.training import checkpoint
 from synmt_cli.core.training.checkpoint import TrainingState
 from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validated
-from synmt_cli.core.training.gradient import Sums, backward, moved
-from synmt_cli.core.training.prefetch import ahead
+from synmt_cli.core.training.gradient import Sums, backward
+from synmt_cli.core.training.prefetch import prefetch
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
+from synmt_cli.core.training.validation import Abandoned, Validation
 from synmt_cli.errors import ConfigError
 
 REPORT_EVERY = 50  # updates
-LIMITS = ("max_steps", "max_epochs")  # why a run may have ended that can go on
+LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a higher limit
 
 
 @dataclass
 class Trainer:
-    """One training run in progress. dev may be None: then the last weights are the best.
+    """One training run in progress. dev: None makes the last weights the best.
 
     ranks: the processes that train together; all go through the same events.
     """
@@ -54,7 +56,7 @@ class Trainer:
     def __post_init__(self) -> None:
         kind = Shards if self.settings.shard and self.ranks.size > 1 else Share
         self.share = kind(self.model, self.ranks, self.device)
-        self.updates = Updates(self.train, self.settings, self.ranks, self.share.must_pass)
+        self.updates = Updates(self.train, self.settings, self.share)
         self.optimizer = torch.optim.Adam(
             self.share.groups(),
             lr=self.settings.lr,
@@ -66,10 +68,10 @@ class Trainer:
         self._losses = sorted(self.model.encoder.loss_names() | self.model.decoder.loss_names())
         self._draw_anew()
         self._seconds = 0.0  # spent in updates since the last report
-        self._saved: tuple[int, str] | None = None  # what the newest checkpoint holds
+        self._saved: tuple[int, str] | None = None  # step and end of the newest checkpoint
 
     def resume(self) -> bool:
-        """Takes up the newest checkpoint. False where there is none. Raises SynmtError."""
+        """Loads the newest checkpoint. False where there is none. Raises SynmtError."""
         steps = self.run.steps()
         if not steps:
             return False
@@ -85,7 +87,7 @@ class Trainer:
         return True
 
     def _draw_anew(self) -> None:
-        """Gives each process dropout of its own."""
+        """Seeds dropout; each of several processes has its own."""
         if self.ranks.size > 1:
             seed = self.settings.seed, self.state.step, self.ranks.rank
             torch.manual_seed(int(np.random.default_rng(seed).integers(2**63)))
@@ -96,23 +98,30 @@ class Trainer:
         deadline = time.monotonic() + time_limit if time_limit else math.inf
         checkpoint.restore_random(self.state.random, self.device)
         self.model.train()
-        updates = ahead(self.updates.since(self.state.epoch, self.state.batch))
+        with contextlib.closing(
+            prefetch(self.updates.since(self.state.epoch, self.state.batch))
+        ) as updates:
+            yield from self._go_on(updates, request, deadline)
+
+    def _go_on(
+        self, updates: Iterator[Update], request: signals.Request, deadline: float
+    ) -> Iterator[Event]:
+        """Trains on the updates; validates and saves where it is due."""
         if self._owes_validation():
             yield from self._validate_and_save(request)
         while not self.state.finished:
             if self.ranks.any(bool(request) or time.monotonic() >= deadline):
                 yield from self._save()
-                yield Ended(self.state.step, _why(request), False)
+                yield Ended(self.state.step, "signal" if request else "time limit", False)
                 return
-            if not self._advance(updates, request):
-                continue
-            yield from self._reports()
-            if self._due() or self.state.finished:
-                yield from self._validate_and_save(request)
+            if self._advance(updates, request):
+                yield from self._reports()
+                if self._due() or self.state.finished:
+                    yield from self._validate_and_save(request)
         yield Ended(self.state.step, self.state.finished, True)
 
     def _advance(self, updates: Iterator[Update], request: signals.Request) -> bool:
-        """One update, and whether it was the last. False if an end was asked for in its middle."""
+        """Makes one update, or notes that training is over. False if an end was asked for."""
         state, settings = self.state, self.settings
         if state.step < settings.max_steps:
             update = next(updates, None)
@@ -129,21 +138,21 @@ class Trainer:
         return any(self.state.step % n == 0 for n in every)
 
     def _update(self, update: Update, request: signals.Request) -> bool:
-        """One update. False if an end was asked for in the middle: then nothing changed."""
+        """Makes one update. False if an end was asked for in the middle: then nothing changed."""
         start = time.perf_counter()
         settings, sums = self.settings, Sums()
         self.optimizer.zero_grad()
-        for batch, counts in zip(update.batches, update.counts, strict=True):
+        for batch, counts in update.batches:
             if request and sums.smoothed and self.ranks.size == 1:
                 return False  # the state, generators included, is that of the last update
             if counts:
                 sums.add(self._backward(batch, 1 / update.n_tokens))
-            else:  # as if nothing had been passed
+            else:  # leaves the generators as if nothing had been passed
                 random = checkpoint.random_states(self.device)
                 self._backward(batch, 0.0)
                 checkpoint.restore_random(random, self.device)
-        told = self.ranks.add_up(self.share.whole, sums.to_list(self._losses))
-        sums = Sums.of(told, self._losses)
+        reduced = self.share.reduce(sums.to_list(self._losses))
+        sums = Sums.of(reduced, self._losses)
         step = self.state.step + 1
         if not math.isfinite(sums.total):
             raise ConfigError(
@@ -151,7 +160,8 @@ class Trainer:
                 "lower training.lr or raise training.warmup; saved checkpoints are whole"
             )
         self._apply(step)
-        self.state.step, self.state.epoch, self.state.batch = step, update.epoch, update.batch
+        self.state.step = step
+        self.state.epoch, self.state.batch = update.epoch, update.batch
         self.state.add(sums, update.n_tokens)
         self.state.random = checkpoint.random_states(self.device)
         self._seconds += time.perf_counter() - start
@@ -162,40 +172,41 @@ class Trainer:
         with devices.precision(settings.precision, self.device), self.share.passing():
             return backward(
                 self.model,
-                moved(batch, self.device),
+                batch.to(self.device),
                 settings.label_smoothing,
                 scale,
                 settings.prefix_share,
             )
 
     def _apply(self, step: int) -> None:
-        settings = self.settings
-        if settings.clip_norm:
-            self.share.clip(settings.clip_norm)
-        lr = inverse_square_root(step, settings.lr, settings.warmup, settings.initial_lr)
+        if self.settings.clip_norm:
+            self.share.clip(self.settings.clip_norm)
         for group in self.optimizer.param_groups:
-            group["lr"] = lr
+            group["lr"] = self._lr(step)
         self.optimizer.step()
 
+    def _lr(self, step: int) -> float:
+        settings = self.settings
+        return inverse_square_root(step, settings.lr, settings.warmup, settings.initial_lr)
+
     def _reports(self) -> Iterator[Report]:
-        state, settings = self.state, self.settings
+        state = self.state
         if state.step % REPORT_EVERY or not state.tokens:
             return
-        lr = inverse_square_root(state.step, settings.lr, settings.warmup, settings.initial_lr)
         yield Report(
             state.step,
             state.epoch + 1,
             state.loss / state.tokens,
             state.nll / state.tokens,
             {name: loss / state.tokens for name, loss in state.losses.items()},
-            lr,
+            self._lr(state.step),
             state.tokens / max(self._seconds, 1e-9),
         )
-        state.loss, state.nll, state.losses, state.tokens = 0.0, 0.0, {}, 0
+        state.clear_sums()
         self._seconds = 0.0
 
     def _owes_validation(self) -> bool:
-        """True where the run was stopped in the middle of a validation."""
+        """True if the run was stopped in the middle of a validation."""
         step = self.state.step
         due = step > 0 and step % self.settings.validate_every == 0
         return due and self.state.validated != step and self.dev is not None
@@ -206,7 +217,7 @@ class Trainer:
         if self.dev is not None and wanted and self.state.validated != self.state.step:
             try:
                 yield self._validate(regular, request)
-            except validation.Abandoned:
+            except Abandoned:
                 self.state.finished = ""  # the resumed run validates and ends
                 return
         if self.settings.patience and self.state.stale >= self.settings.patience:
@@ -215,13 +226,12 @@ class Trainer:
 
     def _validate(self, regular: bool, request: signals.Request) -> Validated:
         """regular: counts toward early stopping (the extra one at the end does not)."""
-        assert self.dev is not None, "validation needs a dev set"
         state, settings = self.state, self.settings
         with self.share.gathered():
-            found = self._measured(request) if self.ranks.is_first else (0.0, 0.0, 0.0)
-        nll, value, is_abandoned = self.ranks.from_first(found)
+            measured = self._measured(request)
+        nll, value, is_abandoned = self.ranks.from_first(measured)
         if is_abandoned:
-            raise validation.Abandoned
+            raise Abandoned
         state.validated = state.step
         best = state.best_value is None or value > state.best_value
         if best:
@@ -233,24 +243,15 @@ class Trainer:
         return Validated(state.step, state.epoch + 1, nll, perplexity, settings.metric, value, best)
 
     def _measured(self, request: signals.Request) -> tuple[float, float, float]:
-        """Negative log-likelihood and the chosen metric on dev; 1 behind them if abandoned."""
-        assert self.dev is not None, "validation needs a dev set"
-        settings, target = self.settings, self.vocabularies.target
-        tokens = settings.batch_tokens
-        with torch.inference_mode(), devices.precision(settings.precision, self.device):
-            self.model.eval()
-            try:
-                nll = validation.nll(self.model, self.dev, tokens, self.device, request)
-                value = -nll
-                if settings.metric == "bleu":
-                    value = validation.bleu(self.model, self.dev, target, self.device, request)
-                elif settings.metric == "accuracy":
-                    value = validation.accuracy(self.model, self.dev, tokens, self.device, request)
-            except validation.Abandoned:
-                return 0.0, 0.0, 1.0
-            finally:
-                self.model.train()
-        return nll, value, 0.0
+        """In the first process: nll and the chosen metric on dev, then 1 if it was abandoned."""
+        if self.dev is None or not self.ranks.is_first:
+            return 0.0, 0.0, 0.0
+        target = self.vocabularies.target
+        one = Validation(self.model, self.dev, target, self.settings, self.device, request)
+        try:
+            return *one.run(), 0.0
+        except Abandoned:
+            return 0.0, 0.0, 1.0
 
     def _save_best(self) -> None:
         about = {"vocabulary": self.vocabularies.fingerprint, "step": str(self.state.step)}
@@ -273,7 +274,3 @@ class Trainer:
         self.ranks.wait()
         self._saved = self.state.step, self.state.finished
         yield Saved(self.state.step)
-
-
-def _why(request: signals.Request) -> str:
-    return "signal" if request else "time limit"

@@ -2,9 +2,9 @@
 
     L = sum_t (1 - eps) (lse_t - z_t,y) + eps (lse_t - mean_v z_tv)        Szegedy et al. (2016)
 
-The smoothing mass is spread over the whole vocabulary, as torch's cross_entropy does it.
-Logits are made a block of tokens at a time and turned into their gradient at once, in
-place: memory is one block, and each logit is visited while it is still in the cache.
+The smoothing mass is spread over the whole vocabulary, as in torch's cross_entropy. Logits are
+computed a block of tokens at a time and turned into their gradient at once, in place: memory is
+one block, and each logit is visited while it is still in the cache.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-BLOCK = 2**21  # logits made at a time; 8 MB in single precision stay in a CPU's cache
-GPU_BLOCK = 2**26  # a GPU has no such cache to stay in, and each block costs it a dozen launches
+BLOCK = 2**21  # logits computed at a time; 8 MB in single precision stay in a CPU's cache
+GPU_BLOCK = 2**26  # a GPU has no such cache, and each block costs it a dozen launches
 
 
 class Losses(NamedTuple):

@@ -1,9 +1,8 @@
-"""What a training run will need, before it is started."""
+"""An estimate of what a training run will need, before it is started."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 
@@ -15,20 +14,8 @@ from synmt_cli.core.training.loss import BLOCK
 PROGRAM = 250 * 2**20  # bytes of Python and torch before any tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """parameters: trained numbers. updates_per_epoch. memory: bytes at the peak, about."""
-
-    parameters: int
-    pairs: int
-    target_tokens: int
-    batches_per_epoch: int
-    updates_per_epoch: int
-    memory: int
-
-
-def estimate(model: Transformer, corpus: Corpus, settings: Training) -> Estimate:
-    """Counts what can be counted; memory is a formula, good to about a third on a CPU.
+def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str, int]:
+    """Counts of a run; memory, in bytes at the peak, is a formula, good to a third on a CPU.
 
     Four numbers for each parameter (weight, gradient, two moments), and for each padded
     token about 10 vectors of d_model and 3 of d_ff a layer that the backward pass reads.
@@ -43,11 +30,11 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> Estimate
     weights = layers * size.n_heads * min(longest, 64)
     width = torch.get_default_dtype().itemsize
     activations = settings.batch_tokens * (vectors + weights) + 3 * BLOCK
-    return Estimate(
-        parameters=parameters,
-        pairs=len(corpus),
-        target_tokens=corpus.n_tokens,
-        batches_per_epoch=n_batches,
-        updates_per_epoch=math.ceil(n_batches / settings.accumulate),
-        memory=PROGRAM + int(width * (4 * parameters + activations)),
-    )
+    return {
+        "parameters": parameters,
+        "pairs": len(corpus),
+        "target tokens": corpus.n_tokens,
+        "batches per epoch": n_batches,
+        "updates per epoch": math.ceil(n_batches / settings.accumulate),
+        "memory": PROGRAM + int(width * (4 * parameters + activations)),
+    }

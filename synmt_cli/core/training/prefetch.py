@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
 
 
-def ahead(items: Iterator[Item], n: int = 2) -> Iterator[Item]:
-    """Yields the items, of which up to `n` are made while the last one is used.
+def prefetch(items: Iterator[Item], n: int = 2) -> Generator[Item]:
+    """Yields the items; up to `n` more are made while the last one is used.
 
-    What making an item raises is raised where it would have been yielded.
+    An error in making an item is raised where the item would have been yielded. Close it when
+    it is left early: then it waits for the item being made.
 
-    >>> list(ahead(iter("abc")))
+    >>> list(prefetch(iter("abc")))
     ['a', 'b', 'c']
     """
     end = object()
     pending: deque[Future[object]] = deque()
-    with ThreadPoolExecutor(1, "ahead") as thread:  # one, so that items are made in order
+    with ThreadPoolExecutor(1, "prefetch") as thread:  # one, so that items are made in order
         for _ in range(n):
             pending.append(thread.submit(next, items, end))
         while (item := pending.popleft().result()) is not end:

@@ -1,4 +1,4 @@
-"""Opening a run directory for training: one writer, the same run as before, whole files."""
+"""The run directory of a training: one writer, the same run as before, whole files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from synmt_cli.core.run.config import refuse_another
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.errors import ConfigError, CreateError, WriteError, printable
-from synmt_cli.io import writing
+from synmt_cli.io import json_files, writing
 from synmt_cli.io.digests import sha256
-from synmt_cli.io.json_files import read_json, write_json
 
+UNFINISHED = (".tmp", ".old")  # what atomic writers call a file or folder before it is whole
 PACKAGES = ("synmt-cli", "torch", "numpy", "sentencepiece", "sacrebleu", "safetensors")
 
 
@@ -29,14 +29,14 @@ PACKAGES = ("synmt-cli", "torch", "numpy", "sentencepiece", "sacrebleu", "safete
 def locked(folder: Path) -> Iterator[None]:
     """Creates the folder and holds its lock. Raises CreateError, also for a second writer.
 
-    The kernel drops the lock when its process ends, however that happens.
+    The kernel releases the lock when the process ends, however it ends.
     """
     name = printable(str(folder))
     try:
         new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         others = [path.name for path in folder.iterdir() if not _is_ours(path.name)]
-        if others and not (folder / "config.toml").exists():
+        if others and not Run(folder).config.exists():
             raise CreateError(f"{name} is neither empty nor a run directory; name another --run")
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
@@ -49,28 +49,28 @@ def locked(folder: Path) -> Iterator[None]:
         raise CreateError(f"{name} is being written by another `synmt train`") from None
     finally:
         os.close(descriptor)
-        if new and not (folder / "config.toml").exists():  # it came to nothing
+        if new and not Run(folder).config.exists():  # nothing was trained
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_ours(name: str) -> bool:
-    """True for what a run killed before its config.toml may have left."""
+    """True for a file that a run killed before it wrote config.toml may have left."""
     early = (".lock", "spm.model", "spm.tgt.model", "labels.json", "env.json", "cache")
-    return name in early or (name.startswith(".") and name.endswith(".tmp"))
+    return name in early or (name.startswith(".") and name.endswith(UNFINISHED))
 
 
 def _tidy(folder: Path) -> None:
-    """Ends what a killed writer left half done. Only for the holder of the lock."""
-    checkpoints = folder / "checkpoints"
-    for aside in checkpoints.glob(".step-*.old"):  # killed between two renames
-        final = checkpoints / aside.name.split(".")[1]
-        if not final.exists():
-            aside.rename(final)
-    for path in (*folder.glob(".*.tmp"), *checkpoints.glob(".*.tmp"), *checkpoints.glob(".*.old")):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+    """Completes or removes what a killed writer left unfinished. The caller holds the lock."""
+    for place in (folder, folder / "checkpoints"):
+        for aside in place.glob(".*.old"):  # killed between two renames
+            final = aside.with_name(aside.name.split(".")[1])
+            if not final.exists():
+                aside.rename(final)
+        for path in place.glob(".*"):
+            if path.suffix in UNFINISHED and path.is_dir():
+                shutil.rmtree(path)
+            elif path.suffix in UNFINISHED:
+                path.unlink()
 
 
 def establish(
@@ -80,13 +80,12 @@ def establish(
     labels: Sequence[str],
     environment: Mapping[str, Any],
 ) -> None:
-    """Writes what a new run directory holds, or checks that this one is the same run.
+    """Writes the files of a new run directory, or checks that an old one is the same run.
 
-    One in which nothing was saved yet may be begun with other options. Raises ConfigError
+    A run in which nothing was saved yet may be begun with other options. Raises ConfigError
     naming the option that differs, with its old and new value.
     """
-    around = run.folder / "env.json"
-    if around.exists() and "averaged" in (read_json(around) or {}):
+    if run.environment.exists() and "averaged" in (json_files.read(run.environment) or {}):
         raise ConfigError(
             f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
             "trained on; name another --run"
@@ -96,13 +95,13 @@ def establish(
         refuse_another(old, tables, run.folder)
         run.vocabularies()
     run.write_vocabularies(vocabularies)
-    write_json(run.folder / "labels.json", list(labels))
-    write_json(around, environment)
+    run.write_labels(labels)
+    json_files.write(run.environment, environment)
     run.write_config(tables)  # last: a folder that has it has everything else
 
 
 def environment(threads: int, device: str, processes: int) -> dict[str, Any]:
-    """Versions and machine, for whoever wants to know how a figure came about."""
+    """Versions and machine: how the figures of a run came about."""
     versions = {}
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
@@ -123,27 +122,26 @@ def environment(threads: int, device: str, processes: int) -> dict[str, Any]:
 def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocabularies:
     """The sentencepiece models of that fingerprint among the *.model files of `folders`.
 
-    Raises ConfigError: a model must be named where none of these is the one.
+    Raises ConfigError if none of them has it: then the user must name one.
     """
     wanted = (fingerprint or "").split("+")
-    found: dict[str, Vocabulary] = {}
-    for path in dict.fromkeys(
-        path for folder in folders for path in sorted(folder.glob("*.model"))
-    ):
-        digest = sha256(str(path))[: len(wanted[0])]
-        if digest in wanted and digest not in found:
-            found[digest] = Vocabulary.load(str(path))
-    missing = [one for one in wanted if one not in found]
+    vocabularies: dict[str, Vocabulary] = {}
+    for folder in dict.fromkeys(folders):
+        for path in sorted(folder.glob("*.model")):
+            digest = sha256(str(path))[: len(wanted[0])]
+            if digest in wanted and digest not in vocabularies:
+                vocabularies[digest] = Vocabulary.load(str(path))
+    missing = [one for one in wanted if one not in vocabularies]
     if missing:
         raise ConfigError(
             f"no sentencepiece model with fingerprint {printable(missing[0]) or 'unknown'} beside "
             "the training records or here; name it by --spm FILE"
         )
-    return Vocabularies(found[wanted[0]], found[wanted[-1]])
+    return Vocabularies(vocabularies[wanted[0]], vocabularies[wanted[-1]])
 
 
 class Metrics:
-    """metrics.jsonl. What lies after the step that a run resumes from is dropped first."""
+    """metrics.jsonl. Lines after the step that a run resumes from are dropped first."""
 
     def __init__(self, run: Run, step: int) -> None:
         kept = []

@@ -52,7 +52,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """All that a run is made of, before a run directory exists."""
+    """The parts of a run, before its directory exists."""
 
     config: Config
     inputs: Inputs
@@ -64,11 +64,11 @@ class Session:
 
     @property
     def labels(self) -> Labels:
-        """Those that training met."""
+        """The dependency labels of the training records."""
         return self.train.encoding.labels
 
     def tables(self) -> dict[str, Any]:
-        """What config.toml holds."""
+        """The content of config.toml."""
         data: dict[str, Any] = {
             "train": list(self.inputs.train),
             "train_sha256": list(self.train_sha256),
@@ -87,8 +87,8 @@ class Session:
         torch.manual_seed(self.config.training.seed)
         model = build(self.config, self.vocabularies, len(self.labels))
         if ranks.is_first:
-            around = run_folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
-            run_folder.establish(run, self.tables(), self.vocabularies, self.labels.names, around)
+            machine = run_folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
+            run_folder.establish(run, self.tables(), self.vocabularies, self.labels.names, machine)
         ranks.wait()
         return Trainer(
             run,
@@ -114,7 +114,7 @@ def open_session(
     """Reads everything that training needs. Raises SynmtError, and Stopped on `request`.
 
     kept: the folder for the training records as numbers, for the next start and for the other
-    processes; None: memory. watch: told how many records more were read.
+    processes; None: memory. watch: called with the number of records just read.
     """
     if "-" in (*inputs.train, inputs.dev):
         raise UsageError("training reads its records more than once; name files, not -")
@@ -132,7 +132,7 @@ def open_session(
             watch(chunk.n)
 
     if kept is None:
-        encoding = Encoding(needed, Labels(growing=True))
+        encoding = Encoding(reader.needs, Labels(growing=True))
         train, _ = reader.corpus(chunks(inputs.train), encoding)
         encoding.labels.growing = False
         digests = [sha256(path) for path in inputs.train]
@@ -149,10 +149,10 @@ def open_session(
 
 def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[RecordLines]:
     """Yields the lines of files. Raises Stopped on `request`."""
-    for some in lines_of(paths):
+    for lines in lines_of(paths):
         if request:
             raise Stopped("stopped while reading the records; the same command starts again")
-        yield some
+        yield lines
 
 
 def _cached(
@@ -162,19 +162,19 @@ def _cached(
     paths: Sequence[str],
     ranks: Ranks,
 ) -> CachedCorpus:
-    """The first process makes the cache where there is none; then all of them map it."""
+    """The corpus in the cache, which the first process makes if there is none."""
     wanted = cache.made_of(reader, paths)
-    found = None
+    corpus = None
     if ranks.is_first:
-        found = cache.stored(kept, wanted) or cache.make(kept, reader, chunks(paths), paths)
+        corpus = cache.stored(kept, wanted) or cache.make(kept, reader, chunks(paths), paths)
     ranks.wait()
-    found = found or cache.stored(kept, wanted)
-    if found is None:
+    corpus = corpus or cache.stored(kept, wanted)
+    if corpus is None:
         raise ConfigError(
             f"{printable(str(kept))}: not what the first process made of the records; all "
             "processes have to see the same run directory and records"
         )
-    return found
+    return corpus
 
 
 def _vocabularies(inputs: Inputs) -> Vocabularies:

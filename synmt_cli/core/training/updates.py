@@ -1,4 +1,4 @@
-"""What each update reads: the batches of an epoch, as many at a time as one gradient takes."""
+"""The batches of each update: those of an epoch, as many at a time as one gradient takes."""
 
 from __future__ import annotations
 
@@ -10,36 +10,30 @@ from typing import NamedTuple
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.distributed.ranks import Ranks
+from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run.config import Training
 
 
 class Update(NamedTuple):
-    """n_tokens: target tokens, of all processes. batches: the part of this process.
+    """The data of one update. epoch, batch: the position in the data after it.
 
-    counts: of each batch whether it does; one that does not is only passed through the model,
-    since others have pairs of it and this process has none. epoch, batch: where the data stands
-    behind it, the epoch's batches counted.
+    n_tokens: target tokens of all processes. batches: this process's part, each with whether it
+    contributes to the gradient (`Part.counts`).
     """
 
     epoch: int
     batch: int
     n_tokens: int
-    batches: list[Batch]
-    counts: list[bool]
+    batches: list[tuple[Batch, bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """The updates that this process takes part in.
-
-    must_pass: every process has to pass something through the model for each batch.
-    """
+    """The updates of a run, as far as this process takes part in them."""
 
     corpus: Corpus
     settings: Training
-    ranks: Ranks
-    must_pass: bool = False
+    share: Share
 
     def since(self, epoch: int, batch: int) -> Iterator[Update]:
         """Yields the updates from that batch of that epoch on, to the end of max_epochs."""
@@ -56,11 +50,8 @@ class Updates:
 
     def prepared(self, rows: Sequence[Array], epoch: int = 0, batch: int = 0) -> Update:
         """The update that these batches make."""
-        parts = [self.ranks.part(one) for one in rows]
-        if self.must_pass:
-            taken = [part if len(part) else one[:1] for part, one in zip(parts, rows, strict=True)]
-        else:
-            taken = parts = [part for part in parts if len(part)]
-        own = [self.corpus.batch(part) for part in taken]
-        counts = [len(part) > 0 for part in parts]
-        return Update(epoch, batch, sum(map(self.corpus.n_tokens_of, rows)), own, counts)
+        n_tokens = sum(map(self.corpus.n_tokens_of, rows))
+        parts = self.share.parts(rows)
+        return Update(
+            epoch, batch, n_tokens, [(self.corpus.batch(p.rows), p.counts) for p in parts]
+        )

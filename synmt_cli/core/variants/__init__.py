@@ -1,8 +1,8 @@
 """Every variant, by name. VARIANTS is the one place to add one.
 
 A variant is a named bundle of modifiers for the encoder and for the decoder. Its options
-are the keyword-only parameters of its builders, defaults included; `--set` and the man
-page read them from there. Names joined by `+` are combined, left to right.
+are the keyword-only parameters of its builders, each with its default, its meaning and perhaps
+its bounds (core/options.py). Names joined by `+` are combined, left to right.
 
 Two variants change the data and not the model: `synmt multitask` makes their records.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from synmt_cli.core.options import Option, options
 from synmt_cli.errors import UsageError
 
 if TYPE_CHECKING:  # the table is read for --help, which never loads torch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the table is read for --help, which never loads torch
     from synmt_cli.core.variants.setting import Setting
 
 Build = Callable[..., "tuple[Modifier, ...]"]
-Options = Mapping[str, Mapping[str, Any]]  # {"pascal": {"heads": 2}}
+Values = Mapping[str, Mapping[str, Any]]  # of options: {"pascal": {"heads": 2}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,106 +49,76 @@ class Variant:
         """The builder functions; imports their modules, and torch with them."""
         return [find(path) for path in (self.encoder, self.decoder) if path]
 
+    def options(self) -> dict[str, Option]:
+        """The options of its builders."""
+        return {name: one for build in self.builders() for name, one in options(build).items()}
 
-VARIANTS = {
-    variant.name: variant
-    for variant in (
-        Variant("vanilla", "Vaswani et al. 2017", "the plain Transformer"),
-        Variant(
-            "pascal",
-            "Bugliarello and Okazaki 2020",
-            "heads scaled by nearness to the parent",
-            encoder="pascal:pascal",
-        ),
-        Variant(
-            "gps",
-            "Xie et al. 2021",
-            "a dot product of the paths from the root",
-            encoder="gps:gps",
-        ),
-        Variant(
-            "struct-abs",
-            "Wang et al. 2019",
-            "positions from the depth in the tree",
-            encoder="structural:struct_abs",
-        ),
-        Variant(
-            "struct-rel",
-            "Wang et al. 2019",
-            "vectors for signed distances in the tree",
-            encoder="relation:struct_rel",
-        ),
-        Variant(
-            "rel",
-            "Shaw et al. 2018",
-            "vectors for distances in the sentence",
-            encoder="relation:rel",
-            decoder="relation:rel",
-        ),
-        Variant(
-            "dep",
-            "Omote et al. 2019",
-            "vectors for differences of depth",
-            encoder="relation:dep",
-        ),
-        Variant(
-            "tags",
-            "Sennrich and Haddow 2016",
-            "the label in the embedding",
-            encoder="tags:tags",
-        ),
-        Variant(
-            "sisa",
-            "Strubell et al. 2018",
-            "a head that learns to attend to the parent",
-            encoder="sisa:sisa",
-        ),
-        Variant(
-            "multitask",
-            "Currey and Heafield 2019",
-            "one model translates and parses",
-            data="multitask",
-        ),
-        Variant(
-            "mixed-encoder",
-            "Currey and Heafield 2019",
-            "plain and linearised sources",
-            data="mixed-encoder",
-        ),
-        Variant(
-            "bitran",
-            "Choshen and Abend 2021",
-            "known target tokens see each other",
-            rereads=True,
-        ),
-        Variant(
-            "linearized",
-            "Choshen and Abend 2021",
-            "targets are trees as transitions",
-            transitions=True,
-        ),
-        Variant(
-            "parent",
-            "Choshen and Abend 2021",
-            "a head that sees the target's parents so far",
-            decoder="parent:parent",
-            rereads=True,
-            transitions=True,
-        ),
-        Variant(
-            "gcn",
-            "Choshen and Abend 2021",
-            "graph convolution over the target's tree so far",
-            decoder="gcn:gcn",
-            rereads=True,
-            transitions=True,
-        ),
-    )
-}
+
+_CURREY, _CHOSHEN = "Currey and Heafield 2019", "Choshen and Abend 2021"
+_TABLE = (
+    Variant("vanilla", "Vaswani et al. 2017", "the plain Transformer"),
+    Variant(
+        "pascal",
+        "Bugliarello and Okazaki 2020",
+        "heads scaled by nearness to the parent",
+        encoder="pascal:pascal",
+    ),
+    Variant(
+        "gps", "Xie et al. 2021", "a dot product of the paths from the root", encoder="gps:gps"
+    ),
+    Variant(
+        "struct-abs",
+        "Wang et al. 2019",
+        "positions from the depth in the tree",
+        encoder="structural:struct_abs",
+    ),
+    Variant(
+        "struct-rel",
+        "Wang et al. 2019",
+        "vectors for signed distances in the tree",
+        encoder="relation:struct_rel",
+    ),
+    Variant(
+        "rel",
+        "Shaw et al. 2018",
+        "vectors for distances in the sentence",
+        encoder="relation:rel",
+        decoder="relation:rel",
+    ),
+    Variant("dep", "Omote et al. 2019", "vectors for differences of depth", encoder="relation:dep"),
+    Variant("tags", "Sennrich and Haddow 2016", "the label in the embedding", encoder="tags:tags"),
+    Variant(
+        "sisa",
+        "Strubell et al. 2018",
+        "a head that learns to attend to the parent",
+        encoder="sisa:sisa",
+    ),
+    Variant("multitask", _CURREY, "one model translates and parses", data="multitask"),
+    Variant("mixed-encoder", _CURREY, "plain and linearised sources", data="mixed-encoder"),
+    Variant("bitran", _CHOSHEN, "known target tokens see each other", rereads=True),
+    Variant("linearized", _CHOSHEN, "targets are trees as transitions", transitions=True),
+    Variant(
+        "parent",
+        _CHOSHEN,
+        "a head that sees the target's parents so far",
+        decoder="parent:parent",
+        rereads=True,
+        transitions=True,
+    ),
+    Variant(
+        "gcn",
+        _CHOSHEN,
+        "graph convolution over the target's tree so far",
+        decoder="gcn:gcn",
+        rereads=True,
+        transitions=True,
+    ),
+)
+VARIANTS = {variant.name: variant for variant in _TABLE}
 
 
 def find(path: str) -> Build:
-    """The function behind `module:function`."""
+    """The function that `module:function` names."""
     module, function = path.split(":")
     build: Build = getattr(importlib.import_module(f"{__name__}.{module}"), function)
     return build
@@ -175,29 +145,36 @@ class Plan:
         """Whether the decoder writes transitions."""
         return any(v.transitions for v in self.variants)
 
-    def encoder(self, setting: Setting, options: Options) -> list[Modifier]:
+    def encoder(self, setting: Setting, values: Values) -> list[Modifier]:
         """The encoder's modifiers, in the order they act. Raises UsageError."""
-        return _build(setting, [(v.name, v.encoder) for v in self.variants], options)
+        return _build(setting, [(v.name, v.encoder) for v in self.variants], values)
 
-    def decoder(self, setting: Setting, options: Options) -> list[Modifier]:
+    def decoder(self, setting: Setting, values: Values) -> list[Modifier]:
         """The decoder's modifiers, in the order they act. Raises UsageError."""
         setting = replace(setting, stack="decoder")
-        return _build(setting, [(v.name, v.decoder) for v in self.variants], options)
+        return _build(setting, [(v.name, v.decoder) for v in self.variants], values)
 
 
-def _build(setting: Setting, parts: list[tuple[str, str]], options: Options) -> list[Modifier]:
+def _build(setting: Setting, parts: list[tuple[str, str]], values: Values) -> list[Modifier]:
     modifiers: list[Modifier] = []
     for name, path in parts:
         if path:
             build = find(path)
-            own = {
-                key: value for key, value in options.get(name, {}).items() if key in known(build)
-            }
-            for modifier in build(setting, **own):
+            for modifier in build(setting, **_own(build, name, values.get(name, {}))):
                 modifier.name = name
                 _refuse_replacing(modifier, modifiers)
                 modifiers.append(modifier)
     return modifiers
+
+
+def _own(build: Build, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a builder's own options. Raises UsageError for one out of bounds."""
+    known = options(build)
+    own = {key: value for key, value in values.items() if key in known}
+    for key, value in own.items():
+        if known[key].outside(value) is not None:
+            raise UsageError(f"{name}.{key} must be {known[key].bounds}, not {value}")
+    return own
 
 
 def _refuse_replacing(modifier: Modifier, before: list[Modifier]) -> None:
@@ -239,13 +216,4 @@ def defaults(variant: Variant) -> dict[str, Any]:
     >>> defaults(VARIANTS["pascal"])["variance"]
     1.0
     """
-    return {key: default for build in variant.builders() for key, default in known(build).items()}
-
-
-def known(build: Build) -> dict[str, Any]:
-    """The options that a builder takes, with their defaults."""
-    return {
-        p.name: p.default
-        for p in inspect.signature(build).parameters.values()
-        if p.kind is p.KEYWORD_ONLY
-    }
+    return {name: option.default for name, option in variant.options().items()}

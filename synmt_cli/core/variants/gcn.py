@@ -23,7 +23,7 @@ products, the edges between them (B, T, T) numbers: with P_ij = [j is a parent o
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
@@ -31,12 +31,11 @@ from torch import Tensor, nn
 
 from synmt_cli.core.model.attention import projection
 from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.partial_tree import NEEDS, PartialTree, partial_tree
 from synmt_cli.core.variants.setting import Setting
-from synmt_cli.errors import UsageError
 
 SELF = 0  # row of the tables of labels; label l of the direction from a parent is row l
-LARGEST = 100  # layers
 
 
 class Convolution(nn.Module):
@@ -106,26 +105,13 @@ class Gcn(Modifier):
 def gcn(
     setting: Setting,
     *,
-    layers: int = 2,
-    labels: bool = True,
-    gates: bool = True,
-    label_bias: Literal["direction", "shared"] = "direction",
+    layers: Annotated[int, "how many", Bounds(1, 100)] = 2,
+    labels: Annotated[bool, "add b and b'; without, the paper's -Labels"] = True,
+    gates: Annotated[bool, "weigh messages by g; without it and labels, the paper's -Gates"] = True,
+    label_bias: Annotated[
+        Literal["direction", "shared"], "b of each direction and label, or of each label alone"
+    ] = "direction",
 ) -> tuple[Modifier, ...]:
-    """Builds graph convolutions above the decoder's embeddings.
-
-    layers: how many. labels: add b and b'; without, the paper's -Labels. gates: weigh messages
-    by g; without it and labels, the paper's -Gates. label_bias: b of each direction and label,
-    or of each label alone.
-    """
-    if not 1 <= layers <= LARGEST:
-        raise UsageError(f"gcn.layers must be within 1..{LARGEST}, not {layers}")
-    return (
-        Gcn(
-            [
-                Convolution(
-                    setting.size.d_model, setting.n_labels, label_bias, labels=labels, gates=gates
-                )
-                for _ in range(layers)
-            ]
-        ),
-    )
+    """Builds graph convolutions above the decoder's embeddings."""
+    sizes = setting.size.d_model, setting.n_labels, label_bias
+    return (Gcn([Convolution(*sizes, labels=labels, gates=gates) for _ in range(layers)]),)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -92,13 +92,16 @@ class PathAttention(Modifier):
 
 
 def gps(
-    setting: Setting, *, layer: int | Literal["all"] = 0, dropout: bool = True
+    setting: Setting,
+    *,
+    layer: Annotated[
+        int | Literal["all"], "0 (the paper's best, the bottom one) and up, or `all`"
+    ] = 0,
+    dropout: Annotated[
+        bool, "whether the labels' embeddings are dropped out at the model's rate"
+    ] = True,
 ) -> tuple[Modifier, ...]:
-    """Builds the path term.
-
-    layer: 0 (the paper's best, the bottom one) and up, or `all`. dropout: whether the labels'
-    embeddings are dropped out at the model's rate.
-    """
+    """Builds the path term."""
     n_layers, size = setting.n_layers, setting.size
     if layer != "all" and not 0 <= layer < n_layers:
         raise UsageError(f"gps.layer must be within 0..{n_layers - 1} or all, not {layer}")

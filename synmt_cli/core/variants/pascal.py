@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.errors import UsageError
 
@@ -64,18 +66,16 @@ class Pascal(Modifier):
 def pascal(
     setting: Setting,
     *,
-    heads: int | list[int] = 2,
-    layer: int = 0,
-    variance: float = 1.0,
-    ignore: float = 0.0,
-    parent_only: bool = False,
+    heads: Annotated[
+        int | list[int],
+        "how many heads of `layer` are scaled, or a list with a count for each layer",
+    ] = 2,
+    layer: Annotated[int, "0 is the bottom layer, the paper's layer 1"] = 0,
+    variance: Annotated[float, "sigma^2, in tokens^2", Bounds(above=0)] = 1.0,
+    ignore: Annotated[float, "q of parent ignoring, in training only", Bounds(0, 1)] = 0.0,
+    parent_only: Annotated[bool, "weights on parents alone"] = False,
 ) -> tuple[Modifier, ...]:
-    """Builds PASCAL heads.
-
-    heads: how many heads of `layer` are scaled, or a list with a count for each layer.
-    layer: 0 is the bottom layer, the paper's layer 1. variance: sigma^2, in tokens^2.
-    ignore: q of parent ignoring, in training only. parent_only: weights on parents alone.
-    """
+    """Builds PASCAL heads."""
     n_layers, n_heads = setting.n_layers, setting.size.n_heads
     if not 0 <= layer < n_layers:
         raise UsageError(f"pascal.layer must be within 0..{n_layers - 1}, not {layer}")
@@ -86,9 +86,5 @@ def pascal(
         raise UsageError(f"pascal.heads counts {len(counts)} layers; there are {n_layers}")
     if not all(0 <= h <= n_heads for h in counts):
         raise UsageError(f"pascal.heads must be within 0..{n_heads}, not {heads}")
-    if not 0 < variance < math.inf:
-        raise UsageError(f"pascal.variance must be positive and finite, not {variance}")
-    if not 0 <= ignore <= 1:
-        raise UsageError(f"pascal.ignore must be within 0..1, not {ignore}")
     chosen = {layer: h for layer, h in enumerate(counts) if h > 0}
     return (Pascal(chosen, variance, ignore, parent_only),)

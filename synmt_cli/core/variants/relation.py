@@ -24,16 +24,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 
 from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.setting import Setting
-from synmt_cli.errors import UsageError
 
-LARGEST = 1000  # clip: more rows than any sentence has
+CLIP = Bounds(0, 1000)  # more rows than any sentence has
 
 
 def sequential(side: Side, clip: int) -> Tensor:
@@ -123,30 +123,27 @@ def _of_queries(rows: Tensor, like: Tensor) -> Tensor:
 def rel(
     setting: Setting,
     *,
-    clip: int = 16,
-    keys: bool = True,
-    values: bool = True,
-    stack: Literal["both", "encoder", "decoder"] = "both",
+    clip: Annotated[int, "k, the largest distance told apart", CLIP] = 16,
+    keys: Annotated[bool, "add w^K"] = True,
+    values: Annotated[bool, "add w^V"] = True,
+    stack: Annotated[
+        Literal["both", "encoder", "decoder"], "whose self-attention has them"
+    ] = "both",
 ) -> tuple[Modifier, ...]:
-    """Builds sequential relations, for whichever stack is being built.
-
-    clip: k, the largest distance told apart. keys: add w^K. values: add w^V.
-    stack: whose self-attention has them.
-    """
-    _check("rel", clip)
+    """Builds sequential relations, for whichever stack is being built."""
     if stack not in ("both", setting.stack):
         return ()
     return (Relation(setting, sequential, clip, keys=keys, values=values),)
 
 
 def dep(
-    setting: Setting, *, clip: int = 2, keys: bool = True, values: bool = True
+    setting: Setting,
+    *,
+    clip: Annotated[int, "l, the largest difference of depths told apart", CLIP] = 2,
+    keys: Annotated[bool, "add b^K"] = True,
+    values: Annotated[bool, "add b^V"] = True,
 ) -> tuple[Modifier, ...]:
-    """Builds relative depths.
-
-    clip: l, the largest difference of depths told apart. keys: add b^K. values: add b^V.
-    """
-    _check("dep", clip)
+    """Builds relative depths."""
     needs = ("depth", "sentence")
     return (
         Relation(setting, relative_depth, clip, keys=keys, values=values, needs=needs, absent=True),
@@ -154,17 +151,12 @@ def dep(
 
 
 def struct_rel(
-    setting: Setting, *, clip: int = 16, keys: bool = True, values: bool = True
+    setting: Setting,
+    *,
+    clip: Annotated[int, "r, the largest position told apart", CLIP] = 16,
+    keys: Annotated[bool, "add w^K"] = True,
+    values: Annotated[bool, "add w^V"] = True,
 ) -> tuple[Modifier, ...]:
-    """Builds relative structural positions.
-
-    clip: r, the largest position told apart. keys: add w^K. values: add w^V.
-    """
-    _check("struct-rel", clip)
+    """Builds relative structural positions."""
     needs = ("struct_abs", "word", "head_word")
     return (Relation(setting, structural, clip, keys=keys, values=values, needs=needs),)
-
-
-def _check(variant: str, clip: int) -> None:
-    if not 0 <= clip <= LARGEST:
-        raise UsageError(f"{variant}.clip must be within 0..{LARGEST}, not {clip}")

@@ -18,6 +18,7 @@ needed to translate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +26,7 @@ from torch import Tensor, nn
 
 from synmt_cli.core.model.attention import block, projection
 from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.errors import UsageError
 
@@ -78,13 +80,13 @@ class Sisa(Modifier):
         return self.weight * loss
 
 
-def sisa(setting: Setting, *, layer: int = 0, weight: float = 1.0) -> tuple[Modifier, ...]:
-    """Builds a parsing head.
-
-    layer: 0 is the bottom layer. weight: lambda, of the loss of parents.
-    """
+def sisa(
+    setting: Setting,
+    *,
+    layer: Annotated[int, "0 is the bottom layer"] = 0,
+    weight: Annotated[float, "lambda, of the loss of parents", Bounds(0)] = 1.0,
+) -> tuple[Modifier, ...]:
+    """Builds a parsing head."""
     if not 0 <= layer < setting.n_layers:
         raise UsageError(f"sisa.layer must be within 0..{setting.n_layers - 1}, not {layer}")
-    if not 0 <= weight < float("inf"):
-        raise UsageError(f"sisa.weight must be at least 0 and finite, not {weight}")
     return (Sisa(layer, setting.size.d_model, setting.size.d_head, weight),)

@@ -14,7 +14,7 @@ it is PE(depth_i) itself. The origin is the root, verb or not.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -58,12 +58,14 @@ class StructuralPosition(Modifier):
 
 
 def struct_abs(
-    setting: Setting, *, fuse: Literal["nonlinear", "add"] = "nonlinear"
+    setting: Setting,
+    *,
+    fuse: Annotated[
+        Literal["nonlinear", "add"],
+        "f_abs, `nonlinear` (eq. 7) or `add` (footnote 1); nothing to fuse without sequential "
+        "positions",
+    ] = "nonlinear",
 ) -> tuple[Modifier, ...]:
-    """Builds absolute structural positions.
-
-    fuse: f_abs, `nonlinear` (eq. 7) or `add` (footnote 1); nothing to fuse without sequential
-    positions.
-    """
+    """Builds absolute structural positions."""
     alone = setting.size.positions == "none"
     return (StructuralPosition(setting.size.d_model, "alone" if alone else fuse),)

@@ -9,6 +9,8 @@ marks of its place in the word; the end of sentence has a vector of its own.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from torch import Tensor, nn
 
@@ -37,11 +39,12 @@ class Tags(Modifier):
         return torch.cat((x[..., : -state.size(-1)], state.to(x.dtype)), dim=-1)
 
 
-def tags(setting: Setting, *, width: int = 10) -> tuple[Modifier, ...]:
-    """Builds label embeddings.
-
-    width: how many dimensions the label takes, the last ones.
-    """
+def tags(
+    setting: Setting,
+    *,
+    width: Annotated[int, "how many dimensions the label takes, the last ones"] = 10,
+) -> tuple[Modifier, ...]:
+    """Builds label embeddings."""
     if not 1 <= width < setting.size.d_model:
         raise UsageError(f"tags.width must be within 1..{setting.size.d_model - 1}, not {width}")
     return (Tags(setting.n_labels, width),)

@@ -32,8 +32,7 @@ def batch(targets=TARGETS):
     width = max(map(len, targets)) + 1
     into = side([[2, *row] for row in targets], fill=PAD, width=width, **FEATURES)
     out = torch.tensor([[*row, 3, *[PAD] * (width - 1 - len(row))] for row in targets])
-    n_tokens = sum(len(row) + 1 for row in targets)
-    return Batch(side(SOURCES, fill=PAD), Side(into.ids, features=into.features), out, n_tokens)
+    return Batch(side(SOURCES, fill=PAD), Side(into.ids, features=into.features), out)
 
 
 def model(name="bitran", norm="post"):

@@ -17,6 +17,7 @@ from support.reference import array, encode, linear
 
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.trees.features import PieceTree
+from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.core.variants.sisa import sisa
 from synmt_cli.errors import UsageError
@@ -291,4 +292,4 @@ def test_a_layer_that_does_not_exist_is_refused(layer):
 @pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
 def test_a_weight_that_is_no_share_is_refused(weight):
     with pytest.raises(UsageError, match=r"sisa\.weight must be"):
-        sisa(setting(), weight=weight)
+        plan("sisa").encoder(setting(), {"sisa": {"weight": weight}})
