@@ -38,6 +38,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -171,10 +172,9 @@ def naive(model: Transformer, batch: Batch) -> float:
     allowed = (torch.arange(length) < known)[:, None, None]  # (B * T, 1, 1, T)
     active = decoder.prepare(side)
     x = decoder.embedding(side.ids, active)  # (B * T, T, D)
-    for layer, source in zip(decoder.layers, decoder.sources(memory), strict=True):
-        x = layer.after(0, x, layer.attention(layer.before(0, x), allowed, False, active))
-        flat = x.view(n, length * length, -1)
-        x = layer.rest(flat, *source, memory.allowed).view_as(x)
+    for layer, source in zip(decoder.layers, decoder.keys_values(memory), strict=True):
+        attend = partial(layer.attention, allowed=allowed, causal=False, active=active)
+        x = layer.step(x, attend, source, memory.allowed)
     states = decoder.norm(x).view(n, length, length, -1)
     newest = states.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (B, T, D)
     real = batch.target_out != PAD
@@ -226,7 +226,7 @@ def layers_seconds(model: Transformer, batch: Batch) -> float:
     decoder = model.decoder
     with torch.no_grad():
         memory = model.encode(batch.source)
-        sources = decoder.sources(memory)
+        sources = decoder.keys_values(memory)
         inputs = decoder.embedding(batch.target.ids, ())
     for leaf in (inputs, *(tensor for source in sources for tensor in source)):
         leaf.requires_grad_()
@@ -234,8 +234,8 @@ def layers_seconds(model: Transformer, batch: Batch) -> float:
     def work() -> None:
         x = inputs
         for layer, source in zip(decoder.layers, sources, strict=True):
-            x = layer.after(0, x, layer.attention(layer.before(0, x), None, True, ()))
-            x = layer.rest(x, *source, memory.allowed)
+            attend = partial(layer.attention, allowed=None, causal=True, active=())
+            x = layer.step(x, attend, source, memory.allowed)
         x.backward(torch.ones_like(x))
 
     return seconds(model, work, REPEATS)

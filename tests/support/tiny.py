@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from synmt_cli.core.data.labels import PathTree
+from synmt_cli.core.model.attention import split_heads
 from synmt_cli.core.model.modifier import Paths, Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
@@ -56,6 +57,11 @@ def _padded(rows, width, fill, device):
     whole = all(isinstance(value, int) for row in rows for value in row)
     fill = fill if whole else float(fill)
     return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], device=device)
+
+
+def queries_keys_values(attention, x):
+    """q, k, v of a layer's self-attention, each (B, H, T, D / H)."""
+    return [split_heads(t, attention.n_heads) for t in attention.project(x)]
 
 
 def logits(model, source, target):

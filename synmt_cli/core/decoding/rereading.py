@@ -19,18 +19,18 @@ class RereadingScorer:
     def __init__(self, model: Transformer, sources: Side) -> None:
         memory = model.encode(sources)
         self._model, self._allowed = model, memory.allowed
-        self._source = model.decoder.sources(memory)
+        self._sources = model.decoder.keys_values(memory)
 
     def step(self, prefixes: Side) -> Tensor:
         """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
-        states = self._model.decoder.reread(prefixes.flat(), self._source, self._allowed)
+        states = self._model.decoder.reread(prefixes.flat(), self._sources, self._allowed)
         scores = self._model.logits(states).log_softmax(-1, dtype=torch.float32)
         return scores.unflatten(0, prefixes.ids.shape[:2])
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
         """Keeps these sources; hypotheses leave no trace here."""
-        if len(sources) == len(self._source[0][0]):
+        if len(sources) == len(self._sources[0][0]):
             return
-        self._source = [(k[sources], v[sources]) for k, v in self._source]
+        self._sources = [(k[sources], v[sources]) for k, v in self._sources]
         if self._allowed is not None:
             self._allowed = self._allowed[sources]

@@ -13,7 +13,7 @@ from synmt_cli import pool
 from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.decoding.translator import SearchSettings, Translated, Translator
 from synmt_cli.core.jobs.translation_input import Place, Placed
-from synmt_cli.core.model.projections import hasten
+from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import DataError, UsageError, printable
@@ -47,7 +47,7 @@ def opened(models: Models) -> ensemble.Members:
     loaded = ensemble.load(models.folders, models.checkpoint, device)
     if device.type == "cpu":
         for model in loaded.models:
-            hasten(model, models.precision)
+            replace_linear_layers(model, models.precision)
     return loaded
 
 

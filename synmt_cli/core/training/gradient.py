@@ -89,7 +89,7 @@ def _from_prefixes(
     order = lengths.argsort(descending=True, stable=True)  # so that a slice has the longer ones
     target, after = batch.target.select(order), batch.target_out[order]
     allowed = None if memory.allowed is None else memory.allowed[order]
-    above = model.decoder.sources(Memory(memory.states[order], allowed))
+    above = model.decoder.keys_values(Memory(memory.states[order], allowed))
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in above]
     sums = Sums(losses={name: loss.item() for name, loss in memory.losses.items()})
     for n, rows in passes(lengths[order].tolist(), prefix_share):

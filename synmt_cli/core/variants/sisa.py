@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from synmt_cli.core.model.attention import block, projection
+from synmt_cli.core.model.attention import masked, projection
 from synmt_cli.core.model.modifier import Modifier, Side, Site
 from synmt_cli.core.variants.setting import Setting
 from synmt_cli.errors import UsageError
@@ -69,7 +69,7 @@ class Sisa(Modifier):
             return None
         pad, in_tree = state.side.pad, state.side.features["sentence"] >= 0
         exact = state.scores.to(torch.promote_types(state.scores.dtype, torch.float32))
-        scores = block(exact, None if pad is None else ~pad[:, None])
+        scores = masked(exact, None if pad is None else ~pad[:, None])
         taught = in_tree if pad is None else in_tree & ~pad
         parent = state.side.features["parent_first"].masked_fill(~taught, -1)
         loss = F.cross_entropy(
