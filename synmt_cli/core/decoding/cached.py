@@ -16,7 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from synmt_cli.core.model.attention import KeysValues, SelfAttention, additive_mask
+from synmt_cli.core.model.attention import SelfAttention, additive_mask
 from synmt_cli.core.model.modifier import Active, Side
 from synmt_cli.core.model.transformer import Transformer
 
@@ -32,10 +32,10 @@ class CachedScorer:
         self._model = model
         self._allowed = additive_mask(memory.allowed, states)
         self._sources = model.decoder.keys_values(memory)
-        # Each layer's keys and values of the prefixes, (B, capacity for T, slots, D). Zero at
-        # first: unseen positions have weight 0, but 0 * NaN is not 0.
-        shape = states.size(0), CAPACITY, 1, states.size(2)
-        self._prefixes = [(states.new_zeros(shape), states.new_zeros(shape)) for _ in self._sources]
+        # Each layer's keys and values of the prefixes, (B, capacity for T, slots, 2, D). Zero
+        # at first: unseen positions have weight 0, but 0 * NaN is not 0.
+        shape = states.size(0), CAPACITY, 1, 2, states.size(2)
+        self._prefixes = [states.new_zeros(shape) for _ in self._sources]
         self._slots = sources.ids.new_empty(len(states), 1, 0)  # (B, K, T)
 
     def step(self, prefixes: Side) -> Tensor:
@@ -49,11 +49,10 @@ class CachedScorer:
         x = decoder.embedding(flat.ids[:, -1:], active, start=n_tokens - 1)  # (B * K, 1, D)
         x = x.view(n_sources, n_beams, -1)  # (B, K, D)
         seen = self._seen()
-        for layer, source, (k, v) in zip(
+        for layer, source, prefix in zip(
             decoder.layers, self._sources, self._prefixes, strict=True
         ):
-            prefix = k[:, :n_tokens], v[:, :n_tokens]  # (B, T, slots, D) each
-            attend = partial(self._attend, layer.attention, prefix, seen, active)
+            attend = partial(self._attend, layer.attention, prefix[:, :n_tokens], seen, active)
             x = layer.step(x, attend, source, self._allowed)
         logits = self._model.logits(decoder.norm(x))  # (B, K, V)
         return logits.log_softmax(-1, dtype=torch.float32)
@@ -61,65 +60,59 @@ class CachedScorer:
     def _attend(
         self,
         attention: SelfAttention,
-        prefix: KeysValues,
+        prefix: Tensor,
         seen: Tensor | None,
         active: list[Active],
         x: Tensor,
     ) -> Tensor:
         """The newest token of each hypothesis attends to its prefix, itself included.
 
-        x: (B, K, D) -> (B, K, D). prefix: (B, T, slots, D) each; its last position is filled here.
+        x: (B, K, D) -> (B, K, D). prefix: (B, T, slots, 2, D); its last position is filled here.
         """
-        keys, values = prefix
-        n_beams, n_tokens = x.size(1), keys.size(1)
-        q, keys[:, -1, :n_beams], values[:, -1, :n_beams] = attention.project(x)  # (B, K, D)
+        n_sources, n_beams, _ = x.shape
+        newest = prefix[:, -1, :n_beams]  # (B, K, 2, D)
+        q, newest[..., 0, :], newest[..., 1, :] = attention.project(x)  # (B, K, D) each
         if seen is None or not attention.modified_by(active):
-            k, v = keys.flatten(1, 2), values.flatten(1, 2)  # (B, T * slots, D)
+            k, v = prefix.flatten(1, 2).unbind(2)  # (B, T * slots, D) each
             return attention.attend(x, q, k, v, seen, False, active)
         # Modifiers get one row for each hypothesis, its tokens in order.
-        source = torch.arange(len(x), device=x.device)[:, None, None]
-        own = source, torch.arange(n_tokens, device=x.device), self._slots
-        k, v = keys[own].flatten(0, 1), values[own].flatten(0, 1)  # (B * K, T, D)
-        q, newest = q.flatten(0, 1)[:, None], x.flatten(0, 1)[:, None]  # (B * K, 1, D)
-        return attention.attend(newest, q, k, v, None, False, active).view_as(x)
+        source = torch.arange(n_sources, device=x.device)[:, None, None]
+        position = torch.arange(prefix.size(1), device=x.device)
+        k, v = prefix[source, position, self._slots].flatten(0, 1).unbind(2)  # (B * K, T, D) each
+        q, one = q.flatten(0, 1)[:, None], x.flatten(0, 1)[:, None]  # (B * K, 1, D)
+        return attention.attend(one, q, k, v, None, False, active).view_as(x)
 
     def _seen(self) -> Tensor | None:
         """(B, 1, K, T * slots), 0 at a hypothesis's own tokens, else -inf; None: all 0."""
-        keys, _ = self._prefixes[0]
-        n_slots = keys.size(2)
+        n_slots = self._prefixes[0].size(2)
         if n_slots == 1:
             return None
         slots = torch.arange(n_slots, device=self._slots.device)
         seen = (self._slots[..., None] == slots).flatten(2)  # (B, K, T * slots)
-        return additive_mask(seen[:, None], keys)
+        return additive_mask(seen[:, None], self._prefixes[0])
 
     def _make_room(self, n_tokens: int, n_slots: int) -> None:
-        keys, _ = self._prefixes[0]
-        n_sources, old_capacity, old_slots, width = keys.shape
+        n_sources, old_capacity, old_slots, *pair = self._prefixes[0].shape
         if n_tokens <= old_capacity and n_slots <= old_slots:
             return
         capacity = 2 * old_capacity if n_tokens > old_capacity else old_capacity
-        shape = n_sources, capacity, max(n_slots, old_slots), width
-
-        def larger(old: Tensor) -> Tensor:
-            new = old.new_zeros(shape)
-            new[:, :old_capacity, :old_slots] = old
-            return new
-
-        self._prefixes = [(larger(k), larger(v)) for k, v in self._prefixes]
+        shape = n_sources, capacity, max(n_slots, old_slots), *pair
+        for i, old in enumerate(self._prefixes):
+            self._prefixes[i] = old.new_zeros(shape)
+            self._prefixes[i][:, :old_capacity, :old_slots] = old
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
         """Moves sources into the places of those that left; hypotheses stay in their slots."""
         self._slots = self._slots[sources[:, None], parents]
         n_left, n_tokens = len(sources), self._slots.size(2)
-        if n_left == len(self._prefixes[0][0]):
+        if n_left == len(self._prefixes[0]):
             return
         for tensor in itertools.chain(*self._sources):
             _move(tensor, sources)
-        for tensor in itertools.chain(*self._prefixes):
-            _move(tensor[:, :n_tokens], sources)
+        for prefix in self._prefixes:
+            _move(prefix[:, :n_tokens], sources)
         self._sources = [(k[:n_left], v[:n_left]) for k, v in self._sources]
-        self._prefixes = [(k[:n_left], v[:n_left]) for k, v in self._prefixes]
+        self._prefixes = [prefix[:n_left] for prefix in self._prefixes]
         if self._allowed is not None:
             self._allowed = self._allowed[sources]
 
