@@ -30,7 +30,7 @@ BATCH_SIZE, BATCH_PIECES = 64, 4096  # sentences, and padded pieces, that are en
 class Opened:
     """A trained model in eval mode. encoding: of what it reads, and what was asked for beside.
 
-    variant: its name, as in `--variant`. prepare: as in Members.
+    variant: its name, as in `--variant`. prepare: as in Ensemble.
     """
 
     name: str

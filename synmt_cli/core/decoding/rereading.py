@@ -1,7 +1,7 @@
 """A model's next token where known tokens see later ones: each step reads the prefix anew.
 
 Nothing of the target can be remembered from step to step, since every state may change. The
-source's keys and values are computed once; hypotheses of a source are more queries to them.
+source's keys and values are computed once; the hypotheses of a source are queries to them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ class RereadingScorer:
 
     def __init__(self, model: Transformer, sources: Side) -> None:
         memory = model.encode(sources)
-        self._model, self._allowed = model, memory.allowed
+        self._model = model
+        self._allowed = memory.allowed
         self._sources = model.decoder.keys_values(memory)
 
     def step(self, prefixes: Side) -> Tensor:
         """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
         states = self._model.decoder.reread(prefixes.flat(), self._sources, self._allowed)
-        scores = self._model.logits(states).log_softmax(-1, dtype=torch.float32)
-        return scores.unflatten(0, prefixes.ids.shape[:2])
+        log_probs = self._model.logits(states).log_softmax(-1, dtype=torch.float32)  # (B * K, V)
+        return log_probs.unflatten(0, prefixes.ids.shape[:2])
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
-        """Keeps these sources; hypotheses leave no trace here."""
+        """Keeps these sources; nothing is remembered of hypotheses."""
         if len(sources) == len(self._sources[0][0]):
             return
         self._sources = [(k[sources], v[sources]) for k, v in self._sources]

@@ -39,7 +39,7 @@ class Models(NamedTuple):
 
 
 @cache
-def opened(models: Models) -> ensemble.Members:
+def opened(models: Models) -> ensemble.Ensemble:
     """Run directories, opened once in a process. Raises SynmtError."""
     device = torch.device(models.device)
     if models.precision == "int8" and device.type != "cpu":
