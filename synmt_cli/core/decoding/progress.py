@@ -125,7 +125,7 @@ class TransitionProgress:
 
     @property
     def full(self) -> Tensor:
-        """(B,). Legal prefixes never are: a piece brings at most a GLUE and an arc of two tokens."""
+        """(B,). Legal prefixes never are: a piece brings at most one GLUE and an arc of two."""
         return self._limits * 4 <= self._begin.size(2)
 
     def counts(self, tokens: Tensor) -> Tensor:
