@@ -38,8 +38,7 @@ from synmt_cli.core.decoding.progress import (
     PrefixProgress,
     TransitionProgress,
 )
-from synmt_cli.core.decoding.rereading import RereadingScorer
-from synmt_cli.core.decoding.scorer import EnsembleScorer, Scorer
+from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
 from synmt_cli.core.decoding.top_k import top
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer

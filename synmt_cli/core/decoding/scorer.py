@@ -1,4 +1,4 @@
-"""Scorers of the next token: the interface that search uses, and ensembles of scorers."""
+"""Scorers of the next token: the interface that search uses, re-reading, and ensembles."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.transformer import Transformer
 
 
 class Scorer(Protocol):
     """The next token's scores for B sources with K hypotheses each; K may change each step.
 
     A scorer may remember the keys and values of a prefix (cached.py) or read the prefix anew at
-    each step (rereading.py), as models must whose known tokens see later ones.
+    each step.
     """
 
     def step(self, prefixes: Side) -> Tensor:
@@ -32,6 +33,34 @@ class Scorer(Protocol):
         sources: (B',), the old index of each source that stays. parents: (B', K'), the old
         hypothesis of that source that each new one continues.
         """
+
+
+class RereadingScorer:
+    """Reads the prefix anew at each step, for models whose known tokens see later ones.
+
+    Nothing of the target can be remembered from step to step, since every state may change. The
+    source's keys and values are computed once; the hypotheses of a source are queries to them.
+    """
+
+    def __init__(self, model: Transformer, sources: Side) -> None:
+        memory = model.encode(sources)
+        self._model = model
+        self._allowed = memory.allowed
+        self._sources = model.decoder.keys_values(memory)
+
+    def step(self, prefixes: Side) -> Tensor:
+        """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
+        states = self._model.decoder.reread(prefixes.flat(), self._sources, self._allowed)
+        log_probs = self._model.logits(states).log_softmax(-1, dtype=torch.float32)  # (B * K, V)
+        return log_probs.unflatten(0, prefixes.ids.shape[:2])
+
+    def select(self, sources: Tensor, parents: Tensor) -> None:
+        """Keeps these sources; nothing is remembered of hypotheses."""
+        if len(sources) == len(self._sources[0][0]):
+            return
+        self._sources = [(k[sources], v[sources]) for k, v in self._sources]
+        if self._allowed is not None:
+            self._allowed = self._allowed[sources]
 
 
 class EnsembleScorer:

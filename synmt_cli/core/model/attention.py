@@ -91,9 +91,9 @@ class SelfAttention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        allowed: Tensor | None,
-        causal: bool,
-        active: Sequence[Active],
+        allowed: Tensor | None = None,
+        causal: bool = False,
+        active: Sequence[Active] = (),
         newest: bool = False,
     ) -> Tensor:
         """x: (B, T, D) -> (B, T, D), or with `newest` the last token's row alone, (B, 1, D).

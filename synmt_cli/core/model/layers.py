@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 import torch.nn.functional as F
@@ -78,22 +79,6 @@ class DecoderLayer(Layer):
         """
         source = self.cross.keys_values(memory.states)
         return self.step(x, lambda x: self.attention(x, None, True, active), source, memory.allowed)
-
-    def reread(
-        self,
-        x: Tensor,
-        source: KeysValues,
-        allowed: Tensor | None,
-        active: Sequence[Active],
-        newest: bool,
-    ) -> Tensor:
-        """x: (R, T, D), whole prefixes without padding, each token seen by all others.
-
-        Returns (R, T, D), or with `newest` the last token alone, (R, 1, D).
-        """
-        return self.step(
-            x, lambda x: self.attention(x, None, False, active, newest), source, allowed
-        )
 
     def step(
         self,
@@ -213,5 +198,7 @@ class Decoder(Stack):
         active = self.prepare(side)
         x = self.embedding(side.ids, active)  # (R, T, D)
         for layer, source in zip(self.layers, sources, strict=True):
-            x = layer.reread(x, source, allowed, active, newest=layer is self.layers[-1])
+            newest = layer is self.layers[-1]
+            attend = partial(layer.attention, active=active, newest=newest)
+            x = layer.step(x, attend, source, allowed)
         return self.norm(x)[:, -1]
