@@ -30,12 +30,12 @@ D, H = SIZE.d_model, SIZE.n_heads
 
 
 class Bare:
-    """A Translation's weights, applied by hand (post-norm, tied embeddings)."""
+    """A Transformer's weights, applied by hand (post-norm, tied embeddings)."""
 
     def __init__(self, model):
         weights = model.state_dict()
         self.table, self.scale = weights["output.weight"], math.sqrt(D)
-        self.positions = model.decoder.embedding._sinusoids(0, 512, self.table)
+        self.positions = model.decoder.embedding._encodings(0, 512, self.table)
         self.encoder = [part(weights, f"encoder.layers.{i}.") for i in range(3)]
         self.decoder = [part(weights, f"decoder.layers.{i}.") for i in range(3)]
 
@@ -78,7 +78,7 @@ class Bare:
         tokens, history = torch.full((n * n_beams,), BOS), torch.empty(n * n_beams, 0).long()
         scores = torch.full((n, n_beams), -1e9)
         scores[:, 0] = 0
-        found, where = [None] * n, list(range(n))
+        translations, sources = [None] * n, list(range(n))
         for t in range(longest):
             logits = self.step(tokens, t, cache, cross, bias, n_beams)
             logits[:, :4] = -math.inf
@@ -87,31 +87,31 @@ class Bare:
             else:
                 top, ids = logits.topk(2 * n_beams, -1)
                 top = scores.view(-1, 1) + top - logits.logsumexp(-1, keepdim=True)
-                scores, order = top.view(len(where), -1).topk(n_beams, -1)
+                scores, order = top.view(len(sources), -1).topk(n_beams, -1)
                 rows = (
-                    torch.arange(len(where))[:, None] * n_beams + order // (2 * n_beams)
+                    torch.arange(len(sources))[:, None] * n_beams + order // (2 * n_beams)
                 ).flatten()
-                tokens = ids.view(len(where), -1).gather(1, order).flatten()
+                tokens = ids.view(len(sources), -1).gather(1, order).flatten()
             history = torch.cat((history[rows], tokens[:, None]), 1)
             ends = limits <= t + 1
             if ends.any():
                 for place in ends.nonzero().flatten().tolist():
-                    found[where[place]] = history[place * n_beams].tolist()
+                    translations[sources[place]] = history[place * n_beams].tolist()
                 stay = (~ends).nonzero().flatten()
                 kept = (stay[:, None] * n_beams + torch.arange(n_beams)).flatten()
-                where = [where[place] for place in stay.tolist()]
-                if not where:
+                sources = [sources[place] for place in stay.tolist()]
+                if not sources:
                     break
                 limits, scores, bias = limits[stay], scores[stay], bias[stay]
                 tokens, history, rows = tokens[kept], history[kept], rows[kept]
                 cross = [(k[stay], v[stay]) for k, v in cross]
             if n_beams > 1 or ends.any():
                 cache = [tuple(gathered(x, rows, t + 1) for x in kv) for kv in cache]
-        return found
+        return translations
 
 
 def part(weights, prefix):
-    """A layer's own weights."""
+    """The weights of one layer."""
     return {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
 
 
@@ -136,7 +136,7 @@ def heads(x):
 
 
 def gathered(x, rows, n):
-    """x[rows], of which only the first n positions are filled."""
+    """x[rows]; only the first n positions are filled."""
     y = torch.empty(len(rows), *x.shape[1:])
     y[:, :, :n] = x[:, :, :n][rows]
     return y
@@ -153,11 +153,11 @@ def batches(n, size=64):
 
 
 def timed(function, data):
-    """CPU seconds, and what was found for all batches."""
+    """CPU seconds, and the translations of all batches."""
     start = time.process_time()
     with torch.inference_mode():
-        found = [ids for ids_, pad in data for ids in function(ids_, pad)]
-    return time.process_time() - start, found
+        translations = [one for ids, pad in data for one in function(ids, pad)]
+    return time.process_time() - start, translations
 
 
 def main():
@@ -174,19 +174,19 @@ def main():
     for beam in (1, 5):
 
         def ours(ids, pad, beam=beam):
-            found = search([model], Side(ids, pad), Rules(beam=beam, longest=LengthLimit(1, 0)))
-            return [nbest[0].ids for nbest in found]
+            nbests = search([model], Side(ids, pad), Rules(beam=beam, longest=LengthLimit(1, 0)))
+            return [nbest[0].ids for nbest in nbests]
 
         ratios = []
         for _ in range(options.rounds):
             by_hand, expected = timed(lambda ids, pad, k=beam: bare.search(ids, pad, k), data)
-            seconds, found = timed(ours, data)
-            same = sum(a == b for a, b in zip(found, expected, strict=True))
+            seconds, translations = timed(ours, data)
+            same = sum(a == b for a, b in zip(translations, expected, strict=True))
             ratios.append(by_hand / seconds)
             print(
                 f"beam {beam}: synmt {options.sentences / seconds:6.1f} sentences/s, "
                 f"bare {options.sentences / by_hand:6.1f}, ratio {ratios[-1]:.2f}, "
-                f"{same} of {len(found)} equal"
+                f"{same} of {len(translations)} equal"
             )
         print(f"beam {beam}: median ratio {statistics.median(ratios):.2f}")
 

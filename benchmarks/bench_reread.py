@@ -8,7 +8,7 @@ pairs of Multi30k's lengths, for the decoders over transitions with random proje
 Batches hold pairs of one length, as in training; each round takes a longer one, from short to
 long, so that a range is that over lengths as well. Sizes and dropout are those of a preset.
 
-naive: one tensor of all B x T copies padded to the longest T, a mask that hides the keys behind
+naive: one tensor of all B x T copies padded to the longest T, a mask that hides the keys after
 the prefix, all rows computed in each layer, the loss on one row of each copy. It gives the same
 loss and gradient, which is checked without dropout. Here the copies of a sentence share the
 source's keys and values. It is timed on a part of each batch, and takes all of it for memory.
@@ -38,6 +38,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -91,9 +92,8 @@ def pairs(n: int) -> dict[bool, Corpus]:
         n_pieces = max(3, length + numbers.integers(-3, 4))
         pieces.append(numbers.integers(EOS + 1, FIRST_ARC, n_pieces))
         tokens = tree_tokens(n_pieces, dice)
-        found = grammar.features(tokens)
-        for name in FEATURES:
-            features[name].append(found[name])
+        for name, values in grammar.features(tokens).items():
+            features[name].append(values)
         transitions.append([id_of(token, dice) for token in tokens])
     return {
         False: corpus(source, pieces, {}),
@@ -140,12 +140,11 @@ def id_of(token: str, dice: random.Random) -> int:
     return FIRST_ARC + N_LABELS * (direction == RIGHT) + int(label)
 
 
-def batches(found: Corpus, sentences: int, rounds: int) -> list[Array]:
+def batches(corpus: Corpus, sentences: int, rounds: int) -> list[Array]:
     """One batch for each round, at even steps through the lengths of the corpus."""
-    whole = list(found.epoch(2**30, 1, 0, sentences))
-    whole = [rows for rows in whole if len(rows) == sentences]
-    whole.sort(key=lambda rows: int(found.target.lengths[rows].sum()))
-    return [whole[int((i + 0.5) / rounds * len(whole))] for i in range(rounds)]
+    full = [rows for rows in corpus.epoch(2**30, 1, 0, sentences) if len(rows) == sentences]
+    full.sort(key=lambda rows: int(corpus.target.lengths[rows].sum()))
+    return [full[int((i + 0.5) / rounds * len(full))] for i in range(rounds)]
 
 
 def build(variant: str, size: str) -> Transformer:
@@ -171,10 +170,9 @@ def naive(model: Transformer, batch: Batch) -> float:
     allowed = (torch.arange(length) < known)[:, None, None]  # (B * T, 1, 1, T)
     active = decoder.prepare(side)
     x = decoder.embedding(side.ids, active)  # (B * T, T, D)
-    for layer, source in zip(decoder.layers, decoder.sources(memory), strict=True):
-        x = layer.after(0, x, layer.attention(layer.before(0, x), allowed, False, active))
-        flat = x.view(n, length * length, -1)
-        x = layer.rest(flat, *source, memory.allowed).view_as(x)
+    for layer, source in zip(decoder.layers, decoder.keys_values(memory), strict=True):
+        attend = partial(layer.attention, allowed=allowed, causal=False, active=active)
+        x = layer.step(x, attend, source, memory.allowed)
     states = decoder.norm(x).view(n, length, length, -1)
     newest = states.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (B, T, D)
     real = batch.target_out != PAD
@@ -194,11 +192,11 @@ def copies(target: Side, known: Tensor) -> Side:
     return Side(target.ids.repeat_interleave(length, 0), features=repeated)
 
 
-def check(size: str, found: dict[bool, Corpus]) -> None:
+def check(size: str, corpora: dict[bool, Corpus]) -> None:
     """Raises AssertionError unless naive copies give synmt's loss and gradient."""
     for variant, base in BASE.items():
         # In double precision: rounding may switch a rectifier, and so a gradient.
-        model, one = build(variant, size).eval().double(), found[base == "linearized"]
+        model, one = build(variant, size).eval().double(), corpora[base == "linearized"]
         batch = one.batch(np.flatnonzero(one.target.lengths < 16)[:5])  # of different lengths
         losses, gradients = [], []
         for work in (update, naive):
@@ -226,7 +224,7 @@ def layers_seconds(model: Transformer, batch: Batch) -> float:
     decoder = model.decoder
     with torch.no_grad():
         memory = model.encode(batch.source)
-        sources = decoder.sources(memory)
+        sources = decoder.keys_values(memory)
         inputs = decoder.embedding(batch.target.ids, ())
     for leaf in (inputs, *(tensor for source in sources for tensor in source)):
         leaf.requires_grad_()
@@ -234,8 +232,8 @@ def layers_seconds(model: Transformer, batch: Batch) -> float:
     def work() -> None:
         x = inputs
         for layer, source in zip(decoder.layers, sources, strict=True):
-            x = layer.after(0, x, layer.attention(layer.before(0, x), None, True, ()))
-            x = layer.rest(x, *source, memory.allowed)
+            attend = partial(layer.attention, allowed=None, causal=True, active=())
+            x = layer.step(x, attend, source, memory.allowed)
         x.backward(torch.ones_like(x))
 
     return seconds(model, work, REPEATS)
@@ -302,9 +300,9 @@ def peak(system: str, size: str, sentences: int) -> float:
 def _peak(system: str, size: str, sentences: int) -> float:
     torch.set_num_threads(1)
     variant, _, how = system.partition(", ")
-    found = pairs(N_PAIRS)[variants.plan(variant).transitions]
-    (rows,) = batches(found, sentences, 1)
-    model, batch = build(variant, size), found.batch(rows)
+    corpus = pairs(N_PAIRS)[variants.plan(variant).transitions]
+    (rows,) = batches(corpus, sentences, 1)
+    model, batch = build(variant, size), corpus.batch(rows)
     before = status("VmRSS")
     (naive if how == "naive" else update)(model, batch)
     return status("VmHWM") - before
@@ -324,7 +322,7 @@ def ratio(times: Times, name: str, other: str) -> str:
 
 def report(times: Times) -> None:
     """Prints each system's time, and its ratios."""
-    for name, found in times.items():
+    for name, seconds_per_token in times.items():
         variant, _, how = name.partition(", ")
         others = [BASE[variant]] if variant in BASE else []
         if how in ("naive", f"share {SHARE}"):
@@ -332,7 +330,7 @@ def report(times: Times) -> None:
         elif not how:
             others += [other for other in times if other.startswith(f"{variant}, limit")]
         compared = "   ".join(f"{ratio(times, name, other)} x {other}" for other in others)
-        print(f"{name:28} {1e6 * statistics.median(found):7.0f} us/token   {compared}")
+        print(f"{name:28} {1e6 * statistics.median(seconds_per_token):7.0f} us/token   {compared}")
 
 
 def main() -> None:
@@ -346,21 +344,21 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     size = list(SIZES)[options.quick]
-    found = pairs(N_PAIRS)
-    check(size, found)
+    corpora = pairs(N_PAIRS)
+    check(size, corpora)
     models = {name: build(name, size) for name in ("vanilla", "linearized", *BASE)}
-    chosen = {key: batches(one, options.sentences, options.rounds) for key, one in found.items()}
+    chosen = {key: batches(one, options.sentences, options.rounds) for key, one in corpora.items()}
     times: Times = {}
-    few = {key: one.batch(np.arange(8)) for key, one in found.items()}
+    few = {key: one.batch(np.arange(8)) for key, one in corpora.items()}
     one_round(models, few, few)  # warms up
     load = os.getloadavg()[0]
     for turn in range(options.rounds):
-        whole = {key: one.batch(chosen[key][turn]) for key, one in found.items()}
-        part = {key: one.batch(chosen[key][turn][: options.part]) for key, one in found.items()}
+        whole = {key: one.batch(chosen[key][turn]) for key, one in corpora.items()}
+        part = {key: one.batch(chosen[key][turn][: options.part]) for key, one in corpora.items()}
         for name, spent in one_round(models, whole, part).items():
             times.setdefault(name, []).append(spent)
     lengths = [
-        int(found[key].target.lengths[rows].max()) + 1 for key in found for rows in chosen[key]
+        int(corpora[key].target.lengths[rows].max()) + 1 for key in corpora for rows in chosen[key]
     ]
     print(
         f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "

@@ -55,14 +55,14 @@ def theirs(folder: Path, run: Run, kind: str, records: list[Record]) -> System:
     target = run.vocabularies().target
 
     def translate(beam: int) -> list[str]:
-        found = model.translate_batch(
+        results = model.translate_batch(
             [one.pieces for one in records],
             beam_size=beam,
             max_batch_size=64,
             max_decoding_length=LONGEST,
             length_penalty=1,
         )
-        return [target.decode(target.ids(one.hypotheses[0])) for one in found]
+        return [target.decode(target.ids(one.hypotheses[0])) for one in results]
 
     return translate
 
@@ -108,10 +108,10 @@ def measure(systems: dict[str, System], beam: int, references: list[str], rounds
     print(f"\nbeam {beam}: sentences per CPU second, times CTranslate2 fp32 / int8, BLEU, equal")
     first, second = (seconds[f"CTranslate2 {kind}"] for kind in ("fp32", "int8"))
     plain = texts["CTranslate2 fp32"]
-    for name, own in seconds.items():
-        rate = len(references) / statistics.median(own)
+    for name, times in seconds.items():
+        rate = len(references) / statistics.median(times)
         ratios = [
-            statistics.median(a / b for a, b in zip(base, own, strict=True))
+            statistics.median(a / b for a, b in zip(base, times, strict=True))
             for base in (first, second)
         ]
         score = BLEU().corpus_score(texts[name], [references]).score

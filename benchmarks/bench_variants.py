@@ -77,8 +77,8 @@ def read(options: argparse.Namespace) -> tuple[Corpus, Vocabularies]:
     )
     needed = sorted(every)
     reader = CorpusReader(both, needed, Targets(both.target), 256)
-    found, _ = reader.corpus(map(reader.chunk, chosen), Encoding(needed, Labels(growing=True)))
-    return found, both
+    corpus, _ = reader.corpus(map(reader.chunk, chosen), Encoding(needed, Labels(growing=True)))
+    return corpus, both
 
 
 def stepper(config: Config, corpus: Corpus, both: Vocabularies, device: str) -> Step:
@@ -176,10 +176,10 @@ def main() -> None:
     )
     steps.clear()
     first = next(iter(times.values()))
-    for name, found in times.items():
-        ratios = [a / b for a, b in zip(found, first, strict=True)]
+    for name, seconds_of in times.items():
+        ratios = [a / b for a, b in zip(seconds_of, first, strict=True)]
         print(
-            f"{name:24} {1000 * statistics.median(found):8.1f} ms   "
+            f"{name:24} {1000 * statistics.median(seconds_of):8.1f} ms   "
             f"{statistics.median(ratios):.2f} x ({min(ratios):.2f}-{max(ratios):.2f})   "
             f"{peak(options, name):7.0f} MB",
             flush=True,

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from synmt_cli.core.data.labels import PathTree
+from synmt_cli.core.model.attention import split_heads
 from synmt_cli.core.model.modifier import Paths, Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
@@ -38,10 +39,10 @@ def side(rows, device="cpu", fill=PAD, width=None, **features):
     paths = None
     if "path" in features:
         tree = PathTree()
-        met = [[tree.row(path) for path in values] for values in features["path"]]
-        numbers = [values + [0] * (width - len(values)) for values in met]
-        own, paths = tree.batch(np.array(numbers))
-        features["path"] = own.tolist()
+        numbers = [[tree.row(path) for path in values] for values in features["path"]]
+        padded = [values + [0] * (width - len(values)) for values in numbers]
+        numbers, paths = tree.batch(np.array(padded))
+        features["path"] = numbers.tolist()
         paths = Paths(paths.labels.to(device), paths.shorter.to(device), paths.sizes)
     mask = torch.tensor([[t >= len(row) for t in range(width)] for row in rows], device=device)
     return Side(
@@ -53,9 +54,14 @@ def side(rows, device="cpu", fill=PAD, width=None, **features):
 
 
 def _padded(rows, width, fill, device):
-    whole = all(isinstance(value, int) for row in rows for value in row)
-    fill = fill if whole else float(fill)
+    are_integers = all(isinstance(value, int) for row in rows for value in row)
+    fill = fill if are_integers else float(fill)
     return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], device=device)
+
+
+def queries_keys_values(attention, x):
+    """q, k, v of a layer's self-attention, each (B, H, T, D / H)."""
+    return [split_heads(t, attention.n_heads) for t in attention.project(x)]
 
 
 def logits(model, source, target):

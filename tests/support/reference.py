@@ -106,13 +106,13 @@ def feed_forward(module, x):
     return linear(module.narrow, np.maximum(0, linear(module.wide, x)))
 
 
-def stack(model, side, x, sublayers):
-    """All layers over one sentence, x: (T, D). sublayers(i, layer): functions of the stream."""
+def run_stack(model, stack, x, sublayers):
+    """All layers over one sentence, x: (T, D). sublayers(i, layer): functions of x."""
     pre = model.size.norm == "pre"
-    for i, layer in enumerate(side.layers):
+    for i, layer in enumerate(stack.layers):
         for norm, function in zip(layer.norms, sublayers(i, layer), strict=True):
             x = x + function(layer_norm(norm, x)) if pre else layer_norm(norm, x + function(x))
-    return layer_norm(side.norm, x) if pre else x
+    return layer_norm(stack.norm, x) if pre else x
 
 
 def at(layer, function, otherwise):
@@ -123,8 +123,8 @@ def at(layer, function, otherwise):
 def encode(model, ids, score=None, key=None, value=None, x=None, watch=None):
     """One source without padding, (T, D).
 
-    x: the first layer's input instead of the embeddings. watch(layer, x) is told the input of
-    each layer's attention before that is computed.
+    x: the first layer's input instead of the embeddings. watch(layer, x) is called with the
+    input of each layer's attention before that is computed.
     """
 
     def attend(i, layer, x):
@@ -140,7 +140,7 @@ def encode(model, ids, score=None, key=None, value=None, x=None, watch=None):
         )
 
     x = embed(model.encoder.embedding, ids) if x is None else x
-    return stack(model, model.encoder, x, sublayers)
+    return run_stack(model, model.encoder, x, sublayers)
 
 
 def decode(model, ids, memory, key=None, value=None):
@@ -155,4 +155,4 @@ def decode(model, ids, memory, key=None, value=None):
         )
 
     x = embed(model.decoder.embedding, ids)
-    return stack(model, model.decoder, x, sublayers) @ array(model.output.weight).T
+    return run_stack(model, model.decoder, x, sublayers) @ array(model.output.weight).T

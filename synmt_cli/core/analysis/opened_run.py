@@ -32,7 +32,7 @@ class OpenedRun:
     """A trained model in eval mode. variant: its name, as in `--variant`.
 
     encoding: the features that the model reads, and further ones that the analysis needs.
-    prepare: as in Members.
+    prepare: as in Ensemble.
     """
 
     name: str

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from synmt_cli.core.model.attention import CrossAttention, SelfAttention, block, split_heads
+from synmt_cli.core.model.attention import CrossAttention, SelfAttention, masked, split_heads
 from synmt_cli.core.model.layers import Stack
 from synmt_cli.core.model.modifier import Active, Modifier, Site
 
@@ -73,7 +73,7 @@ def witnessed_across(stack: Stack, see_weights: See) -> Iterator[None]:
             x, k, _, allowed = arguments
             q = split_heads(attention.q(x), attention.n_heads)  # (B, H, T, d_head)
             scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (B, H, T, S)
-            see_weights(layer, block(scores, allowed).softmax(-1))
+            see_weights(layer, masked(scores, allowed).softmax(-1))
 
         return before
 

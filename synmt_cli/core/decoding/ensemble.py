@@ -12,7 +12,7 @@ from synmt_cli.core import variants
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.task_tags import tagged
-from synmt_cli.core.decoding.translator import as_it_is
+from synmt_cli.core.decoding.translator import unchanged
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import building
 from synmt_cli.core.run.config import Config
@@ -26,11 +26,12 @@ from synmt_cli.io.digests import sha256
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
-    """Models with the same vocabularies and labels. encoding: of what any of them reads.
-    prepare: what a record needs before it is read, the tag of its task where models have tasks.
+class Ensemble:
+    """Models that translate together, with the same vocabularies and labels.
 
-    parsers: the file and SHA-256 that each run names, with the run's folder.
+    encoding: of the features that any of them reads. prepare: what is done to a record before
+    it is read: models with several tasks get the tag of the task. parsers: the file and SHA-256
+    that each run names, by the run's folder.
     """
 
     models: list[Transformer]
@@ -40,9 +41,9 @@ class Members:
     parsers: dict[Path, tuple[str, str] | None]
 
     def parser(self, override: str = "") -> Callable[[], Parser] | None:
-        """Loads the parser for text, at the first text; None where no model needs a tree.
+        """A function that loads the parser for text; None if no model needs a tree.
 
-        Raises Unavailable: when loading, and ConfigError if members need different ones.
+        The function raises Unavailable, and ConfigError if the models need different parsers.
         """
         if not self.encoding.needs:
             return None
@@ -60,17 +61,17 @@ class Members:
         return find_parser(folder, *named)
 
 
-def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Members:
+def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Ensemble:
     """Opens run directories. checkpoint: best, last or step-N, of each. Raises SynmtError."""
     runs = [Run(Path(folder)) for folder in folders]
     configs = [building.read_config(run) for run in runs]
     vocabularies = [run.vocabularies() for run in runs]
     first = vocabularies[0]
-    for run, own in zip(runs, vocabularies, strict=True):
-        if own.fingerprint != first.fingerprint:
+    for run, other in zip(runs, vocabularies, strict=True):
+        if other.fingerprint != first.fingerprint:
             raise ConfigError(
                 f"an ensemble needs one vocabulary: {printable(str(runs[0].folder))} has "
-                f"{first.fingerprint}, {printable(str(run.folder))} has {own.fingerprint}"
+                f"{first.fingerprint}, {printable(str(run.folder))} has {other.fingerprint}"
             )
     _refuse_some(runs, [variants.plan(c.variant).transitions for c in configs], "write trees")
     models = [building.load(run, checkpoint).to(device) for run in runs]
@@ -80,18 +81,18 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Membe
     parsers = {run.folder: run.parser() for run in runs if features[run.folder]}
     every = sorted({name for names in features.values() for name in names})
     encoding = Encoding(every, _labels(runs, features))
-    return Members(models, first, encoding, _prepare(runs, configs), parsers)
+    return Ensemble(models, first, encoding, _prepare(runs, configs), parsers)
 
 
 def _prepare(runs: Sequence[Run], configs: Sequence[Config]) -> Callable[[Record], Record]:
-    """Raises ConfigError where only some of the models were trained with task tags."""
+    """What is done to records first. Raises ConfigError if only some models have task tags."""
     with_tags = [variants.plan(config.variant).data == "multitask" for config in configs]
     _refuse_some(runs, with_tags, "have sources with task tags")
-    return tagged if all(with_tags) else as_it_is
+    return tagged if all(with_tags) else unchanged
 
 
 def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None:
-    """Raises ConfigError where only some of the runs have what all or none must have."""
+    """Raises ConfigError if some runs have, and others lack, a property that all must share."""
     if any(having) and not all(having):
         one, other = (printable(str(runs[having.index(v)].folder)) for v in (True, False))
         raise ConfigError(f"all or none of an ensemble {what}: {one} does, {other} does not")
@@ -112,7 +113,7 @@ def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labe
 
 
 def find_parser(folder: Path, file: str, digest: str) -> str:
-    """The parser that a run was trained with: where it was, or beside or in the run's folder.
+    """The parser that a run was trained with: at its old path, or in or next to the run's folder.
 
     Raises Unavailable, which says what to do.
     """
@@ -121,8 +122,8 @@ def find_parser(folder: Path, file: str, digest: str) -> str:
     for path in candidates:
         if path.is_file() and _is(path, digest):
             return str(path)
-    found = [path for path in candidates if path.is_file()]
-    problem = f"{printable(str(found[0]))} is another file" if found else "it is not there"
+    others = [path for path in candidates if path.is_file()]
+    problem = f"{printable(str(others[0]))} is another file" if others else "it is not there"
     raise Unavailable(
         f"{printable(str(folder))} was trained with the parser {printable(file)} "
         f"(SHA-256 {digest[:16]}…), but {problem}; name a parser by --parser FILE"

@@ -15,33 +15,37 @@ from synmt_cli.core.text.vocabulary import BOS, EOS
 
 def greedy(scorer: Scorer, progress: PrefixProgress, n: int, lenpen: float) -> list[Hypothesis]:
     """One hypothesis for each of n sources."""
-    found: dict[int, Hypothesis] = {}
-    where = torch.arange(n, device=progress.lengths.device)  # place in the batch -> source
-    prefixes = torch.full((n, 1, 1), BOS, device=where.device)
-    log_probs = torch.zeros(n, 1, device=where.device)
-    while len(where):
-        each = scorer.step(Side(prefixes, features=progress.features))
-        progress.forbid(each)
-        best, token = (one[..., 0] for one in top(each, 1))  # (B, 1)
-        log_probs = log_probs + best
-        prefixes = torch.cat((prefixes, token[..., None]), dim=-1)
-        ends = (token == EOS)[:, 0] | progress.full
-        stay = torch.arange(len(where), device=where.device)
+    hypotheses: dict[int, Hypothesis] = {}
+    sources = torch.arange(n, device=progress.lengths.device)  # of the places in the batch, (B,)
+    prefixes = torch.full((n, 1, 1), BOS, device=sources.device)  # (B, 1, T)
+    scores = torch.zeros(n, 1, device=sources.device)  # (B, 1)
+    while len(sources):
+        log_probs = scorer.step(Side(prefixes, features=progress.features))  # (B, 1, V)
+        progress.forbid(log_probs)
+        best, token = (x[..., 0] for x in top(log_probs, 1))  # (B, 1)
+        scores = scores + best
+        prefixes = torch.cat((prefixes, token[..., None]), dim=-1)  # (B, 1, T + 1)
+        ends = (token == EOS)[:, 0] | progress.full  # (B,)
+        stay = torch.arange(len(sources), device=sources.device)
         if ends.any():
-            sources, tokens = where[ends].tolist(), prefixes[ends, 0, 1:].tolist()
-            lengths = (progress.lengths + progress.counts(token))[ends, 0].tolist()
-            sums = log_probs[ends, 0].tolist()
-            for source, ids, log_prob, length in zip(sources, tokens, sums, lengths, strict=True):
-                found[source] = hypothesis(ids, log_prob, length, lenpen)
+            ended = zip(
+                sources[ends].tolist(),
+                prefixes[ends, 0, 1:].tolist(),
+                scores[ends, 0].tolist(),
+                (progress.lengths + progress.counts(token))[ends, 0].tolist(),
+                strict=True,
+            )
+            for source, ids, log_prob, length in ended:
+                hypotheses[source] = hypothesis(ids, log_prob, length, lenpen)
             stay = remaining(ends)
             scorer.select(stay, torch.zeros_like(stay)[:, None])
-            prefixes, log_probs, where = prefixes[stay], log_probs[stay], where[stay]
+            prefixes, scores, sources = prefixes[stay], scores[stay], sources[stay]
         progress.select(stay, torch.zeros_like(stay)[:, None], token[stay])
-    return [found[source] for source in range(len(found))]
+    return [hypotheses[source] for source in range(n)]
 
 
 def remaining(ends: Tensor) -> Tensor:
-    """Places that go on: the last of the batch move to where others ended, the rest stay.
+    """The places that go on: the last of the batch move to where others ended, the rest stay.
 
     >>> remaining(torch.tensor([False, True, False, True, False])).tolist()
     [0, 4, 2]

@@ -1,4 +1,4 @@
-"""Translations found by search, and their score."""
+"""Translations found by search, their score, and the rules of a search."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from synmt_cli.core.text.vocabulary import EOS
 class Hypothesis:
     """A translation of one source.
 
-    ids: without BOS and EOS. log_prob: log P(ids, EOS | source), natural. length: tokens that
-    count, EOS among them; transitions do not. score: `scored`. cut: the length limit came
-    before EOS, log_prob, length and score are then of the prefix; or it made a tree end.
+    ids: without BOS and EOS. log_prob: log P(ids, EOS | source), natural. length: the number of
+    tokens, EOS included; transitions do not count. score: `normalised_score`. cut: the length
+    limit came before EOS, and log_prob, length and score are those of the prefix; or the limit
+    made a tree end.
     """
 
     ids: list[int]
@@ -29,22 +30,22 @@ class Hypothesis:
     cut: bool = False
 
 
-def scored(log_prob: float, length: int, lenpen: float) -> float:
-    """log P / length^lenpen, EOS counted: fairseq's length penalty. At least 1 counts.
+def normalised_score(log_prob: float, length: int, lenpen: float) -> float:
+    """log P / length^lenpen, EOS counted: fairseq's length penalty. The length is at least 1.
 
     Not that of GNMT, which divides by ((5 + length) / 6)^lenpen.
 
-    >>> scored(-6.0, 9, 0.5)
+    >>> normalised_score(-6.0, 9, 0.5)
     -2.0
     """
     return log_prob / max(length, 1) ** lenpen
 
 
 def hypothesis(tokens: list[int], log_prob: float, length: int, lenpen: float) -> Hypothesis:
-    """tokens: those generated, EOS included unless the limit came first. length: of them."""
+    """The generated tokens, EOS included unless the limit came first, as a Hypothesis."""
     cut = tokens[-1] != EOS
     ids = tokens if cut else tokens[:-1]
-    return Hypothesis(ids, log_prob, length, scored(log_prob, length, lenpen), cut)
+    return Hypothesis(ids, log_prob, length, normalised_score(log_prob, length, lenpen), cut)
 
 
 class LengthLimit(NamedTuple):
@@ -62,11 +63,10 @@ class Rules:
     """How to search.
 
     beam: prefixes kept; 1 is greedy search. lenpen: at least 0. nbest: translations of each
-    source. A translation is cut at the `longest` length, in pieces; it then comes after the
-    complete ones and is marked. patience: a source is done when patience * beam translations
-    are finished, 1 is the rule of fairseq; inf searches on until no prefix can be better.
-    constrained: transitions build a tree, which is complete within the limit; one that reaches
-    it is marked, too.
+    source. longest: in pieces; longer translations are cut, marked, and put after the complete
+    ones. patience: a source is done when patience * beam translations are finished, 1 is the
+    rule of fairseq; inf searches on until no prefix can be better. constrained: transitions
+    build a tree, which is complete within the limit; one that reaches the limit is also marked.
     """
 
     beam: int = 1
@@ -83,10 +83,7 @@ class Rules:
 
 
 def limits(sources: Side, longest: LengthLimit) -> Tensor:
-    """(B,): of each source, at least 1; pads never count."""
-    n_tokens = (
-        torch.full((len(sources.ids),), sources.ids.size(1), device=sources.ids.device)
-        if sources.pad is None
-        else (~sources.pad).sum(1)
-    )
+    """The longest translation of each source, (B,), at least 1; pads never count."""
+    pad = torch.zeros_like(sources.ids, dtype=torch.bool) if sources.pad is None else sources.pad
+    n_tokens = (~pad).sum(1)  # (B,)
     return (n_tokens * longest.ratio + longest.extra).long().clamp(min=1)

@@ -1,10 +1,10 @@
-"""What search knows of its prefixes beside their scores: what may come next, and their length.
+"""The progress of prefixes in search: which tokens may come next, and how long a prefix is.
 
-Where targets are pieces, anything may follow. Where they are transitions, each prefix has the
-state of the system behind it (trees/arc_standard.py, here as arrays over all prefixes), and
-only what the system allows may follow, so that every translation is a tree. Lengths are in
-pieces: transitions do not count. When the last piece that the limit leaves room for is there,
-only arcs may follow, until the tree is one.
+Where targets are pieces, any token may follow. Where they are transitions, each prefix has led
+the transition system to a configuration (trees/arc_standard.py, here as arrays over all
+prefixes), and only tokens that the system allows may follow, so that every translation is a
+tree. Lengths are in pieces: transitions do not count. After the last piece that the limit leaves
+room for only arcs may follow, until the tree is complete.
 """
 
 from __future__ import annotations
@@ -19,47 +19,48 @@ from synmt_cli.core.text.vocabulary import BOS, PAD, UNK
 from synmt_cli.core.transitions.grammar import FEATURES, NO_LABEL, OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import NEVER, OPENING, PIECES, Move
 
-SPECIAL = (UNK, PAD, BOS)  # not generated, but they keep their share of the probability
+SPECIAL = (UNK, PAD, BOS)  # never generated, but they keep their share of the probability
 NOTHING = Move.FINISH  # as the last move: no word is open to more pieces
 
 
 class PrefixProgress(Protocol):
-    """Of B sources with K prefixes each."""
+    """The progress of B sources with K prefixes each."""
 
     @property
     def features(self) -> Mapping[str, Tensor]:
-        """What a decoder may ask of the prefixes, each (B, K, T), BOS counted."""
+        """The features of the prefixes that decoders may read, each (B, K, T), BOS counted."""
 
     @property
     def lengths(self) -> Tensor:
-        """(B, K): what counts of each prefix, without BOS."""
+        """(B, K): the length of each prefix, without BOS and tokens that do not count."""
 
     @property
     def full(self) -> Tensor:
-        """(B,) bool: where prefixes are so long that only their end may follow."""
+        """(B,) bool: whether the prefixes are so long that one more token is their last."""
 
     def counts(self, tokens: Tensor) -> Tensor:
-        """(B, K') tokens -> by how much each would make a prefix longer; EOS by 1."""
+        """(B, K') tokens -> how much each would add to the length of a prefix; EOS 1."""
 
-    def forbid(self, each: Tensor) -> None:
-        """each: (B, K, V), scores of the next token; makes those that may not come -inf."""
+    def forbid(self, log_probs: Tensor) -> None:
+        """log_probs: (B, K, V), the next token's; sets tokens that may not come to -inf."""
 
     def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Drops sources, reorders prefixes, and makes them longer by a token.
 
         sources: (B',), the old index of each source that stays. parents: (B', K'), the old
-        prefix of that source which each new one continues. tokens: (B', K'), by which.
+        prefix of that source that each new one continues. tokens: (B', K'), its new token.
         """
 
 
-class Pieces:
-    """Every token is a piece, and counts. limits: (B,), tokens at most, EOS counted."""
+class PieceProgress:
+    """Every token is a piece, and counts. limits: (B,), the most tokens, EOS counted."""
 
     features: Mapping[str, Tensor] = {}
 
     def __init__(self, limits: Tensor) -> None:
-        self._limits, self._n_tokens = limits, 0
-        self._shape: tuple[int, ...] = len(limits), 1
+        self._limits = limits
+        self._n_tokens = 0
+        self._shape: tuple[int, ...] = len(limits), 1  # (B, K)
 
     @property
     def lengths(self) -> Tensor:
@@ -75,42 +76,46 @@ class Pieces:
         """1."""
         return torch.ones_like(tokens)
 
-    def forbid(self, each: Tensor) -> None:
+    def forbid(self, log_probs: Tensor) -> None:
         """Special tokens are never written."""
-        each[..., SPECIAL] = -torch.inf
+        log_probs[..., SPECIAL] = -torch.inf
 
     def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """All prefixes have one length."""
-        self._limits, self._n_tokens = self._limits[sources], self._n_tokens + 1
+        self._limits = self._limits[sources]
+        self._n_tokens += 1
         self._shape = parents.shape
 
 
-class Derivations:
-    """Every token is a piece or a transition; pieces count.
+class TransitionProgress:
+    """Every token is a piece or a transition; only pieces count.
 
-    limits: (B,), pieces at most, EOS counted. constrained: only what the system allows may
-    follow; else anything may, and what is illegal draws nothing, as in the published code.
+    limits: (B,), the most pieces, EOS counted. constrained: only tokens that the system allows
+    may follow; else any may, and illegal ones draw no arc, as in the published code.
     """
 
     def __init__(self, grammar: Grammar, limits: Tensor, constrained: bool = True) -> None:
         device, n = limits.device, len(limits)
         self._moves = torch.from_numpy(grammar.moves).to(device)
         self._labels = torch.from_numpy(grammar.labels).to(device)
-        self._split, self._constrained = grammar.split, constrained
-        self._room = (limits - 1).clamp(min=1)  # pieces
+        self._split = grammar.split
+        self._constrained = constrained
         self._limits = limits
-        zeros = limits.new_zeros(n, 1)
-        self._n_pieces, self._n_words = zeros, zeros
-        self._last = torch.full_like(zeros, NOTHING)
+        self._most_pieces = (limits - 1).clamp(min=1)  # (B,), without EOS
+        zeros = limits.new_zeros(n, 1)  # (B, K)
+        self._n_pieces = zeros
+        self._n_words = zeros  # on the stack
+        self._last = torch.full_like(zeros, NOTHING)  # move
         self._direction = torch.full_like(zeros, OTHER)  # of an arc whose label is awaited
         # (B, K, T): begin and end of the words on the stack, from the bottom; FEATURES.
-        self._begin, self._end = zeros[..., None], zeros[..., None]
+        self._begin = zeros[..., None]
+        self._end = zeros[..., None]
         self._features = dict.fromkeys(FEATURES, zeros[..., None])
         self._features["arc"] = torch.full_like(zeros, NEVER)[..., None]
 
     @property
     def features(self) -> Mapping[str, Tensor]:
-        """FEATURES of BOS and each token behind it, as `Grammar.features`."""
+        """FEATURES of BOS and each token after it, as `Grammar.features`."""
         return self._features
 
     @property
@@ -120,38 +125,42 @@ class Derivations:
 
     @property
     def full(self) -> Tensor:
-        """(B,). A legal prefix never is: a piece brings one GLUE and one arc of two at most."""
+        """(B,). Legal prefixes never are: a piece brings at most one GLUE and an arc of two."""
         return self._limits * 4 <= self._begin.size(2)
 
     def counts(self, tokens: Tensor) -> Tensor:
         """1 for pieces and EOS, 0 for transitions."""
         return _is(self._moves[tokens], (*PIECES, Move.FINISH)).long()
 
-    def forbid(self, each: Tensor) -> None:
-        """What the system does not allow; beyond the room for pieces, always pieces."""
-        each[..., SPECIAL] = -torch.inf
-        allowed = self._legal() if self._constrained else self._within()
-        each.masked_fill_(~allowed[..., self._moves], -torch.inf)
+    def forbid(self, log_probs: Tensor) -> None:
+        """Tokens that the system does not allow, and pieces where there is no room for one."""
+        log_probs[..., SPECIAL] = -torch.inf
+        allowed = self._legal() if self._constrained else self._within_limit()
+        log_probs.masked_fill_(~allowed[..., self._moves], -torch.inf)
 
-    def _within(self) -> Tensor:
+    def _room(self) -> Tensor:
+        """(B, K): how many more pieces each prefix may have."""
+        return self._most_pieces[:, None] - self._n_pieces
+
+    def _within_limit(self) -> Tensor:
         """(B, K, moves) bool: every move, but pieces only where there is room for one."""
-        allowed = torch.ones(*self._last.shape, OTHER + 1, dtype=torch.bool)
-        allowed = allowed.to(self._last.device)
+        shape = *self._last.shape, OTHER + 1
+        allowed = torch.ones(shape, dtype=torch.bool, device=self._last.device)
         allowed[..., OTHER] = False
         for move in PIECES:
-            allowed[..., move] = self._n_pieces < self._room[:, None]
+            allowed[..., move] = self._room() > 0
         return allowed
 
     def _legal(self) -> Tensor:
         """(B, K, moves) bool: what Configuration.allows, as far as there is room."""
-        opened, left = self._opened(), self._room[:, None] - self._n_pieces
+        opened, room = self._opened(), self._room()
         free = ~opened & ~self._awaits_label()
         grown = opened | _is(self._last, PIECES)
         allowed = {
-            Move.BEGIN: free & (left >= 1),
-            Move.SPACE: free & (left >= 2),  # its word needs another
-            Move.CONTINUE: grown & (left >= 1),
-            Move.GLUE: free & (left >= 1) & (self._n_words >= 1),
+            Move.BEGIN: free & (room >= 1),
+            Move.SPACE: free & (room >= 2),  # its word needs another
+            Move.CONTINUE: grown & (room >= 1),
+            Move.GLUE: free & (room >= 1) & (self._n_words >= 1),
             Move.LEFT: free & (self._n_words >= 2),
             Move.RIGHT: free & (self._n_words >= 2),
             Move.LABEL: self._awaits_label(),
@@ -168,8 +177,9 @@ class Derivations:
 
     def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Takes the new tokens as Configuration.after_any does: what is legal is done."""
+        self._limits = self._limits[sources]
+        self._most_pieces = self._most_pieces[sources]
         place = sources[:, None]
-        self._room, self._limits = self._room[sources], self._limits[sources]
         for name in ("_n_pieces", "_n_words", "_last", "_direction", "_begin", "_end"):
             setattr(self, name, getattr(self, name)[place, parents])
         self._features = {name: f[place, parents] for name, f in self._features.items()}
@@ -202,13 +212,14 @@ class Derivations:
     def _draw(self, draws: Tensor, leftward: Tensor, label: Tensor) -> None:
         """Draws the arcs of the newest token: pops two words, pushes the head."""
         newest = self._begin.size(2)
-        self._begin, self._end = (_longer(x, 0) for x in (self._begin, self._end))
-        top, below = self._word(1), self._word(2)
-        head = [torch.where(leftward, a, b) for a, b in zip(top, below, strict=True)]
-        begin, end = (torch.where(leftward, b, a) for a, b in zip(top, below, strict=True))
+        self._begin = _longer(self._begin, 0)
+        self._end = _longer(self._end, 0)
+        top, second = self._word(1), self._word(2)  # begin and end, (B, K) each
+        head = [torch.where(leftward, a, b) for a, b in zip(top, second, strict=True)]
+        begin, end = (torch.where(leftward, b, a) for a, b in zip(top, second, strict=True))
         place = torch.arange(newest + 1, device=begin.device)
-        inside = (place >= begin[..., None]) & (place < end[..., None])
-        attached = draws[..., None] & (inside | (place == newest))
+        dependent = (place >= begin[..., None]) & (place < end[..., None])  # (B, K, T)
+        attached = draws[..., None] & (dependent | (place == newest))
         values = (torch.full_like(label, newest), *head, label)
         for name, value, nothing in zip(FEATURES, values, (NEVER, 0, 0, NO_LABEL), strict=True):
             old = _longer(self._features[name], nothing)
@@ -218,7 +229,7 @@ class Derivations:
 
     def _word(self, depth: int) -> tuple[Tensor, Tensor]:
         """Begin and end of the word at this depth of the stack, 1 the top."""
-        place = (self._n_words - depth).clamp(min=0)[..., None]
+        place = (self._n_words - depth).clamp(min=0)[..., None]  # (B, K, 1)
         return self._begin.gather(-1, place)[..., 0], self._end.gather(-1, place)[..., 0]
 
     def _put(self, where: Tensor, begin: Tensor, end: Tensor) -> None:
@@ -237,10 +248,11 @@ class Derivations:
 
 
 def _is(moves: Tensor, among: tuple[Move, ...]) -> Tensor:
-    found = moves == among[0]
+    """Where a move is one of several, bool."""
+    is_one = moves == among[0]
     for move in among[1:]:
-        found = found | (moves == move)
-    return found
+        is_one = is_one | (moves == move)
+    return is_one
 
 
 def _longer(x: Tensor, value: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Who scores the next token: the interface that search stands on, and ensembles of models."""
+"""Scorers of the next token: the interface that search uses, re-reading, and ensembles."""
 
 from __future__ import annotations
 
@@ -10,31 +10,60 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.transformer import Transformer
 
 
 class Scorer(Protocol):
     """The next token's scores for B sources with K hypotheses each; K may change each step.
 
-    A scorer may remember what it computed for a prefix (cached.py) or read the prefix anew
-    each time, which models need whose known tokens see later ones.
+    A scorer may remember the keys and values of a prefix (cached.py) or read the prefix anew at
+    each step.
     """
 
     def step(self, prefixes: Side) -> Tensor:
         """prefixes: ids (B, K, T), BOS first -> log-probabilities (B, K, V), a new tensor.
 
-        One token longer than at the last call, of the hypotheses that `select` left. Their
-        features are what search knows of them (progress.py).
+        The prefixes are one token longer than at the last call and belong to the hypotheses
+        that `select` left. Their features come from search (progress.py).
         """
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
         """Drops sources and reorders hypotheses, between two steps.
 
         sources: (B',), the old index of each source that stays. parents: (B', K'), the old
-        hypothesis of that source which each new one continues.
+        hypothesis of that source that each new one continues.
         """
 
 
-class Ensemble:
+class RereadingScorer:
+    """Reads the prefix anew at each step, for models whose known tokens see later ones.
+
+    Nothing of the target can be remembered from step to step, since every state may change. The
+    source's keys and values are computed once; the hypotheses of a source are queries to them.
+    """
+
+    def __init__(self, model: Transformer, sources: Side) -> None:
+        memory = model.encode(sources)
+        self._model = model
+        self._allowed = memory.allowed
+        self._sources = model.decoder.keys_values(memory)
+
+    def step(self, prefixes: Side) -> Tensor:
+        """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
+        states = self._model.decoder.reread(prefixes.flat(), self._sources, self._allowed)
+        log_probs = self._model.logits(states).log_softmax(-1, dtype=torch.float32)  # (B * K, V)
+        return log_probs.unflatten(0, prefixes.ids.shape[:2])
+
+    def select(self, sources: Tensor, parents: Tensor) -> None:
+        """Keeps these sources; nothing is remembered of hypotheses."""
+        if len(sources) == len(self._sources[0][0]):
+            return
+        self._sources = [(k[sources], v[sources]) for k, v in self._sources]
+        if self._allowed is not None:
+            self._allowed = self._allowed[sources]
+
+
+class EnsembleScorer:
     """Several scorers of one target vocabulary as one: the mean of their probabilities.
 
     P(w) = 1/M sum_m P_m(w), in the log domain.
@@ -45,10 +74,10 @@ class Ensemble:
 
     def step(self, prefixes: Side) -> Tensor:
         """ids (B, K, T) -> log-probabilities (B, K, V)."""
-        each = [scorer.step(prefixes) for scorer in self.scorers]
-        return torch.stack(each).logsumexp(0) - math.log(len(each))
+        log_probs = torch.stack([scorer.step(prefixes) for scorer in self.scorers])  # (M, B, K, V)
+        return log_probs.logsumexp(0) - math.log(len(self.scorers))
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
-        """The same for every member."""
+        """The same for every scorer."""
         for scorer in self.scorers:
             scorer.select(sources, parents)

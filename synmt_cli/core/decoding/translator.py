@@ -1,4 +1,4 @@
-"""Records to translations: batches of like length, features, search, text again."""
+"""Records to translations: batches of similar length, features, search, text again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.data.task_tags import asks_for_parse, parse_text
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, scored
+from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_score
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
 from synmt_cli.errors import SynmtError
@@ -28,8 +28,8 @@ Item = TypeVar("Item")
 class SearchSettings(Rules):
     """How to search, and how much at a time.
 
-    max_pieces: longer sources are translated in parts. batch_size: sentences in one batch at
-    most; batch_pieces: padded source pieces in it, if it has more than one sentence.
+    max_pieces: longer sources are translated in parts. batch_size: the most sentences in one
+    batch; batch_pieces: the most padded source pieces in it, if it has several sentences.
     """
 
     beam: int = 4
@@ -40,9 +40,9 @@ class SearchSettings(Rules):
 
 @dataclass(frozen=True, slots=True)
 class TranslatedLine:
-    """A translation as text. score: `hypothesis.scored`. cut: it ended at the length limit.
+    """A translation as text. score: `normalised_score`. cut: it ended at the length limit.
 
-    transitions: of the tree of each part, where models write trees.
+    transitions: those of each part's tree, where models write trees.
     """
 
     text: str
@@ -55,7 +55,7 @@ class TranslatedLine:
 class Translated:
     """A record and its translations, best first: none where there was nothing to translate.
 
-    n_parts: more than 1 where the source was too long; its parts then have one translation.
+    n_parts: more than 1 where the source was too long; its parts then have one joint translation.
     """
 
     record: Record
@@ -72,8 +72,8 @@ class SourcePart:
     features: Values
 
 
-def as_it_is(record: Record) -> Record:
-    """The same record: most models read sources as they are."""
+def unchanged(record: Record) -> Record:
+    """The same record: most models read sources without preparation."""
     return record
 
 
@@ -81,7 +81,7 @@ def as_it_is(record: Record) -> Record:
 class Translator:
     """Models that translate together. encoding: of the features that any of them reads.
 
-    prepare: what is done to each source, or part of a long one, before it is read.
+    prepare: is applied to each source, or part of a long one, before it is read.
     """
 
     models: Sequence[Transformer]
@@ -90,7 +90,7 @@ class Translator:
     encoding: Encoding
     device: torch.device
     settings: SearchSettings
-    prepare: Callable[[Record], Record] = as_it_is
+    prepare: Callable[[Record], Record] = unchanged
 
     @property
     def writes_trees(self) -> bool:
@@ -99,39 +99,39 @@ class Translator:
 
     def translate(self, records: Sequence[Record]) -> list[Translated]:
         """One result for each record, in order. Longer sources are searched first."""
-        parts = [part for owner, one in enumerate(records) for part in self._parts(owner, one)]
-        found = self._search(parts)
-        of_record: list[list[list[Hypothesis]]] = [[] for _ in records]
-        for part, nbest in zip(parts, found, strict=True):
-            of_record[part.owner].append(nbest)
+        parts = [part for i, record in enumerate(records) for part in self._parts(i, record)]
+        nbests_of: list[list[list[Hypothesis]]] = [[] for _ in records]  # of the parts of each
+        for part, nbest in zip(parts, self._search(parts), strict=True):
+            nbests_of[part.owner].append(nbest)
         return [
-            Translated(one, self._lines(one, nbests), len(nbests))
-            for one, nbests in zip(records, of_record, strict=True)
+            Translated(record, self._lines(record, nbests), len(nbests))
+            for record, nbests in zip(records, nbests_of, strict=True)
         ]
 
-    def _parts(self, owner: int, one: Record) -> Iterator[SourcePart]:
+    def _parts(self, owner: int, record: Record) -> Iterator[SourcePart]:
         """One part; none for an empty record, several without their tree for a long one."""
-        pieces = one.pieces or []
-        if one.status == "empty" or not pieces:
+        pieces = record.pieces or []
+        if record.status == "empty" or not pieces:
             return
         parts = list(in_parts(pieces, self.settings.max_pieces))
-        has_tree = one.status == "ok" and len(parts) == 1
+        has_tree = record.status == "ok" and len(parts) == 1
         for part in parts:
-            shown = self.prepare(one if has_tree else Record(one.id, one.src, pieces=part))
-            ids = [*self.source.ids(shown.pieces or ()), EOS]
-            yield SourcePart(owner, ids, self.encoding.values(shown))
+            bare = Record(record.id, record.src, pieces=part)
+            prepared = self.prepare(record if has_tree else bare)
+            ids = [*self.source.ids(prepared.pieces or ()), EOS]
+            yield SourcePart(owner, ids, self.encoding.values(prepared))
 
     def _search(self, parts: Sequence[SourcePart]) -> list[list[Hypothesis]]:
         """The n-best list of each part."""
         ids = Ragged.of([part.ids for part in parts], np.int64)
         features = self.encoding.ragged([part.features for part in parts])
-        found: dict[int, list[Hypothesis]] = {}
-        settings = self.settings
+        nbests: dict[int, list[Hypothesis]] = {}
         for rows in self._batches(ids.lengths):
             source = to_device(self.encoding.side(ids, features, rows), self.device)
-            nbests = search(self.models, source, settings)
-            found.update(zip(rows.tolist(), nbests, strict=True))
-        return [found[row] for row in range(len(parts))]
+            nbests.update(
+                zip(rows.tolist(), search(self.models, source, self.settings), strict=True)
+            )
+        return [nbests[row] for row in range(len(parts))]
 
     def _batches(self, lengths: Array) -> Iterator[Array]:
         order = np.argsort(-lengths, kind="stable")
@@ -140,18 +140,19 @@ class Translator:
                 rows, range(self.settings.batch_size, len(rows), self.settings.batch_size)
             )
 
-    def _lines(self, one: Record, nbests: Sequence[list[Hypothesis]]) -> list[TranslatedLine]:
-        """The translations of a record, of which each part has an n-best list."""
+    def _lines(self, record: Record, nbests: Sequence[list[Hypothesis]]) -> list[TranslatedLine]:
+        """The translations of a record. nbests: the n-best list of each of its parts."""
         if not nbests:
             return []
         if len(nbests) == 1:
-            return [self._line(one, [h], h.score) for h in nbests[0]]
+            return [self._line(record, [h], h.score) for h in nbests[0]]
         best = [nbest[0] for nbest in nbests]
         log_prob, length = sum(h.log_prob for h in best), sum(h.length for h in best)
-        return [self._line(one, best, scored(log_prob, length, self.settings.lenpen))]
+        score = normalised_score(log_prob, length, self.settings.lenpen)
+        return [self._line(record, best, score)]
 
-    def _line(self, one: Record, parts: Sequence[Hypothesis], score: float) -> TranslatedLine:
-        text = parse_text if asks_for_parse(one) else Vocabulary.decode
+    def _line(self, record: Record, parts: Sequence[Hypothesis], score: float) -> TranslatedLine:
+        text = parse_text if asks_for_parse(record) else Vocabulary.decode
         return TranslatedLine(
             " ".join(text(self.target, h.ids) for h in parts),
             score,
@@ -179,7 +180,7 @@ def in_parts(pieces: Sequence[str], limit: int) -> Iterator[list[str]]:
 def windows(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Yields runs of `size` items, the last one shorter. Memory is one run.
 
-    An error of `items` is raised when all items before it were yielded.
+    An error of `items` is raised after all items before it were yielded.
     """
     window: list[Item] = []
     try:

@@ -16,7 +16,7 @@ from synmt_cli import pool
 from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.decoding.translator import SearchSettings, Translated, Translator, windows
 from synmt_cli.core.jobs.translation_input import Place, Placed, Reader
-from synmt_cli.core.model.projections import hasten
+from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import ConfigError, DataError, UsageError, printable
@@ -42,7 +42,7 @@ class Models(NamedTuple):
 
 
 @cache
-def opened(models: Models) -> ensemble.Members:
+def opened(models: Models) -> ensemble.Ensemble:
     """Run directories, opened once in a process. Raises SynmtError."""
     device = torch.device(models.device)
     if models.precision == "int8" and device.type != "cpu":
@@ -50,7 +50,7 @@ def opened(models: Models) -> ensemble.Members:
     loaded = ensemble.load(models.folders, models.checkpoint, device)
     if device.type == "cpu":
         for model in loaded.models:
-            hasten(model, models.precision)
+            replace_linear_layers(model, models.precision)
     return loaded
 
 
@@ -101,7 +101,7 @@ class TranslateJob:
         self._writes_trees = translator(self._models, settings).writes_trees
 
     @property
-    def members(self) -> ensemble.Members:
+    def members(self) -> ensemble.Ensemble:
         """The opened models."""
         return opened(self._models)
 

@@ -1,4 +1,4 @@
-"""Multi-head attention: the fast path where nothing is modified, eager where something is.
+"""Multi-head attention: fused where nothing is modified, eager where something is.
 
     Attention(Q, K, V) = softmax(Q K^T / sqrt(d_head)) V      Vaswani et al. (2017), eq. 1
 
@@ -23,7 +23,12 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
 
 
-def block(scores: Tensor, allowed: Tensor | None) -> Tensor:
+def join_heads(x: Tensor) -> Tensor:
+    """(B, H, T, D / H) -> (B, T, D)."""
+    return x.transpose(1, 2).flatten(2)
+
+
+def masked(scores: Tensor, allowed: Tensor | None) -> Tensor:
     """Hides positions where `allowed` is False.
 
     Finite, not -inf: a query may be left with nothing to see, and its NaN would reach every
@@ -34,31 +39,30 @@ def block(scores: Tensor, allowed: Tensor | None) -> Tensor:
     return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
 
 
-def attention(
-    qkv: tuple[Tensor, Tensor, Tensor], allowed: Tensor | None, dropout: float, causal: bool
+def fused_attention(
+    q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, dropout: float, causal: bool
 ) -> Tensor:
     """torch's fused attention. q: (B, H, Tq, D / H); k, v: (B, H, T, D / H) -> as q.
 
     On a CPU its backward pass in bf16 takes seven times as long as in fp32, so it is done in fp32.
     """
-    q, k, v = qkv
     if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):
-            return attention((q.float(), k.float(), v.float()), allowed, dropout, causal)
+            return fused_attention(q.float(), k.float(), v.float(), allowed, dropout, causal)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=allowed, dropout_p=dropout, is_causal=causal
     )
 
 
-def additive(allowed: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask as numbers to add to scores, which attention would make of it at each call."""
+def additive_mask(allowed: Tensor | None, like: Tensor) -> Tensor | None:
+    """The mask as numbers to add to scores, which fused attention would make at each call."""
     if allowed is None:
         return None
     return like.new_zeros(allowed.shape).masked_fill_(~allowed, -torch.inf)
 
 
-def both(allowed: Tensor | None, visible: Tensor | None) -> Tensor | None:
-    """What two masks allow, where None is everything."""
+def intersection(allowed: Tensor | None, visible: Tensor | None) -> Tensor | None:
+    """What both masks allow; None allows everything."""
     if allowed is None or visible is None:
         return visible if allowed is None else allowed
     return allowed & visible
@@ -78,66 +82,76 @@ class SelfAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, dropout: float, layer: int) -> None:
         super().__init__()
-        self.n_heads, self.layer, self.dropout = n_heads, layer, dropout
+        self.n_heads = n_heads
+        self.dropout = dropout
+        self.layer = layer
         self.qkv = projection(d_model, d_model, d_model, d_model)
         self.out = projection(d_model, d_model)
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """x: (B, T, D) -> q, k, v, each (B, H, T, D / H), by one matrix product."""
-        q, k, v = self.qkv(x).chunk(3, dim=-1)
-        return tuple(split_heads(t, self.n_heads) for t in (q, k, v))  # type: ignore[return-value]
-
-    def acting(self, active: Sequence[Active]) -> list[Active]:
-        """Those of the modifiers that change this layer's attention."""
-        return [a for a in active if self.layer in a.modifier.layers]
-
     def forward(
-        self, x: Tensor, allowed: Tensor | None, causal: bool, active: Sequence[Active]
+        self,
+        x: Tensor,
+        allowed: Tensor | None = None,
+        causal: bool = False,
+        active: Sequence[Active] = (),
+        newest: bool = False,
     ) -> Tensor:
-        """x: (B, T, D). allowed: bool, True = may be seen, broadcasts to (B, H, T, T)."""
-        return self.attend(x, self.project(x), allowed, causal, active)
+        """x: (B, T, D) -> (B, T, D), or with `newest` the last token's row alone, (B, 1, D).
+
+        allowed: bool, True = may be seen, broadcasts to (B, H, T, T).
+        """
+        q, k, v = self.project(x)
+        if newest:
+            q, x = q[:, -1:], x[:, -1:]  # (B, 1, D)
+        return self.attend(x, q, k, v, allowed, causal, active)
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """x: (B, T, D) -> q, k, v, each (B, T, D), all heads side by side."""
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        return q, k, v
+
+    def modified_by(self, active: Sequence[Active]) -> list[Active]:
+        """The modifiers that change this layer's attention."""
+        return [one for one in active if self.layer in one.modifier.layers]
 
     def attend(
         self,
         x: Tensor,
-        qkv: tuple[Tensor, Tensor, Tensor],
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
         allowed: Tensor | None,
         causal: bool,
         active: Sequence[Active],
     ) -> Tensor:
-        """What follows the projections; keys and values may be remembered from earlier steps.
+        """Everything after the projections; keys and values may come from earlier steps.
 
-        x: (B, Tq, D). q: (B, H, Tq, D / H); k, v: (B, H, T, D / H). causal: only if Tq = T.
+        x, q: (B, Tq, D), the queries' tokens. k, v: (B, T, D). causal: only if Tq = T.
         """
-        q, k, _ = qkv
-        here = self.acting(active)
+        q, k, v = (split_heads(t, self.n_heads) for t in (q, k, v))  # (B, H, Tq or T, D / H)
+        here = self.modified_by(active)
         for modifier, state in here:
-            allowed = both(allowed, modifier.visible(state, q.size(2)))
+            allowed = intersection(allowed, modifier.visible(state, q.size(2)))
         is_eager = any(one.is_eager for one in here)
         if causal and (is_eager or allowed is not None):
-            future = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device=x.device).tril()
-            allowed, causal = both(allowed, future), False
+            past = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device=x.device).tril()
+            allowed, causal = intersection(allowed, past), False
         if is_eager:
-            context = self.modified(x, qkv, allowed, here)
+            context = self._eager_attention(Site(self.layer, x, q, k), v, allowed, here)
         else:
             dropout = self.dropout if self.training else 0.0
-            context = attention(qkv, allowed, dropout, causal)
-        return self.out(context.transpose(1, 2).flatten(2))
+            context = fused_attention(q, k, v, allowed, dropout, causal)
+        return self.out(join_heads(context))
 
-    def modified(
-        self,
-        x: Tensor,
-        qkv: tuple[Tensor, Tensor, Tensor],
-        allowed: Tensor | None,
-        active: Sequence[Active],
+    def _eager_attention(
+        self, site: Site, v: Tensor, allowed: Tensor | None, active: Sequence[Active]
     ) -> Tensor:
-        """The eager form with hooks. q: (B, H, Tq, D / H); k, v: (B, H, T, D / H)."""
-        q, k, v = qkv
-        site = Site(self.layer, x, q, k)
+        """softmax(Q K^T / sqrt(d_head)) V with hooks. v: (B, H, T, D / H) -> (B, H, Tq, D / H)."""
+        q, k = site.q, site.k
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (B, H, Tq, T)
         for modifier, state in active:
             scores = modifier.scores(state, site, scores)
-        weights = block(scores, allowed).softmax(-1)
+        weights = masked(scores, allowed).softmax(-1)  # (B, H, Tq, T)
         weights = F.dropout(weights, self.dropout, self.training)
         context = weights @ v  # (B, H, Tq, D / H)
         for modifier, state in active:
@@ -145,23 +159,31 @@ class SelfAttention(nn.Module):
         return context
 
 
+KeysValues = tuple[Tensor, Tensor]
+
+
 class CrossAttention(nn.Module):
-    """The decoder's attention to the encoder's states. No variant touches it."""
+    """The decoder's attention to the encoder's states. No variant changes it."""
 
     def __init__(self, d_model: int, n_heads: int, dropout: float) -> None:
         super().__init__()
-        self.n_heads, self.dropout = n_heads, dropout
-        self.q, self.kv = projection(d_model, d_model), projection(d_model, d_model, d_model)
+        self.n_heads = n_heads
+        self.dropout = dropout
+        self.q = projection(d_model, d_model)
+        self.kv = projection(d_model, d_model, d_model)
         self.out = projection(d_model, d_model)
 
-    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def keys_values(self, memory: Tensor) -> KeysValues:
         """memory: (B, S, D) -> k, v, each (B, H, S, D / H); once per source when decoding."""
-        k, v = self.kv(memory).chunk(2, dim=-1)
+        k, v = self.kv(memory).chunk(2, dim=-1)  # (B, S, D) each
         return split_heads(k, self.n_heads), split_heads(v, self.n_heads)
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-        """x: (B, T, D) -> (B, T, D). allowed: (B, 1, 1, S) bool or None."""
-        q = split_heads(self.q(x), self.n_heads)
+        """x: (R, T, D) -> (R, T, D); R / B targets in a row attend to each of B sources.
+
+        allowed: (B, 1, 1, S), True = may be seen, or as numbers to add, or None.
+        """
+        q = self.q(x).view(len(k), -1, x.size(-1))  # (B, R / B * T, D)
         dropout = self.dropout if self.training else 0.0
-        context = attention((q, k, v), allowed, dropout, False)
-        return self.out(context.transpose(1, 2).flatten(2))
+        context = fused_attention(split_heads(q, self.n_heads), k, v, allowed, dropout, False)
+        return self.out(join_heads(context)).view_as(x)  # (R, T, D)

@@ -1,4 +1,4 @@
-"""Tokens and their absolute positions, with the three hooks above the embeddings."""
+"""Tokens and their absolute positions, with the three hooks of a stack's input."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ def sinusoid(position: Tensor, d_model: int) -> Tensor:
     Sine on even and cosine on odd dimensions, as the paper prints it; fairseq, THUMT and
     tensor2tensor use [sine half | cosine half] with other frequencies.
     """
-    i = torch.arange(0, d_model, 2, device=position.device, dtype=torch.float32)
-    angle = position[..., None].float() * torch.exp(i * (-math.log(10000.0) / d_model))
-    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)
+    i = torch.arange(0, d_model, 2, device=position.device, dtype=torch.float32)  # (D / 2,)
+    frequency = torch.exp(i * (-math.log(10000.0) / d_model))
+    angle = position[..., None].float() * frequency  # (..., T, D / 2)
+    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)  # (..., T, D)
 
 
-def table(n_tokens: int, d_model: int) -> nn.Embedding:
+def token_table(n_tokens: int, d_model: int) -> nn.Embedding:
     """One vector for each token, of about unit length: N(0, 1 / d_model)."""
-    embedding = nn.Embedding(n_tokens, d_model)
-    nn.init.normal_(embedding.weight, 0.0, d_model**-0.5)
-    return embedding
+    table = nn.Embedding(n_tokens, d_model)
+    nn.init.normal_(table.weight, 0.0, d_model**-0.5)
+    return table
 
 
 class Embedding(nn.Module):
@@ -39,14 +40,15 @@ class Embedding(nn.Module):
 
     def __init__(self, table: nn.Embedding, size: Size, positions: str) -> None:
         super().__init__()
-        self.table, self.dropout, self.positions = table, size.dropout, positions
-        self._known: Tensor = torch.empty(0)  # sinusoids of positions 0.. met so far
+        self.table = table
+        self.dropout = size.dropout
+        self.positions = positions
+        self._sinusoids: Tensor = torch.empty(0)  # of positions 0, 1, ... as far as needed so far
 
     def forward(self, ids: Tensor, active: Sequence[Active], start: int = 0) -> Tensor:
         """ids: (B, T), the first of them at position `start` -> (B, T, D)."""
-        d_model = self.table.embedding_dim
-        x = self.table(ids) * math.sqrt(d_model)
-        p = self._sinusoids(start, ids.size(1), x)[None]  # (1, T, D)
+        x = self.table(ids) * math.sqrt(self.table.embedding_dim)  # (B, T, D)
+        p = self._encodings(start, ids.size(1), x)[None]  # (1, T, D)
         for modifier, state in active:
             x, p = modifier.tokens(state, x), modifier.positions(state, p)
         x = F.dropout(x + p.to(x.dtype), self.dropout, self.training)
@@ -54,12 +56,13 @@ class Embedding(nn.Module):
             x = modifier.inputs(state, x)
         return x
 
-    def _sinusoids(self, start: int, n: int, like: Tensor) -> Tensor:
+    def _encodings(self, start: int, n: int, like: Tensor) -> Tensor:
+        """Positional encodings, (n, D)."""
         end, d_model = start + n, like.size(-1)
         if self.positions == "none":
             return like.new_zeros(n, d_model)
-        if self._known.size(0) < end or self._known.device != like.device:
-            room = max(256, 1 << (end - 1).bit_length())
+        if self._sinusoids.size(0) < end or self._sinusoids.device != like.device:
+            n_positions = max(256, 1 << (end - 1).bit_length())
             with torch.inference_mode(False):  # training may use them after a search did
-                self._known = sinusoid(torch.arange(room, device=like.device), d_model)
-        return self._known[start:end]
+                self._sinusoids = sinusoid(torch.arange(n_positions, device=like.device), d_model)
+        return self._sinusoids[start:end]

@@ -1,4 +1,4 @@
-"""."""
+"""Modules without values: to read their shapes, or to fill them with weights from a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 @contextmanager
 def without_values() -> Iterator[None]:
-    """Modules built inside have shapes but no memory and no values."""
+    """Inside, modules are built with shapes but without memory or values."""
     with torch.device("meta"), _Uninitialised():
         yield
 

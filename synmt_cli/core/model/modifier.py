@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Paths:
-    """The distinct label paths of a batch, the prefix of each among them: a tree of prefixes.
+    """The distinct label paths of a batch and all their prefixes, as a tree of prefixes.
 
     Rows are sorted by length; row 0 is the empty path. labels: (P,) the id of the last label.
     shorter: (P,) the row of the path without it. sizes: how many rows have 0, 1, 2 ... labels.
@@ -36,8 +36,8 @@ class Side:
     """One side of a batch: source tokens, or the target prefix known so far.
 
     ids: (B, T) token ids, padded on the right.
-    pad: (B, T) bool, True at padding; None when no row is padded, which spares every layer
-        its mask. Decided where the batch is made, so that no device is asked.
+    pad: (B, T) bool, True at padding; None when no row is padded, so that no layer needs a
+        mask. Decided where the batch is made, so that no device has to be asked.
     features: name -> (B, T). `path` is a row of `paths`.
     """
 
@@ -52,12 +52,12 @@ class Side:
         return Side(self.ids.flatten(0, 1), features=features)
 
     def select(self, rows: Tensor) -> Side:
-        """These rows, in this order. For targets: without `pad` and `paths`."""
+        """The given rows, in their order. For targets: drops `pad` and `paths`."""
         features = {name: values[rows] for name, values in self.features.items()}
         return Side(self.ids[rows], features=features)
 
     def prefixes(self, rows: slice, n: int) -> Side:
-        """The first n tokens of some rows, which are all that long, as if no more were known."""
+        """The first n tokens of some rows, all at least that long, as if no more were known."""
         features = {name: values[rows, :n] for name, values in self.features.items()}
         return Side(self.ids[rows, :n], features=features)
 
@@ -78,15 +78,15 @@ class Site(NamedTuple):
 class Modifier(nn.Module):
     """A change to one stack (encoder or decoder). Subclass and override hooks.
 
-    layers: the layers whose attention is changed, 0 the bottom one. name: of the variant.
+    layers: the layers whose attention it changes, 0 the bottom one. name: of the variant.
 
-    State lives in what `prepare` returns, one object per forward pass, never on the module:
-    the same modifier can then serve training and beam search.
+    State lives in the object that `prepare` returns, one per forward pass, never on the
+    module: the same modifier can then serve training and beam search.
     """
 
     name: str = ""
     needs: tuple[str, ...] = ()  # names of the features that `prepare` reads
-    learns: tuple[str, ...] = ()  # of those, the ones that only `loss` reads: not for translation
+    learns: tuple[str, ...] = ()  # those of them that only `loss` reads: not for translation
     replaces: frozenset[int] = frozenset()  # heads whose scores it computes anew in its layers
 
     def __init__(self, layers: Iterable[int] = ()) -> None:
@@ -114,10 +114,10 @@ class Modifier(nn.Module):
         return scores
 
     def visible(self, state: Any, n_queries: int) -> Tensor | None:
-        """What the last n_queries tokens may see, bool, broadcasts to (B, H, Tq, T); None: all.
+        """The tokens that the last n_queries may see, bool, broadcasts to (B, H, Tq, T); None: all.
 
-        A query must see something. Beside the mask, whatever is done to scores; attention with
-        nothing but this keeps its fused kernel.
+        Each query must see something. It adds to the mask, and no change of scores undoes it;
+        attention that only this hook changes keeps its fused kernel.
         """
         return None
 
@@ -126,7 +126,7 @@ class Modifier(nn.Module):
         return context
 
     def loss(self, state: Any) -> Tensor | None:
-        """A scalar to add to the summed translation loss, already weighted: a sum, too."""
+        """A scalar to add to the summed translation loss: also a sum, already weighted."""
         return None
 
 
@@ -138,6 +138,6 @@ class Active(NamedTuple):
 
     @property
     def is_eager(self) -> bool:
-        """Whether it has to be asked between the steps of attention."""
-        kind = type(self.modifier)
-        return kind.scores is not Modifier.scores or kind.context is not Modifier.context
+        """Whether it has a hook between the steps of attention, which fused attention hides."""
+        variant = type(self.modifier)
+        return variant.scores is not Modifier.scores or variant.context is not Modifier.context

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from synmt_cli.core.model.embedding import Embedding, table
+from synmt_cli.core.model.embedding import Embedding, token_table
 from synmt_cli.core.model.layers import Decoder, Encoder, Memory
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.size import Size
@@ -19,8 +19,8 @@ class Transformer(nn.Module):
     """P(y | x) with optional modifiers on either stack.
 
     n_source, n_target: sizes of the vocabularies; with `tied = all` they must be equal.
-    rereads: the decoder reads its whole prefix anew for each token, all of it seen by all.
-    grammar: of the transitions that targets are made of; None where they are pieces.
+    rereads: the decoder reads its whole prefix anew for each token, every token seen by every
+    other. grammar: of the transitions that targets consist of; None where they are pieces.
     """
 
     def __init__(
@@ -36,13 +36,15 @@ class Transformer(nn.Module):
         super().__init__()
         if size.tied == "all" and n_source != n_target:
             raise ValueError(f"tied embeddings need one vocabulary, not {n_source} and {n_target}")
-        self.size, self.rereads, self.grammar = size, rereads, grammar
-        target = table(n_target, size.d_model)
-        source = target if size.tied == "all" else table(n_source, size.d_model)
+        self.size = size
+        self.rereads = rereads
+        self.grammar = grammar
+        target = token_table(n_target, size.d_model)
+        source = target if size.tied == "all" else token_table(n_source, size.d_model)
         self.encoder = Encoder(Embedding(source, size, size.positions), size, encoder)
         self.decoder = Decoder(Embedding(target, size, size.decoder_positions), size, decoder)
-        self.output = target if size.tied != "none" else table(n_target, size.d_model)
-        self.project: nn.Module | None = None  # in place of the output (projections.py)
+        self.output = target if size.tied != "none" else token_table(n_target, size.d_model)
+        self.output_linear: nn.Module | None = None  # used instead (inference_linear.py)
 
     def encode(self, source: Side) -> Memory:
         """source: ids (B, S) that end in EOS."""
@@ -52,16 +54,15 @@ class Transformer(nn.Module):
         """target: ids (B, T) that begin with BOS -> (states (B, T, D), the decoder's losses)."""
         if not self.rereads:
             return self.decoder(target, memory)
-        sources = self.decoder.sources(memory)
+        sources = self.decoder.keys_values(memory)
         states = [
             self.decoder.reread(target.prefixes(slice(None), n), sources, memory.allowed)
             for n in range(1, target.ids.size(1) + 1)
-        ]
+        ]  # T times (B, D)
         return torch.stack(states, dim=1), {}
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token."""
-        if self.project is not None:
-            found: Tensor = self.project(states)
-            return found
+        if self.output_linear is not None:
+            return self.output_linear(states)
         return F.linear(states, self.output.weight)

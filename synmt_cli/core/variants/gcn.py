@@ -10,9 +10,9 @@ Above the embeddings of the decoder's prefix, with the edges of the paper's tabl
 dir(u, v) is Self for u = v, Left from a dependent u to its parent v, Right from a parent u to
 its dependent v. The paper indexes b and b' by the label alone; in its sources (Marcheggiani
 and Titov 2017, Bastings et al. 2017) they depend on direction and label, which we take unless
-`label_bias` is shared. Self has a label of its own. The rectifier, and the residual sum behind
-it, are of the authors' code, whose kernels however never move the content of a neighbour; here
-the formula is computed.
+`label_bias` is shared. Self has a label of its own. The rectifier, and the residual sum after
+it, are those of the authors' code, whose kernels however never move the content of a neighbour;
+here the formula is computed.
 
 All edges of a token to its parents have one label (partial_tree.py), so a layer is four matrix
 products, the edges between them (B, T, T) numbers: with P_ij = [j is a parent of i],
@@ -41,8 +41,8 @@ SELF = 0  # row of the tables of labels; label l of the direction from a parent 
 class Convolution(nn.Module):
     """One layer: h -> relu(sum of gated messages).
 
-    n_labels: numbered from 1. left: the row of a label in the direction to the parent is its
-    number + left. gates: weigh each message by g, else g = 1.
+    n_labels: how many, numbered from 1. left: the row of label l in the direction to the parent
+    is l + left. gates: weigh each message by g, else g = 1.
     """
 
     def __init__(
@@ -61,21 +61,22 @@ class Convolution(nn.Module):
 
     def forward(self, h: Tensor, tree: PartialTree) -> Tensor:
         """h: (B, T, D) -> (B, T, D)."""
-        itself, left, right = self.message(h).chunk(3, dim=-1)
-        own = torch.full_like(tree.labels, SELF)
+        itself, left, right = self.message(h).chunk(3, dim=-1)  # (B, T, D) each
+        from_self = torch.full_like(tree.labels, SELF)  # rows of the tables, (B, T)
         to_parent = torch.where(tree.labels > SELF, tree.labels + self.left, SELF)
         if self.bias is not None:
             itself, left = itself + self.bias[SELF], left + self.bias[to_parent]
         edges = tree.parents.to(h.dtype)  # (B, T, T): [i, j] where j is a parent of i
         if self.gate is not None:
-            of_self, of_left, of_right = self.gate(h).unbind(-1)  # (B, T) each
-            itself = itself * self._gate(of_self, own)[..., None]
-            left = left * self._gate(of_left, to_parent)[..., None]
-            edges = edges * self._gate(of_right[:, None], tree.labels[..., None])
-        found = itself + tree.parents.transpose(1, 2).to(h.dtype) @ left + edges @ right
+            self_score, left_score, right_score = self.gate(h).unbind(-1)  # (B, T) each
+            itself = itself * self._gate(self_score, from_self)[..., None]
+            left = left * self._gate(left_score, to_parent)[..., None]
+            edges = edges * self._gate(right_score[:, None], tree.labels[..., None])  # (B, T, T)
+        to_parents = tree.parents.transpose(1, 2).to(h.dtype) @ left  # (B, T, D)
+        messages = itself + to_parents + edges @ right
         if self.bias is not None:
-            found = found + edges.sum(-1, keepdim=True) * self.bias[tree.labels]
-        return F.relu(found)
+            messages = messages + edges.sum(-1, keepdim=True) * self.bias[tree.labels]
+        return F.relu(messages)
 
     def _gate(self, scores: Tensor, rows: Tensor) -> Tensor:
         bias = 0.0 if self.gate_bias is None else self.gate_bias[rows]

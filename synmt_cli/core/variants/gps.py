@@ -32,7 +32,7 @@ from synmt_cli.errors import UsageError
 class PathState(NamedTuple):
     """vectors: (P, D), s of each distinct path. rows: (B, T), each token's path.
 
-    within: (B, 1, T, T) bool, both tokens are words of one sentence.
+    within: (B, 1, T, T) bool, whether both tokens are words of one sentence.
     """
 
     vectors: Tensor
@@ -52,7 +52,8 @@ class PathAttention(Modifier):
         self, layers: Sequence[int], n_labels: int, d_model: int, n_heads: int, dropout: float
     ) -> None:
         super().__init__(layers)
-        self.n_heads, self.dropout = n_heads, dropout
+        self.n_heads = n_heads
+        self.dropout = dropout
         self.label = nn.Embedding(n_labels + 1, d_model)  # 0: a label that training did not meet
         nn.init.normal_(self.label.weight, 0.0, d_model**-0.5)
         self.lstm = nn.LSTMCell(d_model, d_model)
@@ -68,26 +69,27 @@ class PathAttention(Modifier):
         """Path vectors, and which pairs they may relate."""
         assert side.paths is not None, "the feature path comes with its table"
         sentence = side.features["sentence"]
-        within = (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
+        same_sentence = sentence[:, :, None] == sentence[:, None, :]  # (B, T, T)
+        within = same_sentence & (sentence >= 0)[:, :, None]
         return PathState(self.vectors(side.paths), side.features["path"], within[:, None])
 
     def vectors(self, paths: Paths) -> Tensor:
         """s of each path, (P, D): the LSTM's state after its last label; 0 for no label."""
-        x = F.dropout(self.label(paths.labels), self.dropout, self.training)
-        hidden = [x.new_zeros(1, x.size(1))]
+        x = F.dropout(self.label(paths.labels), self.dropout, self.training)  # (P, D)
+        hidden = [x.new_zeros(1, x.size(1))]  # of the paths of each length
         cell, begin, end = hidden[0], 0, 1  # of the paths one label shorter
         for size in paths.sizes[1:]:
             prefix = paths.shorter[end : end + size] - begin
-            state = self.lstm(x[end : end + size], (hidden[-1][prefix], cell[prefix]))
-            hidden.append(state[0])
-            cell, begin, end = state[1], end, end + size
+            h, cell = self.lstm(x[end : end + size], (hidden[-1][prefix], cell[prefix]))
+            hidden.append(h)  # (size, D)
+            begin, end = end, end + size
         return torch.cat(hidden)
 
     def scores(self, state: PathState, site: Site, scores: Tensor) -> Tensor:
         """Projects each distinct path once, then gives every token its own."""
         qk = F.embedding(state.rows, self.qk[str(site.layer)](state.vectors))  # (B, T, 2 D)
-        q, k = (split_heads(t, self.n_heads) for t in qk.chunk(2, dim=-1))
-        second = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+        q, k = (split_heads(t, self.n_heads) for t in qk.chunk(2, dim=-1))  # (B, H, T, D / H)
+        second = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (B, H, T, T)
         return scores + second.masked_fill(~state.within, 0.0)
 
 

@@ -1,12 +1,12 @@
 """PARENT: a decoder head for the parents of each token. Choshen and Abend (2021), section 4.
 
-In one head of each layer a token sees its parents in the tree so far and itself, and nothing
-else; so where it has none it sees itself alone:
+In one head of each layer a token sees only its parents in the tree so far and itself; a token
+without parents sees itself alone:
 
     M_ij = 0 if j = i or j in parents(i), else -inf
 
-The other heads see the whole prefix. No parameters, and labels are not used. Which head the
-paper does not say; in the authors' code it is the first.
+The other heads see the whole prefix. There are no parameters, and labels are not used. The
+paper does not say which head; in the authors' code it is the first.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Parent(Modifier):
         self.n_heads = n_heads
 
     def prepare(self, side: Side) -> Tensor:
-        """What each head of each token may see, (B, H, T, T)."""
-        itself = torch.eye(side.ids.size(1), dtype=torch.bool, device=side.ids.device)
-        others = torch.arange(self.n_heads, device=side.ids.device) != HEAD
-        return (partial_tree(side).parents | itself)[:, None] | others[:, None, None]
+        """The tokens that each token sees in each head, (B, H, T, T)."""
+        itself = torch.eye(side.ids.size(1), dtype=torch.bool, device=side.ids.device)  # (T, T)
+        other_heads = torch.arange(self.n_heads, device=side.ids.device) != HEAD  # (H,)
+        return (partial_tree(side).parents | itself)[:, None] | other_heads[:, None, None]
 
     def visible(self, state: Tensor, n_queries: int) -> Tensor:
         """(B, H, Tq, T)."""

@@ -39,13 +39,15 @@ class Pascal(Modifier):
         self, heads: Mapping[int, int], variance: float, ignore: float, parent_only: bool
     ) -> None:
         super().__init__(heads)
-        self.heads, self.variance = dict(heads), variance
-        self.ignore, self.parent_only = ignore, parent_only
+        self.heads = dict(heads)
+        self.variance = variance
+        self.ignore = ignore
+        self.parent_only = parent_only
 
     def prepare(self, side: Side) -> Tensor:
         """D, (B, T, T): row t is token t's. Pads are masked later and never matter."""
-        parent = side.features["parent_middle"]
-        j = torch.arange(parent.size(1), device=parent.device)
+        parent = side.features["parent_middle"]  # (B, T)
+        j = torch.arange(parent.size(1), device=parent.device)  # (T,)
         distance = j - parent[..., None]  # (B, T, T)
         if self.parent_only:
             return (distance.abs() < 1).to(parent.dtype)
@@ -57,9 +59,10 @@ class Pascal(Modifier):
         h = self.heads[site.layer]
         nearness = state[:, None]  # (B, 1, T, T)
         if self.training and self.ignore > 0:
-            row = scores.new_empty(scores.size(0), h, scores.size(2), 1, dtype=torch.float32)
-            nearness = torch.where(row.uniform_() < self.ignore, 1.0, nearness)  # (B, h, T, T)
-        scaled = scores[:, :h] * nearness
+            shape = scores.size(0), h, scores.size(2), 1
+            chance = scores.new_empty(shape, dtype=torch.float32).uniform_()  # (B, h, T, 1)
+            nearness = torch.where(chance < self.ignore, 1.0, nearness)  # (B, h, T, T)
+        scaled = scores[:, :h] * nearness  # (B, h, T, T)
         return torch.cat((scaled.to(scores.dtype), scores[:, h:]), dim=1)
 
 

@@ -14,8 +14,8 @@ The three differ in the relation r_ij that they clip and look up:
 
 Tables are per layer and shared by the heads, as in Shaw et al.; several relations add up
 (`dep+rel`, eqs. 21-22). The papers do not speak of subwords: those of one word have its depth,
-so 0 between them. Omote et al. work on words without an end of sentence: a pair of which one
-token has no place in the tree, or of two sentences, has a vector of its own, zero at first.
+so 0 between them. Omote et al. work on words without an end of sentence: pairs in which a token
+has no place in the tree, or of two sentences, share a vector of their own, zero at first.
 In Wang et al. the end of sentence is one deeper than all words (section 3.1), and related by
 the second rule; so are words of two sentences. Their sign(i - j) is opposite to Shaw's j - i.
 """
@@ -38,14 +38,14 @@ CLIP = Bounds(0, 1000)  # more rows than any sentence has
 
 def sequential(side: Side, clip: int) -> Tensor:
     """Rows of the table for clip(j - i), (1, T, T)."""
-    i = torch.arange(side.ids.size(1), device=side.ids.device)
+    i = torch.arange(side.ids.size(1), device=side.ids.device)  # (T,)
     return ((i - i[:, None]).clamp(-clip, clip) + clip)[None]
 
 
 def relative_depth(side: Side, clip: int) -> Tensor:
     """Rows for clip(depth_j - depth_i); 2 clip + 1 for no relation. (B, T, T)."""
-    depth, sentence = side.features["depth"], side.features["sentence"]
-    row = (depth[:, None, :] - depth[:, :, None]).clamp(-clip, clip) + clip
+    depth, sentence = side.features["depth"], side.features["sentence"]  # (B, T)
+    row = (depth[:, None, :] - depth[:, :, None]).clamp(-clip, clip) + clip  # (B, T, T)
     related = (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
     return torch.where(related, row, 2 * clip + 1)
 
@@ -53,21 +53,21 @@ def relative_depth(side: Side, clip: int) -> Tensor:
 def structural(side: Side, clip: int) -> Tensor:
     """Rows for Wang et al.'s relative structural position, (B, T, T)."""
     depth, word, head = (side.features[name] for name in ("struct_abs", "word", "head_word"))
-    i = torch.arange(depth.size(1), device=depth.device)
-    same = word[:, :, None] == word[:, None, :]
-    below = head[:, :, None] == word[:, None, :]  # j is the head of i
-    on_arc = below | below.transpose(1, 2)
-    straight = depth[:, :, None] - depth[:, None, :]
-    around = (i[:, None] - i).sign() * (depth[:, :, None] + depth[:, None, :])
-    position = torch.where(on_arc, straight, around).masked_fill(same, 0)
+    i = torch.arange(depth.size(1), device=depth.device)  # (T,)
+    same_word = word[:, :, None] == word[:, None, :]  # (B, T, T)
+    is_head = head[:, :, None] == word[:, None, :]  # j is the head of i
+    on_arc = is_head | is_head.transpose(1, 2)
+    first_rule = depth[:, :, None] - depth[:, None, :]
+    second_rule = (i[:, None] - i).sign() * (depth[:, :, None] + depth[:, None, :])
+    position = torch.where(on_arc, first_rule, second_rule).masked_fill(same_word, 0)
     return position.clamp(-clip, clip) + clip
 
 
 class Relation(Modifier):
     """Adds vectors of r_ij to keys and values.
 
-    rows: Side, clip -> the table's row for each pair, (B or 1, T, T). n_rows: 2 clip + 1, and
-    one where there may be no relation. keys, values: whether w^K and w^V are there.
+    rows: Side, clip -> the table's row for each pair, (B or 1, T, T). keys, values: whether it
+    has w^K and w^V. absent: whether pairs may have no relation, which takes one more row.
     """
 
     def __init__(
@@ -82,7 +82,9 @@ class Relation(Modifier):
         absent: bool = False,
     ) -> None:
         super().__init__(range(setting.n_layers))
-        self.rows, self.clip, self.needs = rows, clip, needs
+        self.rows = rows
+        self.clip = clip
+        self.needs = needs
         self.key = self._tables(setting, absent) if keys else None  # w^K
         self.value = self._tables(setting, absent) if values else None  # w^V
 
@@ -102,14 +104,14 @@ class Relation(Modifier):
         """Scores every relation once, then picks: (B, H, Tq, rows), never (B, T, T, d_head)."""
         if self.key is None:
             return scores
-        by_row = site.q @ self.key[site.layer].T / math.sqrt(site.q.size(-1))
+        by_row = site.q @ self.key[site.layer].T / math.sqrt(site.q.size(-1))  # (B, H, Tq, rows)
         return scores + by_row.gather(-1, _of_queries(state, scores))
 
     def context(self, state: Tensor, site: Site, weights: Tensor, context: Tensor) -> Tensor:
         """Sums the weights of each relation, then mixes its vectors."""
         if self.value is None:
             return context
-        table = self.value[site.layer]
+        table = self.value[site.layer]  # (rows, d_head)
         mass = weights.new_zeros(*weights.shape[:-1], len(table))  # (B, H, Tq, rows)
         mass = mass.scatter_add(-1, _of_queries(state, weights), weights)
         return context + mass @ table

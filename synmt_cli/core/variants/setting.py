@@ -1,4 +1,4 @@
-"""What a variant's builder knows of the stack that it changes."""
+"""The stack that a variant's builder changes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from synmt_cli.core.model.size import Size
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """size: the model's. n_layers: of this stack. n_labels: dependency labels that it may meet,
+    """The size and the labels of one stack.
 
-    numbered from 1: those of the training records, or in a decoder those of the transitions.
-    stack: which.
+    size: the model's. n_layers: of this stack. n_labels: how many dependency labels its input
+    may have, numbered from 1: those of the training records, or in a decoder those of the
+    transitions.
     """
 
     size: Size

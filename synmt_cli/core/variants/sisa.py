@@ -8,11 +8,10 @@ In one head the scores are biaffine, and supervised to be a distribution over pa
 
 As Bugliarello and Okazaki (2020) extend it to subwords: the parent of a token is the first
 subword of its word's head, a root's is its own first subword. Sizes, the bias on the side of
-the query and lambda = 1 are of their code. It takes the softmax over queries of what is a
-softmax already, with padding among the targets; we take it once, over the keys, without
-padding. The end of sentence and pieces outside the tree teach nothing. In attention the scores
-are masked like the other heads'. Parents at test time are the model's own, so no parser is
-needed to translate.
+the query and lambda = 1 are those of their code. It takes the softmax over queries of a softmax,
+with padding among the targets; we take it once, over the keys, without padding. The end of
+sentence and pieces outside the tree teach nothing. In attention the scores are masked like the
+other heads'. Parents at test time are the model's own, so translating needs no parser.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from synmt_cli.core.model.attention import block, projection
+from synmt_cli.core.model.attention import masked, projection
 from synmt_cli.core.model.modifier import Modifier, Side, Site
 from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.setting import Setting
@@ -36,7 +35,7 @@ SLOPE = 0.01  # of the leaky rectifier below zero
 
 @dataclass(slots=True)
 class ParentScores:
-    """A forward pass: its batch, and the scores of parents (B, T, T) once they are there."""
+    """The batch of a forward pass, and the scores of parents (B, T, T) once they are computed."""
 
     side: Side
     scores: Tensor | None = None
@@ -61,17 +60,18 @@ class Sisa(Modifier):
     def scores(self, state: ParentScores, site: Site, scores: Tensor) -> Tensor:
         """Puts the biaffine scores in the place of head 0's."""
         q, k = F.leaky_relu(self.qk(site.x), SLOPE).chunk(2, dim=-1)  # (B, T, d_head)
-        state.scores = (q @ self.biaffine[:-1] + self.biaffine[-1]) @ k.transpose(-2, -1)
-        own = state.scores[:, None].to(scores.dtype)
-        return torch.cat((scores[:, :HEAD], own, scores[:, HEAD + 1 :]), dim=1)
+        q = q @ self.biaffine[:-1] + self.biaffine[-1]  # [q; 1]^T U
+        state.scores = q @ k.transpose(-2, -1)  # (B, T, T)
+        biaffine = state.scores[:, None].to(scores.dtype)  # (B, 1, T, T)
+        return torch.cat((scores[:, :HEAD], biaffine, scores[:, HEAD + 1 :]), dim=1)
 
     def loss(self, state: ParentScores) -> Tensor | None:
-        """lambda times the cross-entropy of parents, summed; None where none are given."""
+        """lambda times the summed cross-entropy of parents; None if the batch has no parents."""
         if state.scores is None or "parent_first" not in state.side.features:
             return None
-        pad, in_tree = state.side.pad, state.side.features["sentence"] >= 0
+        pad, in_tree = state.side.pad, state.side.features["sentence"] >= 0  # (B, T)
         exact = state.scores.to(torch.promote_types(state.scores.dtype, torch.float32))
-        scores = block(exact, None if pad is None else ~pad[:, None])
+        scores = masked(exact, None if pad is None else ~pad[:, None])
         taught = in_tree if pad is None else in_tree & ~pad
         parent = state.side.features["parent_first"].masked_fill(~taught, -1)
         loss = F.cross_entropy(

@@ -48,7 +48,7 @@ class StructuralPosition(Modifier):
 
     def positions(self, state: Tensor, p: Tensor) -> Tensor:
         """(1, T, D) -> (B, T, D)."""
-        depth = sinusoid(state, p.size(-1))
+        depth = sinusoid(state, p.size(-1))  # (B, T, D)
         if self.fuse == "alone":
             return depth
         if self.fuse == "add":

@@ -3,8 +3,8 @@
 As Bugliarello and Okazaki (2020) set it up for the Transformer: a vector of 10 dimensions for
 the label of the token's word replaces the last 10 of its embedding. In their code the token's
 embedding is scaled by sqrt(d_model) before, the label's is not, and positions are added to
-all dimensions afterwards; the paper does not say. Every subword has its word's label, without
-marks of its place in the word; the end of sentence has a vector of its own.
+all dimensions afterwards; the paper does not say. Every subword has its word's label, without a
+mark of its place in the word; the end of sentence has a vector of its own.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.models import side
+from support.models import queries_keys_values, side
 from support.small_runs import RECORDS, SIZE, opened
 
 from synmt_cli.core.analysis.attention import AttentionExtractor
@@ -42,7 +42,7 @@ def test_encoder_weights_are_the_softmax_of_scores():
     run = opened()
     ids = run.vocabularies.source.ids("def")
     x = run.model.encoder.embedding(torch.tensor([[*ids, EOS]]), [])
-    q, k, _ = run.model.encoder.layers[0].attention.project(x)
+    q, k, _ = queries_keys_values(run.model.encoder.layers[0].attention, x)
     weights = look(run, "encoder")[0].weights
     for head in range(3):
         scores = (q[0, head] @ k[0, head].T).detach().numpy() / math.sqrt(SIZE.d_head)
@@ -55,13 +55,13 @@ def test_decoder_and_cross_weights_are_the_softmax_of_scores():
     memory = run.model.encode(side([[*run.vocabularies.source.ids("def"), EOS]])).states
     layer = run.model.decoder.layers[0]
     x = run.model.decoder.embedding(target, [])
-    q, k, _ = layer.attention.project(x)
+    q, k, _ = queries_keys_values(layer.attention, x)
     scores = (q[0, 1] @ k[0, 1].T).detach().numpy() / math.sqrt(SIZE.d_head)
     scores[np.triu_indices(3, 1)] = -np.inf
     (first, *_) = look(run, "decoder")
     assert first.weights[0, 1] == pytest.approx(softmax(scores))
     assert first.tokens == first.keys == ["<s>", "g", "h"]
-    x = layer.after(0, x, layer.attention(x, None, True, []))
+    x = layer.residual(0, x, lambda x: layer.attention(x, None, True, []))
     q, (k, _) = layer.cross.q(x), layer.cross.keys_values(memory)
     scores = (q[0, :, 4:8] @ k[0, 1].T).detach().numpy() / math.sqrt(SIZE.d_head)
     (first, *_) = look(run, "cross")

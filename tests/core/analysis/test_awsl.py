@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from support.models import make, side, small
+from support.models import make, queries_keys_values, side, small
 
 from synmt_cli.core.analysis.awsl import AwslMeter, valid_pairs, weigh
 from synmt_cli.core.model.attention import split_heads
@@ -54,7 +54,7 @@ def test_gps_against_loops():
     model, source = model_of("gps"), side(ROWS, **FEATURES)
     (gps,) = model.encoder.modifiers
     layer = model.encoder.layers[0].attention
-    q, k, _ = layer.project(model.encoder.embedding(source.ids, []))
+    q, k, _ = queries_keys_values(layer, model.encoder.embedding(source.ids, []))
     vectors = gps.vectors(source.paths)[source.features["path"]]
     q_s, k_s = (split_heads(t, 3) for t in gps.qk["0"](vectors).chunk(2, dim=-1))
     of_heads = [[], [], []]

@@ -10,7 +10,7 @@ from support.decoding import S, V, forced, model, sources
 
 from synmt_cli.core.decoding.beam import BeamSearch, search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules, hypothesis, limits
-from synmt_cli.core.decoding.progress import SPECIAL, Pieces
+from synmt_cli.core.decoding.progress import SPECIAL, PieceProgress
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
 
@@ -111,17 +111,17 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model():
 
 
 def test_an_ensemble_averages_probabilities():
-    from synmt_cli.core.decoding.scorer import Ensemble
+    from synmt_cli.core.decoding.scorer import EnsembleScorer
 
     a, b = Table({(): [0.0, 0, 0, 0.8, 0.2]}), Table({(): [0.0, 0, 0, 0.4, 0.6]})
-    mean = Ensemble([a, b]).step(Side(torch.full((1, 1, 1), BOS))).exp()[0, 0]
+    mean = EnsembleScorer([a, b]).step(Side(torch.full((1, 1, 1), BOS))).exp()[0, 0]
     torch.testing.assert_close(mean, torch.tensor([0.0, 0, 0, 0.6, 0.4]))
 
 
 def by_table(table, limit, beam, nbest, lenpen, **others):
     limits = torch.tensor([limit])
     rules = Rules(beam=beam, nbest=nbest, lenpen=lenpen, **others)
-    return BeamSearch(Table(table), Pieces(limits), limits, rules).run()
+    return BeamSearch(Table(table), PieceProgress(limits), limits, rules).run()
 
 
 def test_length_counts_eos_in_the_score():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.trees import legal, replay
 
-from synmt_cli.core.decoding.progress import Derivations, Pieces
+from synmt_cli.core.decoding.progress import PieceProgress, TransitionProgress
 from synmt_cli.core.text.vocabulary import EOS
 from synmt_cli.core.transitions.grammar import OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import (
@@ -46,7 +46,7 @@ def follow(rng, split, constrained, limit, n_steps):
     Yields the progress, and each prefix as token ids.
     """
     one = grammar(split)
-    progress = Derivations(one, torch.tensor([limit, limit]), constrained)
+    progress = TransitionProgress(one, torch.tensor([limit, limit]), constrained)
     prefixes = [[[]], [[]]]
     for _ in range(n_steps):
         yield one, progress, prefixes
@@ -110,7 +110,7 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
     rng = random.Random(limit)
     for _ in range(20):
         one = grammar(split)
-        progress = Derivations(one, torch.tensor([limit]))
+        progress = TransitionProgress(one, torch.tensor([limit]))
         ids = []
         while True:
             assert not progress.full.any()
@@ -134,7 +134,7 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
 
 def test_without_the_system_pieces_still_end_at_the_limit():
     one = grammar(False)
-    progress = Derivations(one, torch.tensor([3]), constrained=False)
+    progress = TransitionProgress(one, torch.tensor([3]), constrained=False)
     begin, arc = WHOLE.index(Move.BEGIN), WHOLE.index(Move.LEFT)
     for token in (arc, begin, begin):
         assert allowed(progress, len(one.moves), (1, 1))[0, 0, begin]
@@ -151,10 +151,10 @@ def test_without_the_system_pieces_still_end_at_the_limit():
 def test_what_counts_of_a_translation():
     one = grammar(True)
     ids = torch.arange(len(one.moves))[None]
-    progress = Derivations(one, torch.tensor([5]))
+    progress = TransitionProgress(one, torch.tensor([5]))
     counted = [one.moves[i] for i, n in enumerate(progress.counts(ids)[0].tolist()) if n]
     assert set(counted) == {Move.BEGIN, Move.CONTINUE, Move.SPACE, Move.FINISH}
-    plain = Pieces(torch.tensor([5, 2]))
+    plain = PieceProgress(torch.tensor([5, 2]))
     assert plain.counts(ids).tolist() == [[1] * len(one.moves)]
     assert plain.full.tolist() == [False, False]
     plain.select(torch.tensor([0, 1]), torch.tensor([[0], [0]]), torch.tensor([[4], [4]]))

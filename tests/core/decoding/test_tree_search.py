@@ -9,7 +9,7 @@ from support.models import make, side, small
 from support.trees import replay
 
 from synmt_cli.core.decoding.beam import search
-from synmt_cli.core.decoding.hypothesis import LONGEST, LengthLimit, Rules, limits, scored
+from synmt_cli.core.decoding.hypothesis import LONGEST, LengthLimit, Rules, limits, normalised_score
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.core.transitions.grammar import FEATURES, OTHER, Grammar
@@ -92,7 +92,7 @@ def test_random_weights_write_whole_trees_scored_as_trained(name, split, beam):
             ]
             assert len(replay(words)) == n_words(moves)
             assert one.length == 1 + sum(move in PIECES for move in moves) <= limit
-            assert one.score == pytest.approx(scored(one.log_prob, one.length, 0.6))
+            assert one.score == pytest.approx(normalised_score(one.log_prob, one.length, 0.6))
             assert one.log_prob == pytest.approx(
                 log_prob(net, source, [*one.ids, EOS]), rel=1e-4, abs=1e-4
             )

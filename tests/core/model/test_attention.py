@@ -8,7 +8,7 @@ from support.reference import array, causal, heads, linear, plain
 from synmt_cli.core.model.attention import (
     CrossAttention,
     SelfAttention,
-    block,
+    masked,
     projection,
     split_heads,
 )
@@ -126,16 +126,16 @@ def test_split_heads_gives_each_head_neighbouring_dimensions():
 def test_a_row_with_nothing_to_see_stays_finite(dtype):
     scores = torch.randn(1, 1, 2, 3).to(dtype)
     allowed = torch.tensor([[True, False, True], [False, False, False]])
-    blocked = block(scores, allowed)
-    assert blocked.isfinite().all()
-    weights = blocked.softmax(-1)
+    hidden = masked(scores, allowed)
+    assert hidden.isfinite().all()
+    weights = hidden.softmax(-1)
     assert weights[0, 0, 0, 1] == 0
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 1, 2, dtype=dtype))
 
 
 def test_hidden_stays_hidden_beside_very_negative_scores():
     scores = torch.tensor([-6e4, 3.0, -6e4])
-    weights = block(scores, torch.tensor([True, False, True])).softmax(-1)
+    weights = masked(scores, torch.tensor([True, False, True])).softmax(-1)
     assert weights.tolist() == [0.5, 0.0, 0.5]
 
 

@@ -113,11 +113,9 @@ def test_known_tokens_see_later_ones_and_only_in_a_rereading_decoder():
     for name, sees in (("vanilla", False), ("bitran", True)):
         whole = model(name)
         seen = []
-        layer = whole.decoder.layers[0]
         memory = whole.encode(side([SOURCES[0]]))
-        original = layer.rest
-        layer.rest = lambda x, *rest, original=original, seen=seen: (
-            seen.append(x.detach()) or original(x, *rest)
+        whole.decoder.layers[0].cross.register_forward_pre_hook(
+            lambda _, arguments, seen=seen: seen.append(arguments[0].detach())
         )
         for last in (5, 9):
             whole.decode(side([[2, 4, last]]), memory)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 import torch
-from support.models import make, side, small
+from support.models import make, queries_keys_values, side, small
 
 from synmt_cli.core.model.modifier import Active, Modifier, Side
 from synmt_cli.core.trees.arc_standard import Configuration, Move, attachments, oracle
@@ -134,7 +134,7 @@ def test_attention_of_parent_is_that_with_its_mask(beside):
     (modifier,) = parent(setting())
     torch.manual_seed(3)
     x = torch.randn(1, 11, 12, dtype=torch.double)
-    q, k, v = attention.project(x)
+    q, k, v = queries_keys_values(attention, x)
     scores = q[0] @ k[0].mT / 2  # d_head = 4
     scores[HEAD][~torch.tensor(seen_by(modifier, prefix))] = -torch.inf
     context = scores.softmax(-1) @ v[0]

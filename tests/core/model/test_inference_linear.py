@@ -1,11 +1,15 @@
-"""Faster projections for translating: the same numbers, or as near as 8 bits are."""
+"""Linear layers for translating: the same numbers, or as near as 8 bits are."""
 
 import pytest
 import torch
 from torch import nn
 
+from synmt_cli.core.model.inference_linear import (
+    Int8Linear,
+    PackedLinear,
+    replace_linear_layers,
+)
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.model.projections import Int8, Packed, hasten
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
 
@@ -22,13 +26,13 @@ def products(kind, rows, bias=True):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [0, 1, 5, 70])
 def test_packed_weights_give_the_same(rows, bias):
-    found, expected, *_ = products(Packed, rows, bias)
+    found, expected, *_ = products(PackedLinear, rows, bias)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_eight_bits_are_the_formula(bias):
-    found, _, x, linear = products(Int8, 5, bias)
+    found, _, x, linear = products(Int8Linear, 5, bias)
     x, w = x.double(), linear.weight.double()
     s_x = x.abs().amax(-1, keepdim=True) / 127
     s_w = w.abs().amax(-1, keepdim=True) / 127
@@ -38,7 +42,7 @@ def test_eight_bits_are_the_formula(bias):
 
 
 def test_the_error_of_eight_bits_is_that_of_rounding():
-    found, expected, x, linear = products(Int8, 70)
+    found, expected, x, linear = products(Int8Linear, 70)
     # Each factor is off by at most half a step: |dx| <= max|x| / 254, so for W.
     largest_x = x.abs().amax(-1, keepdim=True)
     bound = largest_x / 254 * linear.weight.abs().sum(-1)
@@ -49,19 +53,19 @@ def test_the_error_of_eight_bits_is_that_of_rounding():
 def test_a_row_of_zeros_stays_the_bias():
     linear = nn.Linear(8, 3)
     with torch.inference_mode():
-        found = Int8(linear.weight, linear.bias)(torch.zeros(2, 8))
+        found = Int8Linear(linear.weight, linear.bias)(torch.zeros(2, 8))
     torch.testing.assert_close(found, linear.bias.expand(2, 3).detach())
 
 
 def test_other_rows_change_nothing_in_eight_bits():
-    found, _, x, linear = products(Int8, 70)
+    found, _, x, linear = products(Int8Linear, 70)
     with torch.inference_mode():
-        alone = Int8(linear.weight, linear.bias)(x[3:4])
+        alone = Int8Linear(linear.weight, linear.bias)(x[3:4])
     assert torch.equal(alone[0], found[3])
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("int8", 0.1)])
-def test_a_hastened_model_gives_nearly_the_same(precision, tolerance):
+def test_such_a_model_gives_nearly_the_same(precision, tolerance):
     torch.manual_seed(1)
     model = Transformer(SIZE, 50, 50).eval()
     source, target = torch.randint(4, 50, (3, 6)), torch.randint(4, 50, (3, 5))
@@ -72,6 +76,6 @@ def test_a_hastened_model_gives_nearly_the_same(precision, tolerance):
             return model.logits(states)
 
     before = logits()
-    hasten(model, precision)
+    replace_linear_layers(model, precision)
     assert not any(isinstance(m, nn.Linear) for m in model.decoder.layers.modules())
     assert (logits() - before).abs().max() < tolerance * before.std()

@@ -1,0 +1,85 @@
+"""Linear layers for translating: packed or 8-bit weights, faster than nn.Linear, not trainable.
+
+Packed, single precision: oneDNN keeps the weights in the order in which it multiplies, where
+torch's own product reorders them at each call; with the few rows of a decoding step that is
+half of its time.
+
+8-bit integers:
+
+    y = s_x (round(x / s_x) . round(W / s_W)) s_W + b        |x / s_x|, |W / s_W| <= 127
+
+Each output has its own scale s_W, made once, and each token its own scale s_x, made when it
+arrives: so a translation does not depend on the other sentences of its batch. Sums are exact,
+in 32-bit integers. Attention, sums and normalisation stay in single precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from synmt_cli.core.model.transformer import Transformer
+
+LARGEST = 127.0
+ROWS = 64  # for which oneDNN chooses the order; inputs may have any number
+
+
+class PackedLinear(nn.Module):
+    """weight: (out, in); bias: (out,) or None."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        with torch.no_grad():
+            self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS)
+        self._bias = None if bias is None else bias.detach()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., in) -> (..., out)."""
+        flat = x.flatten(0, -2).contiguous()  # (N, in)
+        y = torch.ops.mkldnn._linear_pointwise(flat, self._weight, self._bias, "none", [], "")
+        return y.unflatten(0, x.shape[:-1])
+
+
+class Int8Linear(nn.Module):
+    """weight: (out, in); bias: (out,) or None."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        scale, quantized = _quantized(weight.detach())
+        self._weight = quantized.T  # (in, out)
+        self._scale = scale[:, 0]  # (out,)
+        self._bias = None if bias is None else bias.detach()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., in) -> (..., out)."""
+        scale, quantized = _quantized(x.flatten(0, -2))  # (N, 1), (N, in)
+        y = torch._int_mm(quantized, self._weight) * self._scale  # (N, out)
+        y = y.mul_(scale) if self._bias is None else torch.addcmul(self._bias, y, scale, out=y)
+        return y.unflatten(0, x.shape[:-1])
+
+
+def _quantized(x: Tensor) -> tuple[Tensor, Tensor]:
+    """(N, D) -> the scale of each row, (N, 1), and the rows as integers."""
+    scale = x.abs().amax(-1, keepdim=True).div_(LARGEST).clamp_min_(torch.finfo(x.dtype).tiny)
+    return scale, (x / scale).round_().to(torch.int8)
+
+
+def replace_linear_layers(model: Transformer, precision: str) -> None:
+    """Replaces the linear layers of both stacks and the output, for inference on a CPU.
+
+    precision: `fp32` or `int8`. Without oneDNN fp32 keeps nn.Linear. Modifiers keep theirs in
+    any case.
+    """
+    if precision == "fp32" and not torch.backends.mkldnn.is_available():
+        return
+    make: Callable[[Tensor, Tensor | None], nn.Module] = (
+        Int8Linear if precision == "int8" else PackedLinear
+    )
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        for name, module in list(layer.named_modules()):
+            if isinstance(module, nn.Linear):
+                parent, _, attribute = name.rpartition(".")
+                setattr(layer.get_submodule(parent), attribute, make(module.weight, module.bias))
+    model.output_linear = make(model.output.weight, None)
