@@ -12,8 +12,7 @@ from typing import Literal
 from synmt_cli.core.analysis.tasks import MADE, TASKS, Case, surface, written
 from synmt_cli.errors import DataError, UsageError, printable, quoted
 from synmt_cli.formats import conllu, senteval
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FORM
+from synmt_cli.formats.conllu import FORM, Sentence
 from synmt_cli.formats.detect import detect
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
 from synmt_cli.io import reading

@@ -19,8 +19,7 @@ from synmt_cli.core.segments import alignment
 from synmt_cli.core.segments.segment import line
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats import conllu
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import DEPREL, FEATS, UPOS
+from synmt_cli.formats.conllu import DEPREL, FEATS, UPOS, Sentence
 from synmt_cli.io import reading, writing
 
 COMMENT = "synmt_challenge"

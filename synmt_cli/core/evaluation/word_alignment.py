@@ -23,8 +23,7 @@ from typing import NamedTuple
 from synmt_cli.core.segments.measured import TREELESS
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import DataError, printable, quoted
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FORM
+from synmt_cli.formats.conllu import FORM, Sentence
 
 NONE = -2  # the gold word of a system word that has none
 LARGEST = 4_000_000  # pairs of words in one span with a multiword token

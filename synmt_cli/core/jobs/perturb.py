@@ -21,8 +21,7 @@ from synmt_cli.core.trees.relations import RELATIONS, ROOT_LABEL, universal
 from synmt_cli.core.trees.shapes import Draw
 from synmt_cli.errors import SynmtError
 from synmt_cli.formats import conllu
-from synmt_cli.formats.conllu import RawBlocks, Sentence
-from synmt_cli.formats.conllu_rows import DEPREL, DEPS, HEAD
+from synmt_cli.formats.conllu import DEPREL, DEPS, HEAD, RawBlocks, Sentence
 
 RANDOM, SHUFFLED = "random", "shuffled"
 SHAPES: dict[str, Callable[[int], list[int]]] = {

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
 from synmt_cli.errors import quoted
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FORM, MISC
+from synmt_cli.formats.conllu import FORM, MISC, Sentence
 from synmt_cli.formats.record import STATUSES, Record
 
 NONE = -1  # the word of a piece that belongs to no word

@@ -16,8 +16,7 @@ from synmt_cli.core.segments import alignment
 from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import STATUSES, Record
-from synmt_cli.formats.record_checks import KINDS, tree_problem
+from synmt_cli.formats.record import KINDS, STATUSES, Record, tree_problem
 from synmt_cli.formats.transitions import is_symbol
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source

@@ -29,8 +29,7 @@ from typing import Any
 from synmt_cli import pool
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import DataError, UsageError, WorkerLost, quoted
-from synmt_cli.formats.conllu import Sentence, to_bytes
-from synmt_cli.formats.conllu_rows import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS
+from synmt_cli.formats.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence, to_bytes
 
 PARTS = ("tokenizer", "tagger", "parser")
 METHOD = "morphodita_parsito"  # the one that the library has

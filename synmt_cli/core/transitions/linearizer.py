@@ -20,8 +20,7 @@ from synmt_cli.core.trees.arc_standard import Move, oracle
 from synmt_cli.core.trees.heads import contracted
 from synmt_cli.core.trees.projective import projective
 from synmt_cli.errors import DataError, quoted
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FORM
+from synmt_cli.formats.conllu import FORM, Sentence
 from synmt_cli.formats.record import STATUSES
 from synmt_cli.formats.transitions import GLUE, LEFT, RIGHT, arc_tokens, escape, is_symbol
 
