@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ from synmt_cli.commands.manual import Files, Jobs, Kind, LineBuffered, Manual, O
 from synmt_cli.core.filtering import digests
 from synmt_cli.core.filtering.sieve import CHUNK
 from synmt_cli.errors import UsageError
-from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
@@ -187,9 +185,9 @@ def filter(
       synmt filter train.jsonl --max-tgt-pieces 40 --lang en-ru --align-scores scores \\
         --min-align -180 > clean.jsonl
     """
-    from synmt_cli.core.filtering import criteria, pairs
+    from synmt_cli.core.filtering import criteria, outputs, pairs
     from synmt_cli.core.filtering.languages import Languages
-    from synmt_cli.core.filtering.outputs import Mode, Outputs
+    from synmt_cli.core.filtering.outputs import Mode
     from synmt_cli.core.filtering.sieve import Sieve
 
     if annotate and count:
@@ -203,12 +201,12 @@ def filter(
     )
     tests = [
         criteria.Status(),
-        criteria.Shortest(min_len, unit) if min_len else None,
-        criteria.LongestCriterion(max_len, unit) if max_len is not None else None,
-        criteria.LongestWord(max_word_len) if max_word_len is not None else None,
+        criteria.MinLength(min_len, unit) if min_len else None,
+        criteria.MaxLength(max_len, unit) if max_len is not None else None,
+        criteria.MaxWordLength(max_word_len) if max_word_len is not None else None,
         criteria.Ratio(ratio, unit) if ratio is not None else None,
-        criteria.TargetPieces(max_tgt_pieces) if max_tgt_pieces is not None else None,
-        criteria.Alignment(min_align) if min_align is not None else None,
+        criteria.MaxTargetPieces(max_tgt_pieces) if max_tgt_pieces is not None else None,
+        criteria.MinAlignment(min_align) if min_align is not None else None,
         criteria.Projective() if projective else None,
         criteria.Excluded(pairs.digests_of(excluded), exclude_side) if excluded else None,
     ]
@@ -218,21 +216,17 @@ def filter(
         criteria.Unique(digests.Digests(), dedup) if dedup is not None else None,
         keep_empty=min_len == 0,
     )
-    with contextlib.ExitStack() as stack:
-        main = stack.enter_context(writing.output(output, line_buffered))
-        others = [
-            None if path is None else stack.enter_context(writing.output(path, line_buffered))
-            for path in (tgt_out, rejects)
-        ]
-        outputs = Outputs(mode, main, others[0], others[1])
-        found = stack.enter_context(pairs.opened(paths, kind, tgt, align_scores))
-        bar = stack.enter_context(console.progress("filtered", unit="pairs"))
-        for pair, reason in sieve.sift(found, jobs):
-            outputs.take(pair, reason)
+    with (
+        outputs.opened(mode, output, tgt_out, rejects, line_buffered) as destinations,
+        pairs.opened(paths, kind, tgt, align_scores) as stream,
+        console.progress("filtered", unit="pairs") as bar,
+    ):
+        for pair, reason in sieve.sift(stream, jobs):
+            destinations.take(pair, reason)
             bar.advance()
-        outputs.finish(sieve.names)
+        destinations.finish(sieve.names)
     if mode is not Mode.COUNT:
-        console.info(outputs.summary(sieve.names))
+        console.info(destinations.summary(sieve.names))
 
 
 def _check_target(tgt: str | None, tgt_out: str | None, keeps: bool) -> None:

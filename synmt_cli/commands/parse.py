@@ -17,6 +17,7 @@ from synmt_cli.commands.manual import Files, Jobs, LineBuffered, Manual, Out, Qu
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.formats import conllu
+from synmt_cli.formats.record import FAILED
 from synmt_cli.io import reading, writing
 
 CHUNK = 8  # segments that travel to a worker together
@@ -110,7 +111,7 @@ def parse(
     with writing.output(output, line_buffered) as writer, console.progress("parsed") as bar:
         for parsed in every:
             writer.write(conllu.encoded(parsed.conllu))
-            if parsed.status == udpipe.FAILED:
+            if parsed.status == FAILED:
                 failures[parsed.reason] += 1
             bar.advance()
     if failures:
@@ -149,7 +150,7 @@ def parsing(
             result = parser.again(item.content)
         else:
             result = of_text(item.content, str(item.id))
-        if strict and result.status == udpipe.FAILED:
+        if strict and result.status == FAILED:
             raise DataError(item.source, item.line, result.reason)
         return result
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from synmt_cli.core.segments.measured import TREELESS
+from synmt_cli.core.segments.comments import is_placeholder
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import DataError, printable, quoted
 from synmt_cli.formats.conllu import FORM, Sentence
@@ -66,7 +66,7 @@ class Words:
 
 def tokens(sentence: Sentence) -> list[SpanToken]:
     """The tokens of a sentence. A block without a tree is one token without words, or none."""
-    if sentence.comment("synmt_status") in TREELESS:
+    if is_placeholder(sentence):
         text = "".join((sentence.comment("text") or "").split())
         return [SpanToken(text, 0, True)] if text else []
     found = []

@@ -1,7 +1,7 @@
-"""The tests that a pair must pass, each of one thing, named like its option.
+"""The tests that a pair must pass. Each tests one thing and has the name of its option.
 
-A test says what it found, or "" where the pair passes. It raises what the pair raises where
-the pair lacks what the test is about.
+A test gives the problem of a pair, or "" where the pair passes. It raises the pair's error
+where the pair lacks what is tested.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from synmt_cli.core.filtering.pairs import SIDES, Pair
 from synmt_cli.core.segments.buckets import n_words
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.errors import printable
+from synmt_cli.formats.record import EMPTY, OK
 
 
 class Criterion(Protocol):
-    """A test. name: its option, and what its reasons begin with."""
+    """A test. name: its option, with which its reasons begin."""
 
     @property
     def name(self) -> str:
-        """As in `NAME: what was found`."""
+        """As in `NAME: PROBLEM`."""
         ...
 
-    def found(self, pair: Pair) -> str:
-        """What is wrong, "" where nothing is."""
+    def problem(self, pair: Pair) -> str:
+        """What is wrong with a pair, "" where nothing is."""
         ...
 
 
@@ -34,65 +35,66 @@ class Criterion(Protocol):
 UNITS: dict[str, Callable[[Pair, int], int]] = {
     "words": lambda pair, side: n_words(pair.texts[side]),
     "chars": lambda pair, side: len(pair.texts[side].strip()),
-    "pieces": lambda pair, side: pair.segment.n_pieces(side, "--unit pieces"),
+    "pieces": lambda pair, side: pair.n_pieces(side, "--unit pieces"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Nothing failed before: parsing, or joining the tree with its line."""
+    """Nothing has failed before: neither parsing nor joining the tree with its line."""
 
     name: ClassVar[str] = "status"
 
-    def found(self, pair: Pair) -> str:
-        """The status and its reason. Empty is no failure: `Shortest` is about that."""
+    def problem(self, pair: Pair) -> str:
+        """The status and its reason. An empty line has not failed: that is for MinLength."""
         segment = pair.segment
-        if segment.status in ("ok", "empty"):
+        if segment.status in (OK, EMPTY):
             return ""
         return f"{segment.status}: {printable(segment.reason)}".removesuffix(": ")
 
 
 @dataclass(frozen=True, slots=True)
-class Shortest:
-    """Each side has n units or more. A line of white space has 0."""
+class MinLength:
+    """Each side has n units or more. A blank line has 0."""
 
     n: int
     unit: str = "words"
     name: ClassVar[str] = "min-len"
 
-    def found(self, pair: Pair) -> str:
+    def problem(self, pair: Pair) -> str:
         """The first side that is shorter."""
-        for side in range(len(pair.texts)):
-            if (length := UNITS[self.unit](pair, side)) < self.n:
-                return f"{length} {SIDES[side]} {self.unit}"
-        return ""
+        return _first_unfit(pair, self.unit, lambda length: length < self.n)
 
 
 @dataclass(frozen=True, slots=True)
-class LongestCriterion:
+class MaxLength:
     """Each side has at most n units."""
 
     n: int
     unit: str = "words"
     name: ClassVar[str] = "max-len"
 
-    def found(self, pair: Pair) -> str:
+    def problem(self, pair: Pair) -> str:
         """The first side that is longer."""
-        for side in range(len(pair.texts)):
-            if (length := UNITS[self.unit](pair, side)) > self.n:
-                return f"{length} {SIDES[side]} {self.unit}"
-        return ""
+        return _first_unfit(pair, self.unit, lambda length: length > self.n)
+
+
+def _first_unfit(pair: Pair, unit: str, is_unfit: Callable[[int], bool]) -> str:
+    for side in range(len(pair.texts)):
+        if is_unfit(length := UNITS[unit](pair, side)):
+            return f"{length} {SIDES[side]} {unit}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
-class LongestWord:
+class MaxWordLength:
     """No word of either side has more than n characters."""
 
     n: int
     name: ClassVar[str] = "max-word-len"
 
-    def found(self, pair: Pair) -> str:
-        """The first side with such a word."""
+    def problem(self, pair: Pair) -> str:
+        """The first side with a longer word."""
         for side, text in zip(SIDES, pair.texts, strict=False):
             if len(text) > self.n and (longest := max(map(len, text.split()), default=0)) > self.n:
                 return f"a {side} word of {longest} characters"
@@ -107,7 +109,7 @@ class Ratio:
     unit: str = "words"
     name: ClassVar[str] = "ratio"
 
-    def found(self, pair: Pair) -> str:
+    def problem(self, pair: Pair) -> str:
         """Both lengths."""
         pair.both("--ratio")
         source, target = (UNITS[self.unit](pair, side) for side in (0, 1))
@@ -117,7 +119,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetPieces:
+class MaxTargetPieces:
     """The target has at most n pieces, transitions not counted.
 
     Choshen and Abend (2021), "non-transition tokens"; their code counts the transitions too.
@@ -126,20 +128,20 @@ class TargetPieces:
     n: int
     name: ClassVar[str] = "max-tgt-pieces"
 
-    def found(self, pair: Pair) -> str:
-        """How many there are."""
-        n = pair.segment.n_pieces(1, "--max-tgt-pieces")
+    def problem(self, pair: Pair) -> str:
+        """The number of pieces."""
+        n = pair.n_pieces(1, "--max-tgt-pieces")
         return f"{n} pieces" if n > self.n else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
+class MinAlignment:
     """The score of an aligner is n or more."""
 
     n: float
     name: ClassVar[str] = "min-align"
 
-    def found(self, pair: Pair) -> str:
+    def problem(self, pair: Pair) -> str:
         """The score."""
         assert pair.score is not None  # the command opens the scores
         return f"{pair.score:g}" if pair.score < self.n else ""
@@ -151,9 +153,9 @@ class Projective:
 
     name: ClassVar[str] = "projective"
 
-    def found(self, pair: Pair) -> str:
+    def problem(self, pair: Pair) -> str:
         """That they are not."""
-        heads = pair.segment.heads("--projective")
+        heads = pair.heads("--projective")
         return "" if is_projective(heads) else "an arc over a word that is not below it"
 
 
@@ -165,8 +167,8 @@ class Excluded:
     side: str = "any"
     name: ClassVar[str] = "exclude"
 
-    def found(self, pair: Pair) -> str:
-        """The first side that is."""
+    def problem(self, pair: Pair) -> str:
+        """The first side that is among them."""
         if self.side == "tgt":
             pair.both("--exclude-side tgt")
         for side, text in zip(("src", "tgt"), pair.texts, strict=False):
@@ -177,16 +179,16 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """The pair, or one side of it, is not the same as in a pair that was kept before.
+    """The pair, or one side of it, differs from that of every pair kept before.
 
-    side: pair, src, tgt. Remembers what it is asked about.
+    side: pair, src, tgt. Remembers every pair that it tests.
     """
 
     seen: Digests
     side: str = "pair"
     name: ClassVar[str] = "dedup"
 
-    def found(self, pair: Pair) -> str:
+    def problem(self, pair: Pair) -> str:
         """What was there before."""
         if self.side == "tgt":
             pair.both("--dedup tgt")

@@ -1,9 +1,7 @@
 """CoNLL-U to CoNLL-U with other trees: whole shapes, attachment noise, other labels.
 
-The unit of work is a Batch of whole blocks as bytes, so that a worker process reads, changes
-and writes, and its parent only cuts. What is drawn depends on the seed and on the number of
-the sentence alone; heads and labels are drawn apart, so that one share never changes what the
-other brings.
+What is drawn depends on the seed and on the number of the sentence alone. Heads and labels are
+drawn apart, so that the share of one never changes the draws of the other.
 """
 
 from __future__ import annotations
@@ -15,13 +13,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
+from synmt_cli.core.jobs.work import Done, Work, do, lines
+from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.core.trees import perturbation, shapes
 from synmt_cli.core.trees.heads import ROOT, is_projective
 from synmt_cli.core.trees.relations import RELATIONS, ROOT_LABEL, universal
 from synmt_cli.core.trees.shapes import Draw
-from synmt_cli.errors import SynmtError
 from synmt_cli.formats import conllu
-from synmt_cli.formats.conllu import DEPREL, DEPS, HEAD, RawBlocks, Sentence
+from synmt_cli.formats.conllu import DEPREL, DEPS, HEAD, Sentence
 
 RANDOM, SHUFFLED = "random", "shuffled"
 SHAPES: dict[str, Callable[[int], list[int]]] = {
@@ -30,7 +29,7 @@ SHAPES: dict[str, Callable[[int], list[int]]] = {
     "balanced": shapes.balanced,
 }
 TREES = (*SHAPES, RANDOM, SHUFFLED)
-STATUS, DONE = "synmt_status", "synmt_perturbed"
+PERTURBED = "synmt_perturbed"
 
 
 class LabelSampler:
@@ -63,27 +62,6 @@ class LabelSampler:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Some sentences. first: the number of the first over all inputs, from 1."""
-
-    batch: RawBlocks
-    first: int
-
-
-@dataclass(slots=True)
-class Done:
-    """Blocks as bytes, what they count, and what ended the work early.
-
-    counts: `sentences`, `words`; `changed` sentences; `heads` and `labels` that differ;
-    `wrong`, words of which one or both do. Blocks without a tree count nothing.
-    """
-
-    blocks: list[bytes] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    error: SynmtError | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Perturber:
     """What to do to each tree, in this order.
 
@@ -99,19 +77,21 @@ class Perturber:
     label_set: LabelSampler = field(default_factory=LabelSampler)
 
     def run(self, work: Work) -> Done:
-        """The blocks of a batch. Never raises a SynmtError: what was done before it counts."""
-        done = Done()
-        try:
-            for number, sentence in enumerate(conllu.sentences(work.batch), work.first):
-                if sentence.comment(STATUS) is None:
-                    done.counts += self.perturb(sentence, number)
-                done.blocks.append(conllu.to_bytes(sentence))
-        except SynmtError as error:
-            done.error = error
-        return done
+        """The blocks of some work. Never raises a SynmtError: the result keeps it.
+
+        counts: `sentences`, `words`; `changed` sentences; `heads` and `labels` that differ;
+        `wrong`, words of which one or both do. Blocks with a status count nothing.
+        """
+        return do(self._blocks, work)
+
+    def _blocks(self, work: Work, done: Done) -> Iterator[bytes]:
+        for number, (sentence,) in lines(work):
+            if sentence.comment(STATUS) is None:
+                done.counts += self.perturb(sentence, number)
+            yield conllu.to_bytes(sentence)
 
     def perturb(self, sentence: Sentence, number: int) -> Counter[str]:
-        """Changes the rows of a sentence. Returns the counts of Done."""
+        """Changes the rows of a sentence. Returns the counts of `run`."""
         heads = [head - 1 for head in sentence.heads]
         labels = sentence.deprels
         new_heads, new_labels = self.other_tree(heads, labels, number)
@@ -121,7 +101,7 @@ class Perturber:
             row[HEAD], row[DEPREL], row[DEPS] = str(head + 1), label, "_"
         sentence.heads = [head + 1 for head in new_heads]
         if changed:
-            sentence.comments.append(f"# {DONE} = {self}")
+            sentence.comments.append(f"# {PERTURBED} = {self}")
         return Counter(
             sentences=1,
             words=len(words),
@@ -184,11 +164,3 @@ def _in_shape(heads: list[int], labels: list[str], other: list[int]) -> tuple[li
     labels = list(labels)
     labels[old], labels[new] = labels[new], labels[old]
     return other, labels
-
-
-def works(batches: Iterable[RawBlocks]) -> Iterator[Work]:
-    """Batches with the number of their first sentence."""
-    first = 1
-    for batch in batches:
-        yield Work(batch, first)
-        first += len(batch)

@@ -12,11 +12,11 @@ import torch
 from synmt_cli import pool
 from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.decoding.translator import SearchSettings, Translated, Translator
-from synmt_cli.core.jobs.translation_input import Place, Placed
+from synmt_cli.core.jobs.translation_input import Placed
 from synmt_cli.core.model.projections import hasten
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.directory import Run
-from synmt_cli.errors import DataError, UsageError, printable
+from synmt_cli.errors import DataError, Place, UsageError, printable
 from synmt_cli.formats.record import Record
 
 Window = Sequence[tuple[Record, Place]]

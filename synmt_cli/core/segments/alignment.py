@@ -13,13 +13,14 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
+from synmt_cli.core.segments.comments import LINE, recorded_status
 from synmt_cli.errors import quoted
 from synmt_cli.formats.conllu import FORM, MISC, Sentence
-from synmt_cli.formats.record import STATUSES, Record
+from synmt_cli.formats.record import EMPTY, FAILED, OK, Record
 
 NONE = -1  # the word of a piece that belongs to no word
 LONGEST_GAP = 1000  # characters of white space between two sentences
@@ -48,59 +49,27 @@ class Tokens:
     spans: list[list[int]] = field(default_factory=list)
 
 
-def segments(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """The sentences of each line: those of one `# synmt_line`, else one at a time."""
-    group: list[Sentence] = []
-    before: str | None = None
-    for sentence in sentences:
-        metadata = sentence.metadata()
-        line = metadata.get("synmt_line")
-        if group and begins_segment(before, line, metadata.get("sent_id")):
-            yield group
-            group = []
-        group.append(sentence)
-        before = line
-    if group:
-        yield group
-
-
-def begins_segment(before: str | None, line: str | None, sent_id: str | None) -> bool:
-    """Whether a sentence of `# synmt_line = line` begins a new line of text.
-
-    before: synmt_line of the sentence before it. A `.1` begins one even if the number is the
-    same, as where two files follow one another.
-    """
-    return line is None or line != before or sent_id == f"{line}.1"
-
-
 def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
     """The record of one line, and its tokens: none where the record has no tree.
 
     id: for a line whose comments give none. The reason of a failure names a character.
     """
     metadata = sentences[0].metadata()
-    id = metadata.get("synmt_line") or metadata.get("sent_id") or id
-    status = metadata.get("synmt_status", "ok")
-    if status != "ok":
-        # The one word of a placeholder is no text; several blocks are a line that was parsed.
+    id = metadata.get(LINE) or metadata.get("sent_id") or id
+    status, reason = recorded_status(sentences[0])
+    if status != OK:
+        # The one word of a placeholder is not text; several blocks are a line that was parsed.
         text = metadata.get("text", "") if len(sentences) == 1 else _text(sentences, metadata)
-        record = _treeless(id, text, status, metadata.get("synmt_reason"))
-        return record, Tokens([], [])
+        if status == EMPTY:
+            return Record(id, text, EMPTY, None, [], [], [], [], []), Tokens([], [])
+        return Record(id, text, status, reason), Tokens([], [])
     tokens = _tokens(sentences)
     src = _text(sentences, metadata)
     try:
         tokens.spans = _spans(src, tokens)
-    except Mismatch as reason:
-        return _treeless(id, src, "failed", str(reason)), Tokens([], [])
+    except Mismatch as problem:
+        return Record(id, src, FAILED, str(problem)), Tokens([], [])
     return _record(sentences, id, src, tokens), tokens
-
-
-def _treeless(id: str, src: str, status: str, reason: str | None) -> Record:
-    if status == "empty":
-        return Record(id, src, status, None, [], [], [], [], [])
-    if status not in STATUSES:
-        status, reason = "failed", f"synmt_status = {status}"
-    return Record(id, src, status, reason or f"synmt_status = {status}")
 
 
 def _record(sentences: Sequence[Sentence], id: str, src: str, tokens: Tokens) -> Record:

@@ -1,131 +1,130 @@
-"""Segments of any kind as a filter sees them, and how each is written again.
+"""Segments of any kind: a line of text, a JSONL record, or the CoNLL-U blocks of one line.
 
-text: a line. jsonl: a record, its line kept as it was. conllu: the blocks of one line, read
-as `featurize` reads them, so that text, tree and status are those that the record will have.
+What takes time is made when it is asked for: the fields of a record; the text, the status and
+the heads of blocks, which are those of the record that `featurize` makes of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 import orjson
 
-from synmt_cli.core.segments import alignment
-from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
+from synmt_cli.core.segments.alignment import record_of
+from synmt_cli.core.segments.buckets import n_words
+from synmt_cli.core.segments.comments import commented, is_placeholder
+from synmt_cli.errors import DataError, Place
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import KINDS, STATUSES, Record, tree_problem
+from synmt_cli.formats.record import EMPTY, KINDS, OK, Record, tree_problem
 from synmt_cli.formats.transitions import is_symbol
-from synmt_cli.io import reading
-from synmt_cli.io.reading import Source
 
-SKIPPED = "skipped"
-# What a test needs and a line of text cannot have.
-_NEEDED = {
-    "tgt": "both sides: give the other one by --tgt",
-    "pieces": "records with pieces (synmt featurize --spm)",
-    "tgt_pieces": "records with pieces (synmt featurize --spm --tgt)",
-    "heads": "trees: CoNLL-U, or records",
-}
+BUCKET = "bucket"  # the field, and in CoNLL-U the comment synmt_bucket
 
 
-class Segment(Protocol):
-    """A segment of the main stream. status, reason: as in a record."""
+class Segment(ABC):
+    """One segment. place: the file, and the line where the segment begins."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """The source line."""
-        ...
 
     @property
     def target(self) -> str | None:
         """The target line, where the stream itself has it."""
-        ...
+        return None
 
     @property
     def status(self) -> str:
-        """A value of STATUSES."""
-        ...
+        """As in a record."""
+        return OK
 
     @property
     def reason(self) -> str:
-        """Why it is failed or skipped."""
-        ...
+        """Why the status is failed or skipped."""
+        return ""
 
-    def heads(self, option: str) -> Sequence[int]:
-        """The head of each word, 0-based, -1 a root. Raises `missing` where there is no tree."""
-        ...
+    @property
+    def heads(self) -> Sequence[int] | None:
+        """The head of each word, 0-based, -1 for a root; None where there is no tree."""
+        return None
 
-    def n_pieces(self, side: int, option: str) -> int:
-        """Subword pieces of the source (0) or the target (1), transitions not counted."""
-        ...
+    @property
+    def length(self) -> int:
+        """Source words: of the tree, or where there is none, those between white space."""
+        return n_words(self.text)
 
-    def missing(self, what: str, option: str) -> SynmtError:
-        """The error for a test that needs what is not there. what: a field of the record."""
-        ...
+    def n_pieces(self, side: int) -> int | None:
+        """Pieces of the source (0) or the target (1), transitions not counted; None without."""
+        return None
 
+    @abstractmethod
     def written(self) -> bytes:
-        """As it was."""
-        ...
+        """The segment as it was read."""
 
-    def rejected(self, reason: str, target: str | None) -> bytes:
-        """With the reason, for the file of rejects. target: the line of another file."""
-        ...
+    @abstractmethod
+    def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
+        """The segment with further values. target: a line of another file to add as well."""
 
-    def annotated(self, reason: str, target: str | None) -> bytes:
-        """With status `skipped` and the reason, if there is one; text has a first column."""
-        ...
+    @property
+    def parts(self) -> Sequence[bytes]:
+        """The bytes for each output of a bucket."""
+        return (self.written(),)
+
+    def labelled(self, bucket: str) -> bytes:
+        """The segment with the name of its bucket."""
+        return self.marked({BUCKET: bucket})
 
 
 def line(text: str) -> bytes:
     """The line that is read as `text`: one CR before LF would be dropped again."""
-    return f"{text}\r\n".encode() if text.endswith("\r") else f"{text}\n".encode()
+    return conllu.encoded(f"{text}\n")
 
 
-@dataclass(frozen=True, slots=True)
-class TextSegment:
-    """A line of text."""
+class TextSegment(Segment):
+    """A line of text. Marked, it has the values in columns before it."""
 
-    text: str
-    target: str | None = field(default=None, init=False)
-    status: str = field(default="ok", init=False)
-    reason: str = field(default="", init=False)
+    def __init__(self, text: str, place: Place) -> None:
+        super().__init__(place)
+        self._text = text
 
-    def heads(self, option: str) -> Sequence[int]:
-        """Text has no trees."""
-        raise self.missing("heads", option)
-
-    def n_pieces(self, side: int, option: str) -> int:
-        """Text has no pieces."""
-        raise self.missing("pieces", option)
-
-    def missing(self, what: str, option: str) -> SynmtError:
-        """A wrong use, whatever the line."""
-        return UsageError(f"{option} needs {_NEEDED[what]}")
+    @property
+    def text(self) -> str:
+        """The line."""
+        return self._text
 
     def written(self) -> bytes:
         """The line."""
-        return line(self.text)
+        return line(self._text)
 
-    def rejected(self, reason: str, target: str | None) -> bytes:
-        """`REASON<TAB>SOURCE<TAB>TARGET`."""
-        columns = [reason, self.text] if target is None else [reason, self.text, target]
-        return line("\t".join(columns))
-
-    def annotated(self, reason: str, target: str | None) -> bytes:
-        """The same, with `ok` for a reason where it is kept."""
-        return self.rejected(reason or "ok", target)
+    def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
+        """`VALUE<TAB>SOURCE<TAB>TARGET`."""
+        return line(
+            "\t".join([*values.values(), self._text, *([] if target is None else [target])])
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class RecordSegment:
-    """The fields of a record, its line as it was, and the file and number of the line."""
+class RecordSegment(Segment):
+    """A line of JSONL. Raises DataError for a bad one when a field is asked for.
 
-    fields: dict[str, Any]
-    json: bytes
-    place: tuple[str, int]
+    Marked, it has the values as its last fields, or in place of those of the same name.
+    """
+
+    def __init__(self, json: bytes, place: Place) -> None:
+        super().__init__(place)
+        self.json = json
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """The fields, each of its type."""
+        return record.fields_from_bytes(self.json, *self.place)
 
     @property
     def text(self) -> str:
@@ -139,64 +138,62 @@ class RecordSegment:
 
     @property
     def status(self) -> str:
-        """As a reader of records fills it in."""
-        return str(self.fields.get("status", "ok" if self.text else "empty"))
+        """The field status, or what a reader of records fills in. Any string."""
+        return str(self.fields.get("status", OK if self.text else EMPTY))
 
     @property
     def reason(self) -> str:
         """The field reason."""
         return str(self.fields.get("reason", ""))
 
-    def heads(self, option: str) -> Sequence[int]:
-        """The field heads; raises DataError unless it is a tree, or several."""
+    @property
+    def heads(self) -> Sequence[int] | None:
+        """The field heads. Raises DataError unless it is a tree, or several."""
         if "heads" not in self.fields:
-            raise self.missing("heads", option)
+            return None
         if problem := tree_problem({k: v for k, v in self.fields.items() if k in KINDS}):
             raise DataError(*self.place, problem)
         heads: list[int] = self.fields["heads"]
         return heads
 
-    def n_pieces(self, side: int, option: str) -> int:
+    @property
+    def length(self) -> int:
+        """The number of words, or where there are none, those of src between white space."""
+        words = self.fields.get("words")
+        return n_words(self.text) if words is None else len(words)
+
+    def n_pieces(self, side: int) -> int | None:
         """Of pieces or tgt_pieces; where only transitions are there, those that are pieces."""
-        name = ("pieces", "tgt_pieces")[side]
-        if (pieces := self.fields.get(name)) is not None:
+        if (pieces := self.fields.get(("pieces", "tgt_pieces")[side])) is not None:
             return len(pieces)
         if side and (transitions := self.fields.get("transitions")) is not None:
             return sum(not is_symbol(one) for one in transitions)
-        raise self.missing(name, option)
-
-    def missing(self, what: str, option: str) -> SynmtError:
-        """Names the record."""
-        return DataError(*self.place, f"field {what} is missing, but {option} needs it")
+        return None
 
     def written(self) -> bytes:
-        """The line."""
+        """The line as it was."""
         return self.json + b"\n"
 
-    def rejected(self, reason: str, target: str | None) -> bytes:
-        """The record with the field `filtered`, the last one unless it was there."""
-        fields = {**self.fields, "filtered": reason}
-        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
-
-    def annotated(self, reason: str, target: str | None) -> bytes:
-        """The record, skipped unless it had a reason before or is kept."""
-        if not reason or self.status != "ok":
-            return self.written()
-        fields = {**self.fields, "status": SKIPPED, "reason": reason}
-        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+    def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
+        """The record with further fields."""
+        return orjson.dumps({**self.fields, **values}, option=orjson.OPT_APPEND_NEWLINE)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeSegment:
-    """The sentences of one line, and the record that they make."""
+class TreeSegment(Segment):
+    """The sentences of one line. Marked, the first has the values as comments, `synmt_NAME`."""
 
-    sentences: list[Sentence]
-    record: Record
-    target: str | None = field(default=None, init=False)
+    def __init__(self, sentences: list[Sentence]) -> None:
+        super().__init__((sentences[0].source, sentences[0].line))
+        self.sentences = sentences
+
+    @cached_property
+    def record(self) -> Record:
+        """The record of the line. Its id is "" unless the comments give one."""
+        return record_of(self.sentences, "")[0]
 
     @property
     def text(self) -> str:
-        """The comment text, or what the forms make."""
+        """The comment text, or the text that the forms make."""
         return self.record.src
 
     @property
@@ -206,69 +203,34 @@ class TreeSegment:
 
     @property
     def reason(self) -> str:
-        """Of the comment, or what is wrong with the tokens."""
+        """The comment, or what is wrong with the tokens."""
         return self.record.reason or ""
 
-    def heads(self, option: str) -> Sequence[int]:
-        """Of all the sentences together."""
+    @property
+    def heads(self) -> Sequence[int] | None:
+        """The heads of all sentences together."""
         return self.record.heads or ()
 
-    def n_pieces(self, side: int, option: str) -> int:
-        """Trees have no pieces."""
-        raise self.missing("pieces", option)
-
-    def missing(self, what: str, option: str) -> SynmtError:
-        """A wrong use, whatever the sentence."""
-        return UsageError(f"{option} needs {_NEEDED[what]}")
+    @property
+    def length(self) -> int:
+        """Syntactic words; of a placeholder the words of its text."""
+        return sum(
+            n_words(one.comment("text") or "") if is_placeholder(one) else len(one.words)
+            for one in self.sentences
+        )
 
     def written(self) -> bytes:
-        """Its blocks."""
+        """The blocks."""
         return b"".join(map(conllu.to_bytes, self.sentences))
 
-    def rejected(self, reason: str, target: str | None) -> bytes:
-        """Its blocks, the first with the comment synmt_filtered, and synmt_tgt for the target."""
-        added = {"synmt_filtered": reason}
-        return self._commented(added if target is None else {**added, "synmt_tgt": target})
+    def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
+        """The blocks, the first with further comments; the target is synmt_tgt."""
+        added = dict(values) if target is None else {**values, "tgt": target}
+        comments = {f"synmt_{name}": value for name, value in added.items()}
+        first = commented(self.sentences[0], comments)
+        return b"".join(map(conllu.to_bytes, [first, *self.sentences[1:]]))
 
-    def annotated(self, reason: str, target: str | None) -> bytes:
-        """Its blocks, the first skipped unless it had a reason before or is kept."""
-        if not reason or self.sentences[0].comment("synmt_status") is not None:
-            return self.written()
-        return self._commented({"synmt_status": SKIPPED, "synmt_reason": reason})
-
-    def _commented(self, values: dict[str, str]) -> bytes:
-        first = self.sentences[0]
-        kept = [one for one in first.comments if one[1:].partition("=")[0].strip() not in values]
-        added = [f"# {key} = {value}" for key, value in values.items()]
-        changed = Sentence([*kept, *added], first.rows, first.words, first.heads)
-        return b"".join(map(conllu.to_bytes, [changed, *self.sentences[1:]]))
-
-
-def text(source: Source) -> Iterator[TextSegment]:
-    """The lines of a source. Raises DataError, ReadError."""
-    for _, content in reading.text_lines(source):
-        yield TextSegment(content)
-
-
-def jsonl(source: Source) -> Iterator[RecordSegment]:
-    """The records of a source. Raises DataError, ReadError."""
-    for number, content in enumerate(reading.lines(source), 1):
-        fields = record.fields_from_bytes(content, source.name, number)
-        status = fields.get("status", "ok")
-        if status not in STATUSES:
-            problem = f"field status: {quoted(status)} is none of {', '.join(STATUSES)}"
-            raise DataError(source.name, number, problem)
-        yield RecordSegment(fields, content, (source.name, number))
-
-
-def trees(source: Source) -> Iterator[TreeSegment]:
-    """The lines that a source of CoNLL-U parses. Raises DataError, ReadError."""
-    for sentences in alignment.segments(conllu.read(source)):
-        yield TreeSegment(sentences, alignment.record_of(sentences, "")[0])
-
-
-READERS: dict[str, Callable[[Source], Iterator[Segment]]] = {
-    "text": text,
-    "jsonl": jsonl,
-    "conllu": trees,
-}
+    def labelled(self, bucket: str) -> bytes:
+        """The blocks, each with the comment synmt_bucket."""
+        label = {f"synmt_{BUCKET}": bucket}
+        return b"".join(conllu.to_bytes(commented(one, label)) for one in self.sentences)

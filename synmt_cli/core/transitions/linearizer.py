@@ -15,13 +15,14 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
 from synmt_cli.core.segments.alignment import record_of
+from synmt_cli.core.segments.comments import recorded_status
 from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 from synmt_cli.core.trees.arc_standard import Move, oracle
 from synmt_cli.core.trees.heads import contracted
 from synmt_cli.core.trees.projective import projective
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.conllu import FORM, Sentence
-from synmt_cli.formats.record import STATUSES
+from synmt_cli.formats.record import FAILED, OK
 from synmt_cli.formats.transitions import GLUE, LEFT, RIGHT, arc_tokens, escape, is_symbol
 
 LONGEST_LIFTED = 1_000  # words of a tree that is made projective: that takes longer than linear
@@ -29,7 +30,6 @@ N_CACHED = 2**16  # words whose pieces are remembered
 NOT_PROJECTIVE = "the tree is not projective"
 OnNonprojective = Literal["drop", "keep", "error"]
 Multiword = Literal["words", "token"]
-_STATUS = "# synmt_status"
 
 
 class Linear(NamedTuple):
@@ -81,17 +81,13 @@ class Linearizer:
 
         Raises DataError for a tree that is not projective, if that is to be an error.
         """
-        first = sentences[0]
-        if any(comment.startswith(_STATUS) for comment in first.comments):
-            metadata = first.metadata()
-            status = metadata.get("synmt_status", "ok")
-            if status != "ok":
-                reason = metadata.get("synmt_reason")
-                return _without(status, reason or f"synmt_status = {status}")
+        status, reason = recorded_status(sentences[0])
+        if status != OK:
+            return Linear([], status, reason)
         try:
             return self._of_line(sentences)
         except _NoSequence as problem:
-            return Linear([], "failed", str(problem))
+            return Linear([], FAILED, str(problem))
 
     def _of_line(self, sentences: Sequence[Sentence]) -> Linear:
         if len(sentences) > 1:
@@ -146,12 +142,6 @@ class Linearizer:
             raise _NoSequence(f"the vocabulary makes no pieces of the word {quoted(form)}")
         # Where the vocabulary has no such symbol, a piece may have the name of one.
         return (*before, *(c for one in found for c in (one if is_symbol(one) else [one])))
-
-
-def _without(status: str, reason: str) -> Linear:
-    if status == "empty":
-        return Linear([], status)
-    return Linear([], status if status in STATUSES else "failed", reason)
 
 
 def _words(sentence: Sentence, contract: bool) -> _Words:

@@ -13,14 +13,18 @@ from hypothesis import strategies as st
 from synmt_cli.core.filtering import criteria
 from synmt_cli.core.filtering.digests import Digests, digest
 from synmt_cli.core.filtering.pairs import Pair, pairs, score_of
-from synmt_cli.core.segments.segment import TextSegment, jsonl
+from synmt_cli.core.segments.reader import jsonl
+from synmt_cli.core.segments.segment import TextSegment
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.io.reading import Source
 
 
 def text(source, target=None, score=None):
     return Pair(
-        TextSegment(source), (source,) if target is None else (source, target), target, score
+        TextSegment(source, ("x", 1)),
+        (source,) if target is None else (source, target),
+        target,
+        score,
     )
 
 
@@ -47,34 +51,34 @@ words = st.lists(st.text("ab", min_size=1, max_size=4), max_size=6).map("  ".joi
 @given(words, words)
 def test_lengths_are_those_of_clean_corpus_n(source, target):
     tests = (
-        *(criteria.Shortest(2), criteria.LongestCriterion(4)),
-        *(criteria.Ratio(1.5), criteria.LongestWord(3)),
+        *(criteria.MinLength(2), criteria.MaxLength(4)),
+        *(criteria.Ratio(1.5), criteria.MaxWordLength(3)),
     )
-    found = [test.found(text(source, target)) for test in tests]
+    found = [test.problem(text(source, target)) for test in tests]
     assert (not any(found)) == clean_corpus_n(source, target, 2, 4, 1.5, 3)
 
 
 def test_what_was_found_names_the_first_side_at_fault():
-    assert criteria.LongestCriterion(2).found(text("a b", "c d e")) == "3 target words"
-    assert criteria.LongestCriterion(2).found(text("a b c", "c d e")) == "3 source words"
-    assert criteria.Shortest(1).found(text("a", " \u3000")) == "0 target words"
-    assert criteria.LongestCriterion(3, "chars").found(text(" äöü ", "äöüß")) == "4 target chars"
-    assert criteria.LongestWord(3).found(text("a bb", "x longer y")) == (
+    assert criteria.MaxLength(2).problem(text("a b", "c d e")) == "3 target words"
+    assert criteria.MaxLength(2).problem(text("a b c", "c d e")) == "3 source words"
+    assert criteria.MinLength(1).problem(text("a", " \u3000")) == "0 target words"
+    assert criteria.MaxLength(3, "chars").problem(text(" äöü ", "äöüß")) == "4 target chars"
+    assert criteria.MaxWordLength(3).problem(text("a bb", "x longer y")) == (
         "a target word of 6 characters"
     )
-    assert criteria.Ratio(2).found(text("a b c", "d")) == "3 : 1 words"
-    assert criteria.Ratio(3).found(text("a b c", "d")) == ""
-    assert criteria.Ratio(99).found(text("", "d")) == "0 : 1 words"
+    assert criteria.Ratio(2).problem(text("a b c", "d")) == "3 : 1 words"
+    assert criteria.Ratio(3).problem(text("a b c", "d")) == ""
+    assert criteria.Ratio(99).problem(text("", "d")) == "0 : 1 words"
 
 
 def test_one_side_alone_is_measured_alone():
     assert (
-        criteria.LongestCriterion(1).found(text("a")) == criteria.Shortest(1).found(text("a")) == ""
+        criteria.MaxLength(1).problem(text("a")) == criteria.MinLength(1).problem(text("a")) == ""
     )
     with pytest.raises(UsageError, match=r"--ratio needs both sides: .* --tgt"):
-        criteria.Ratio(2).found(text("a"))
+        criteria.Ratio(2).problem(text("a"))
     with pytest.raises(DataError, match="x:1: field tgt is missing, but --ratio needs it"):
-        criteria.Ratio(2).found(record())
+        criteria.Ratio(2).problem(record())
 
 
 @pytest.mark.parametrize(
@@ -86,18 +90,18 @@ def test_one_side_alone_is_measured_alone():
     ],
 )
 def test_transitions_that_are_no_pieces_do_not_count(fields, n):
-    assert criteria.TargetPieces(n).found(record(**fields)) == ""
-    assert criteria.TargetPieces(n - 1).found(record(**fields)) == f"{n} pieces"
+    assert criteria.MaxTargetPieces(n).problem(record(**fields)) == ""
+    assert criteria.MaxTargetPieces(n - 1).problem(record(**fields)) == f"{n} pieces"
     with pytest.raises(DataError, match="field tgt_pieces is missing, but --max-tgt-pieces"):
-        criteria.TargetPieces(1).found(record())
+        criteria.MaxTargetPieces(1).problem(record())
 
 
 def test_pieces_are_a_unit_of_records():
     pair = record(pieces=["a", "b", "c"], tgt="x", tgt_pieces=["x"])
-    assert criteria.LongestCriterion(2, "pieces").found(pair) == "3 source pieces"
-    assert criteria.Ratio(2, "pieces").found(pair) == "3 : 1 pieces"
+    assert criteria.MaxLength(2, "pieces").problem(pair) == "3 source pieces"
+    assert criteria.Ratio(2, "pieces").problem(pair) == "3 : 1 pieces"
     with pytest.raises(UsageError, match="--unit pieces needs records with pieces"):
-        criteria.LongestCriterion(2, "pieces").found(text("a"))
+        criteria.MaxLength(2, "pieces").problem(text("a"))
 
 
 def crosses(heads):
@@ -121,7 +125,7 @@ def test_projective_means_that_no_arcs_cross():
         heads = random_tree(random.randint(1, 6))
         n = len(heads)
         tree = {"words": ["w"] * n, "spans": [[0, 1]] * n, "deprels": ["d"] * n, "upos": ["X"] * n}
-        found = criteria.Projective().found(record(heads=heads, **tree))
+        found = criteria.Projective().problem(record(heads=heads, **tree))
         assert bool(found) == crosses(heads)
         n_crossing += crosses(heads)
     assert 50 < n_crossing < 250
@@ -132,16 +136,16 @@ def test_heads_that_are_no_tree_are_refused(heads):
     n = len(heads)
     tree = {"words": ["w"] * n, "spans": [[0, 1]] * n, "deprels": ["d"] * n, "upos": ["X"] * n}
     with pytest.raises(DataError, match="x:1: field heads"):
-        criteria.Projective().found(record(heads=heads, **tree))
+        criteria.Projective().problem(record(heads=heads, **tree))
     with pytest.raises(DataError, match="x:1: field heads is missing, but --projective"):
-        criteria.Projective().found(record())
+        criteria.Projective().problem(record())
 
 
 def test_failures_have_their_reason_and_empty_is_none():
-    assert criteria.Status().found(record(status="failed", reason="2 roots")) == "failed: 2 roots"
-    assert criteria.Status().found(record(status="skipped")) == "skipped"
-    assert criteria.Status().found(record(status="empty", src="")) == ""
-    assert criteria.Status().found(record()) == ""
+    assert criteria.Status().problem(record(status="failed", reason="2 roots")) == "failed: 2 roots"
+    assert criteria.Status().problem(record(status="skipped")) == "skipped"
+    assert criteria.Status().problem(record(status="empty", src="")) == ""
+    assert criteria.Status().problem(record()) == ""
 
 
 def lines(*texts):
@@ -153,11 +157,11 @@ def lines(*texts):
 
 def test_a_line_of_an_excluded_file_on_the_side_that_counts():
     excluded = lines("a b", "x")
-    assert criteria.Excluded(excluded).found(text("a  b ", "y")) == "src in an excluded file"
-    assert criteria.Excluded(excluded).found(text("a", "x")) == "tgt in an excluded file"
-    assert criteria.Excluded(excluded, "src").found(text("a", "x")) == ""
-    assert criteria.Excluded(excluded, "tgt").found(text("a b", "y")) == ""
-    assert criteria.Excluded(excluded).found(text("a")) == ""
+    assert criteria.Excluded(excluded).problem(text("a  b ", "y")) == "src in an excluded file"
+    assert criteria.Excluded(excluded).problem(text("a", "x")) == "tgt in an excluded file"
+    assert criteria.Excluded(excluded, "src").problem(text("a", "x")) == ""
+    assert criteria.Excluded(excluded, "tgt").problem(text("a b", "y")) == ""
+    assert criteria.Excluded(excluded).problem(text("a")) == ""
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["c", "c ", "d"]))))
@@ -169,7 +173,7 @@ def test_the_first_of_equal_pairs_is_kept(both):
     ):
         test = criteria.Unique(Digests(), side)
         first = {key(*pair): i for i, pair in reversed(list(enumerate(both)))}
-        kept = [i for i, pair in enumerate(both) if not test.found(text(*pair))]
+        kept = [i for i, pair in enumerate(both) if not test.problem(text(*pair))]
         assert kept == sorted(first.values())
 
 
@@ -185,7 +189,7 @@ def test_the_first_of_equal_pairs_is_kept(both):
 )
 def test_a_score_stands_alone_or_last(line, score):
     assert score_of(line, "x", 1) == score
-    assert bool(criteria.Alignment(-50).found(text("a", "b", score))) == (score < -50)
+    assert bool(criteria.MinAlignment(-50).problem(text("a", "b", score))) == (score < -50)
 
 
 @pytest.mark.parametrize("line", ["", "nan", "1 2", "١", "1_0", "0x1", "||| ", "-1 ||| a", "--1"])

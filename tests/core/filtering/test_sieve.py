@@ -12,7 +12,8 @@ from synmt_cli.core.filtering.languages import Languages
 from synmt_cli.core.filtering.pairs import pairs
 from synmt_cli.core.filtering.sieve import Sieve
 from synmt_cli.core.jobs.featurize import Featurizer
-from synmt_cli.core.segments.segment import READERS, line
+from synmt_cli.core.segments.reader import READERS
+from synmt_cli.core.segments.segment import line
 from synmt_cli.core.text.udpipe import failed
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
@@ -36,8 +37,8 @@ def source(content, name="x"):
 def usual():
     return [
         criteria.Status(),
-        criteria.Shortest(1),
-        criteria.LongestCriterion(3),
+        criteria.MinLength(1),
+        criteria.MaxLength(3),
         criteria.Ratio(2),
     ]
 

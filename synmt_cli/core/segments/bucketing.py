@@ -1,0 +1,84 @@
+"""Segments by the length of their source, in words: counted, labelled, or split over files.
+
+text: several files are parallel, one line each. jsonl and conllu: several files follow one
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from synmt_cli.core.segments import parallel, reader, splitting
+from synmt_cli.core.segments.buckets import Buckets
+from synmt_cli.core.segments.parallel import ParallelLines
+from synmt_cli.core.segments.segment import Segment
+from synmt_cli.errors import UsageError
+from synmt_cli.io import reading
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStream:
+    """Segments with their lengths. sides: the name of the file of each of a segment's parts.
+
+    Iteration raises DataError, ReadError.
+    """
+
+    sides: list[str]
+    segments: Iterable[Segment | ParallelLines]
+
+    def table(self, buckets: Buckets) -> bytes:
+        """`BUCKET<TAB>N<TAB>PERCENT` for each bucket, under a header."""
+        counts = [0] * len(buckets.names)
+        for segment in self.segments:
+            counts[buckets.index(segment.length)] += 1
+        total = max(sum(counts), 1)
+        rows = [
+            f"{name}\t{n}\t{100 * n / total:.1f}\n"
+            for name, n in zip(buckets.names, counts, strict=True)
+        ]
+        return "".join(["bucket\tn\t%\n", *rows]).encode()
+
+    def labelled(self, buckets: Buckets) -> Iterator[bytes]:
+        """Each segment with the name of its bucket."""
+        for segment in self.segments:
+            yield segment.labelled(buckets.names[buckets.index(segment.length)])
+
+    def split(self, buckets: Buckets, template: str, inputs: Sequence[str]) -> None:
+        """Writes each segment's parts to its bucket's files, of which all appear, or none.
+
+        inputs: files that must not be replaced. Raises UsageError, CreateError, WriteError.
+        """
+        outputs = splitting.paths(template, buckets, self.sides)
+        splitting.refuse_inputs(outputs, inputs)
+        with splitting.written_together(outputs) as writers:
+            for segment in self.segments:
+                of_bucket = writers[buckets.index(segment.length)]
+                for writer, part in zip(of_bucket, segment.parts, strict=True):
+                    writer.write(part)
+
+
+@contextmanager
+def opened(
+    paths: Sequence[str], kind: str = "auto", src: str | None = None
+) -> Iterator[MeasuredStream]:
+    """The segments of files of one kind: text, jsonl, conllu, or the one that the first shows.
+
+    src: a text that gives the lengths and is not among the parts; only for text, so that
+    `auto` is text with it. Several files of records are one side without a name. Raises
+    DataError, ReadError; UsageError where src does not fit.
+    """
+    with ExitStack() as stack:
+        if kind == "auto" and src is not None:
+            kind = "text"
+        stream = stack.enter_context(reader.opened(paths, kind))
+        if stream.kind == "text":
+            measured = [stack.enter_context(reading.open_source(src))] if src is not None else []
+            others = [stack.enter_context(reading.open_source(path)) for path in paths[1:]]
+            lines = parallel.text([*measured, stream.first, *others], len(measured))
+            yield MeasuredStream(list(paths), lines)
+            return
+        if src is not None:
+            raise UsageError(f"--src gives the lengths of text; {stream.kind} has its own source")
+        yield MeasuredStream([paths[0] if len(paths) == 1 else ""], stream)
