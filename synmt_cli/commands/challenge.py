@@ -71,7 +71,7 @@ def challenge(
         int | None,
         typer.Option("--exactly", metavar="K", min=1, help="The distance is K."),
     ] = None,
-    beside: Annotated[
+    parallel_files: Annotated[
         list[str] | None,
         typer.Option("--with", metavar="FILE", help="Parallel lines to select too; repeatable."),
     ] = None,
@@ -116,7 +116,7 @@ def challenge(
     from synmt_cli.core.challenge import phenomena as core
     from synmt_cli.core.segments.parallel import parallel
 
-    paths, further = files or ["-"], beside or []
+    paths, further = files or ["-"], parallel_files or []
     _check([*paths, *further], form, bool(further), template is not None, output)
     conditions = _conditions(phenomena or [], deprel, upos, feats)
     finder = core.Finder(conditions, *_range(min_dist, exactly))
@@ -125,20 +125,13 @@ def challenge(
     with contextlib.ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in further]
         bar = stack.enter_context(console.progress("searched", unit="segments"))
-        found = parallel(_watched(core.segments(paths, finder), bar), sources)
+        selected = parallel(_watched(core.segments(paths, finder), bar), sources)
         if template is not None:
-            core.split(found, outputs, form)
+            core.split(selected, outputs, form)
             return
         writer = stack.enter_context(writing.output(output, line_buffered))
-        if form == "counts":
-            counts = core.Counts(names)
-            for segment, _ in found:
-                counts.add(segment)
-            writer.write(counts.table())
-            return
-        for segment, lines in found:
-            if segment.names:
-                writer.write(segment.written(form, lines))
+        for record in core.written(selected, form, names):
+            writer.write(record)
 
 
 def _watched(
@@ -149,12 +142,12 @@ def _watched(
         yield segment
 
 
-def _check(inputs: Sequence[str], form: str, beside: bool, split: bool, output: str) -> None:
+def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: str) -> None:
     if inputs.count("-") > 1:
         raise UsageError("only one input can be stdin")
     if split and (output != "-" or form == "counts"):
         raise UsageError("--out-template names its files: no --output, no --format counts")
-    if beside and not split and form in ("conllu", "counts"):
+    if others and not split and form in ("conllu", "counts"):
         raise UsageError(f"--with needs --out-template, or --format text or ids, not {form}")
 
 
@@ -163,8 +156,8 @@ def _conditions(phenomena: Sequence[str], deprel: str, upos: str, feats: str) ->
 
     for name in phenomena:
         if name not in PHENOMENA:
-            there_are = ", ".join(PHENOMENA)
-            raise UsageError(f"no phenomenon {quoted(name)}; there are {there_are}")
+            known = ", ".join(PHENOMENA)
+            raise UsageError(f"no phenomenon {quoted(name)}; there are {known}")
     conditions = [core.PHENOMENA[name] for name in dict.fromkeys(phenomena)]
     if deprel or upos or feats:
         conditions.append(core.Condition(OWN, deprel, upos, feats))
@@ -188,8 +181,8 @@ def _outputs(
     from synmt_cli.core.challenge.phenomena import ANY
     from synmt_cli.core.segments import splitting
 
-    kinds = names if "{phenomenon}" in template else [ANY]
+    values = names if "{phenomenon}" in template else [ANY]
     sides = [paths[0] if len(paths) == 1 else "", *further]
-    filled = splitting.filled(template, "phenomenon", kinds, sides, "--out-template")
+    filled = splitting.filled(template, "phenomenon", values, sides, "--out-template")
     splitting.refuse_inputs(filled, [*paths, *further], "--out-template")
-    return dict(zip(kinds, filled, strict=True))
+    return dict(zip(values, filled, strict=True))

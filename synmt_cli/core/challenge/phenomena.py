@@ -130,18 +130,36 @@ def segments(paths: Sequence[str], finder: Finder) -> Iterator[ChallengeSegment]
         yield ChallengeSegment(segment, number, matches)
 
 
+def written(
+    segments: Iterable[tuple[ChallengeSegment, Sequence[str]]], form: str, names: Sequence[str]
+) -> Iterator[bytes]:
+    """The records of the segments that meet a condition; or with `counts` one table of all.
+
+    names: of all conditions.
+    """
+    if form == "counts":
+        counts = Counts(names)
+        for segment, _ in segments:
+            counts.add(segment)
+        yield counts.table()
+        return
+    for segment, lines in segments:
+        if segment.names:
+            yield segment.written(form, lines)
+
+
 def split(
-    selected: Iterable[tuple[ChallengeSegment, Sequence[str]]],
+    segments: Iterable[tuple[ChallengeSegment, Sequence[str]]],
     outputs: Mapping[str, Sequence[str]],
     form: str,
 ) -> None:
-    """Writes selected segments, and their lines of other files, to the files of each condition.
+    """Writes the segments that meet a condition, and their other lines, to its files.
 
     outputs: condition, or ANY -> a path for the segments and one for each line. All files
     appear, or none. Raises CreateError, WriteError.
     """
     with written_together(outputs.values()) as writers:
-        for segment, lines in selected:
+        for segment, lines in segments:
             names = segment.names
             for name, (first, *others) in zip(outputs, writers, strict=True):
                 if name in names or (name == ANY and names):
