@@ -98,7 +98,7 @@ def delinearize(
 def delinearizing(
     spm: str | None, repair: bool, format: Format
 ) -> Callable[[TransitionLine], Written]:
-    """What a process does with its lines. Raises Unavailable, ConfigError."""
+    """The function of a worker. Raises Unavailable, ConfigError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
     return DelinearizeJob(Delinearizer(vocabulary, repair), format).run
 

@@ -138,7 +138,7 @@ def featurizing(
     strict: bool,
     options: tuple[Any, ...],
 ) -> Callable[[Work], Done]:
-    """What a process does with its work. options: of Linearizer. Raises SynmtError."""
+    """The function of a worker. options: those of Linearizer. Raises SynmtError."""
     source = None if spm is None else Vocabulary.load(spm)
     target = None if tgt_spm is None else Vocabulary.load(tgt_spm)
     linearizer = Linearizer(target or source, *options)

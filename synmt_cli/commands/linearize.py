@@ -129,7 +129,7 @@ def linearize(
 def linearizing(
     spm: str | None, options: tuple[Any, ...], as_json: bool, strict: bool
 ) -> Callable[[Work], Done]:
-    """What a process does with its work. options: of Linearizer. Raises SynmtError."""
+    """The function of a worker. options: those of Linearizer. Raises SynmtError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
     return LinearizeJob(Linearizer(vocabulary, *options), as_json, strict).run
 

@@ -1,8 +1,8 @@
 """CoNLL-U: one word a line, ten columns between TABs, a blank line after a sentence.
 
 https://universaldependencies.org/format.html. Only LF ends a line and only TAB separates
-columns, so a FORM may hold any other character. What is read is a tree: word ids run from
-1, each HEAD is 0 or a word, exactly one HEAD is 0, no word is above itself. No column is
+columns, so a FORM may hold any other character. Every sentence read is a tree: word ids run
+from 1, each HEAD is 0 or a word, exactly one HEAD is 0, no word is above itself. No column is
 empty. Comments stand before the first word.
 
 Memory is one sentence and a chunk of the stream. A sentence has at most SENTENCE_LIMIT bytes.
@@ -81,12 +81,12 @@ class Sentence:
 
         One space after `=` belongs to the syntax, any other to the value.
         """
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for comment in self.comments:
             key, equals, value = comment.partition("=")
             if equals:
-                found.setdefault(key[1:].strip(" \t"), value.removeprefix(" "))
-        return found
+                values.setdefault(key[1:].strip(" \t"), value.removeprefix(" "))
+        return values
 
     def comment(self, key: str) -> str | None:
         """The value of `# key = value`, None where there is none."""
@@ -117,7 +117,7 @@ def read(source: reading.Source) -> Iterator[Sentence]:
 def batches(source: reading.Source) -> Iterator[RawBlocks]:
     """Yields a source as runs of whole blocks, without BOM and without CR before LF.
 
-    To be read elsewhere, in another process say, by `sentences`. Raises DataError, ReadError.
+    `sentences` reads them, for example in another process. Raises DataError, ReadError.
     """
     pending, searched = bytearray(), 0  # no blank line ends before `searched`
     first, held = 1, b""  # the line where `pending` begins; a CR that may stand before an LF
@@ -197,7 +197,7 @@ def _decoded(batch: RawBlocks) -> tuple[str, DataError | None]:
 
 
 def _plain_sentence(lines: list[str]) -> Sentence | None:
-    """The sentence, if it is right and has no empty nodes; else None.
+    """The sentence, if it is valid and has no empty nodes; else None.
 
     Decides by whole-list operations, several times faster than a loop over the rows.
     """
@@ -233,7 +233,7 @@ def _words(rows: list[list[str]]) -> list[list[str]] | None:
 
 
 def _ranges_in_place(rows: list[list[str]], n_words: int) -> bool:
-    """Whether every row that is no word is a range right before its first word."""
+    """Whether every row that is not a word is a range right before its first word."""
     n_ranges = last = 0
     for index, row in enumerate(rows):
         if row[0] not in _values:
@@ -270,11 +270,12 @@ def _any_sentence(lines: list[str], source: str, line: int) -> Sentence:
 
 
 class _Rows:
-    """Reads the rows of one block one by one, and knows the line of each."""
+    """Reads the rows of a block one by one, and names the line of the first that is wrong."""
 
     def __init__(self, source: str, line: int) -> None:
         self.rows: list[list[str]] = []
-        self._source, self._line = source, line  # the line of the first row
+        self._source = source
+        self._line = line  # of the first row
         self._words: list[list[str]] = []
         self._word_rows: list[int] = []  # index into rows
         self._range: tuple[int, int] | None = None  # last word, row index

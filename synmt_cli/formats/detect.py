@@ -43,7 +43,7 @@ def detect(source: Source) -> tuple[Kind, Source]:
 
 
 def detect_trees(source: Source) -> tuple[TreeKind, Source]:
-    """The same, but transitions are told from text.
+    """The same, but with transitions as a kind of their own.
 
     Waits for one record at most, or for the first line of several tokens.
     """

@@ -23,7 +23,7 @@ from synmt_cli.formats.arcs import all_reach_root
 from synmt_cli.io import reading
 
 STATUSES = OK, EMPTY, FAILED, SKIPPED = ("ok", "empty", "failed", "skipped")
-DEPTH_LIMIT = 100  # nested lists and objects in a field that only passes through
+DEPTH_LIMIT = 100  # nested lists and objects in an unknown field
 LARGEST = 2**63  # greater integers arrive as rounded floats
 TREE = ("words", "spans", "heads", "deprels", "upos")
 _NAMES = {
@@ -311,7 +311,7 @@ def _piece_problem(known: Mapping[str, Any], n_words: int) -> str | None:
 
 
 def extra_problem(extra: Mapping[str, Any]) -> str | None:
-    """Why a field that only passes through cannot be written again as it was read."""
+    """Why an unknown field cannot be written again exactly as it was read, None if all can."""
     waiting = [(name, value, 1) for name, value in extra.items()]
     while waiting:
         name, value, depth = waiting.pop()

@@ -1,4 +1,4 @@
-"""Every problem of what training writes: digests, formats, and whether the parts fit.
+"""Every problem of the files that training writes: digests, formats, parts that do not fit.
 
 Memory is the weights of one checkpoint.
 """
@@ -28,7 +28,7 @@ def of_weights(path: Path) -> Iterator[SynmtError]:
 
 
 def of_checkpoint(folder: Path, run: Run | None = None) -> Iterator[SynmtError]:
-    """Problems of checkpoints/step-N. run: what it must fit, if that is known."""
+    """Problems of checkpoints/step-N. run: the run that it must fit, if known."""
     yield from _of_model(folder / "weights.safetensors", run)
     yield from of_weights(folder / "optimizer.safetensors")
     state = folder / "state.json"
@@ -36,7 +36,7 @@ def of_checkpoint(folder: Path, run: Run | None = None) -> Iterator[SynmtError]:
 
 
 def of_run(run: Run) -> Iterator[SynmtError]:
-    """Problems of a run directory and of each of its checkpoints, each problem once."""
+    """Problems of a run directory and of all its checkpoints, each problem once."""
     seen = set()
     for error in _of_parts(run):
         if str(error) not in seen:  # parts that read the same file say the same
@@ -87,11 +87,11 @@ def _metric(line: bytes, path: Path, number: int) -> None:
     except orjson.JSONDecodeError as error:
         raise DataError(str(path), number, f"not JSON: {printable(error.msg)}") from None
     if not isinstance(fields, dict) or type(fields.get("step")) is not int:
-        raise DataError(str(path), number, "field step is missing, or no integer")
+        raise DataError(str(path), number, "field step is missing or not an integer")
 
 
 def _problem(part: Callable[[], Any]) -> Iterator[SynmtError]:
-    """What goes wrong in reading a part, if anything does."""
+    """The error of reading a part, if there is one."""
     try:
         part()
     except SynmtError as error:

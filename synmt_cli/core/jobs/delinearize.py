@@ -26,7 +26,7 @@ class TransitionLine(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a line became. n_repairs: tokens left out, put in, or read as something else."""
+    """The output of a line. n_repairs: tokens left out, put in, or read as something else."""
 
     data: bytes
     n_repairs: int
@@ -72,7 +72,7 @@ class DelinearizeJob:
 
 
 def block(sentence: BuiltSentence, one: Record, part: int = 0) -> str:
-    """The block of a sentence; of a line without one the word `_` that stands for it.
+    """The block of a sentence, or the placeholder of a line without one.
 
     one: gives the id. part: its number from 1, if it is one of several sentences of a line.
     """

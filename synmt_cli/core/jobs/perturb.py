@@ -1,7 +1,7 @@
 """CoNLL-U to CoNLL-U with other trees: whole shapes, attachment noise, other labels.
 
-What is drawn depends on the seed and on the number of the sentence alone. Heads and labels are
-drawn apart, so that the share of one never changes the draws of the other.
+All draws depend on the seed and the number of the sentence alone. Heads and labels are drawn
+apart, so that the share of one never changes the draws of the other.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ PERTURBED = "synmt_perturbed"
 
 
 class LabelSampler:
-    """Labels to replace others by. One that is given twice is drawn twice as often.
+    """Draws labels to replace others. A label that is given twice is drawn twice as often.
 
     `root`, which the head alone decides, and `_` are left out. Raises ValueError unless there
-    are two different relations, subtypes aside: else some label could not be replaced.
+    are two different relations, subtypes aside, since some label could not be replaced then.
     """
 
     def __init__(self, labels: Iterable[str] = sorted(RELATIONS)) -> None:
@@ -47,11 +47,11 @@ class LabelSampler:
             if label != "_" and universal(label) != ROOT_LABEL
         }
         if len({universal(label) for label in self._counts}) < 2:
-            raise ValueError("fewer than two relations beside root")
+            raise ValueError("fewer than two relations besides root")
         self._others: dict[str, tuple[list[str], list[int]]] = {}
 
     def other(self, label: str, draw: Draw) -> str:
-        """A label of another relation, so that no score that knows labels takes it for right."""
+        """A label of another relation, so that every score of labels counts it as wrong."""
         relation = universal(label)
         if relation not in self._others:
             others = [other for other in self._counts if universal(other) != relation]
@@ -63,7 +63,7 @@ class LabelSampler:
 
 @dataclass(frozen=True, slots=True)
 class Perturber:
-    """What to do to each tree, in this order.
+    """Changes each tree, in this order.
 
     tree: a name of TREES to replace it by. heads, labels: the chance of each word to get
     another. projective: keep a projective tree projective, draw random ones projective.
@@ -158,8 +158,7 @@ class Perturber:
 
 
 def _in_shape(heads: list[int], labels: list[str], other: list[int]) -> tuple[list[int], list[str]]:
-    """Other heads, and the labels: each stays with its word, but the label of the root goes
-    to the new root, and the old one gets that word's."""
+    """Other heads and their labels: each word keeps its own, but the old and the new root swap."""
     old, new = heads.index(ROOT), other.index(ROOT)
     labels = list(labels)
     labels[old], labels[new] = labels[new], labels[old]

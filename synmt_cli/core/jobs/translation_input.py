@@ -48,7 +48,7 @@ class Reader:
 
     @cached_property
     def featurizer(self) -> Featurizer:
-        """What joins trees and lines with pieces."""
+        """The featurizer, which joins trees and lines with pieces."""
         return Featurizer(self.source, self.target)
 
     def _record(self, segment: Segment, id: str) -> Record:

@@ -1,7 +1,7 @@
 """Segments of any kind: a line of text, a JSONL record, or the CoNLL-U blocks of one line.
 
-What takes time is made when it is asked for: the fields of a record; the text, the status and
-the heads of blocks, which are those of the record that `featurize` makes of them.
+Whatever takes time is made on demand: the fields of a record; the text, status and heads of
+blocks, which are those of the record that `featurize` makes of them.
 """
 
 from __future__ import annotations
@@ -158,12 +158,12 @@ class RecordSegment(Segment):
 
     @property
     def length(self) -> int:
-        """The number of words, or where there are none, those of src between white space."""
+        """The number of words; without the field, of words between white space in src."""
         words = self.fields.get("words")
         return n_words(self.text) if words is None else len(words)
 
     def n_pieces(self, side: int) -> int | None:
-        """Of pieces or tgt_pieces; where only transitions are there, those that are pieces."""
+        """The number of pieces or tgt_pieces; with transitions alone, of those that are pieces."""
         if (pieces := self.fields.get(("pieces", "tgt_pieces")[side])) is not None:
             return len(pieces)
         if side and (transitions := self.fields.get("transitions")) is not None:
