@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
@@ -186,6 +187,8 @@ def filter(
         --min-align -180 > clean.jsonl
     """
     from synmt_cli.core.filtering import criteria, outputs, pairs
+    from synmt_cli.core.filtering.criteria import Criterion
+    from synmt_cli.core.filtering.digests import Digests
     from synmt_cli.core.filtering.languages import Languages
     from synmt_cli.core.filtering.outputs import Mode
     from synmt_cli.core.filtering.sieve import Sieve
@@ -199,21 +202,24 @@ def filter(
     _check_companions(
         align_scores, min_align, lang, max(lang_prob, lang_sure), excluded, exclude_side
     )
-    tests = [
-        criteria.Status(),
-        criteria.MinLength(min_len, unit) if min_len else None,
-        criteria.MaxLength(max_len, unit) if max_len is not None else None,
-        criteria.MaxWordLength(max_word_len) if max_word_len is not None else None,
-        criteria.Ratio(ratio, unit) if ratio is not None else None,
-        criteria.MaxTargetPieces(max_tgt_pieces) if max_tgt_pieces is not None else None,
-        criteria.MinAlignment(min_align) if min_align is not None else None,
-        criteria.Projective() if projective else None,
-        criteria.Excluded(pairs.digests_of(excluded), exclude_side) if excluded else None,
-    ]
+    problems = {
+        "status": criteria.status,
+        "min-len": min_len and partial(criteria.length, least=min_len, unit=unit),
+        "max-len": max_len and partial(criteria.length, most=max_len, unit=unit),
+        "max-word-len": max_word_len and partial(criteria.word_length, most=max_word_len),
+        "ratio": ratio and partial(criteria.ratio, most=ratio, unit=unit),
+        "max-tgt-pieces": max_tgt_pieces and partial(criteria.target_pieces, most=max_tgt_pieces),
+        "min-align": min_align is not None and partial(criteria.alignment, least=min_align),
+        "projective": projective and criteria.projective,
+        "exclude": excluded
+        and partial(criteria.excluded, lines=pairs.digests_of(excluded), side=exclude_side),
+    }
     sieve = Sieve(
-        [test for test in tests if test is not None],
+        [Criterion(name, problem) for name, problem in problems.items() if callable(problem)],
         Languages(lang, lang_prob, lang_sure) if lang is not None else None,
-        criteria.Unique(digests.Digests(), dedup) if dedup is not None else None,
+        Criterion("dedup", partial(criteria.repeated, seen=Digests(), side=dedup))
+        if dedup is not None
+        else None,
         keep_empty=min_len == 0,
     )
     with (

@@ -134,10 +134,10 @@ def to_bytes(record: Record) -> bytes:
     return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def status_problem(status: str) -> str | None:
-    """What is wrong with the field status, None if nothing is."""
+def status_problem(status: str) -> str:
+    """What is wrong with the field status, "" if nothing is."""
     if status in STATUSES:
-        return None
+        return ""
     return f"field status: {quoted(status)} is none of {', '.join(STATUSES)}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from synmt_cli.core.filtering.digests import Digests, digest
 from synmt_cli.core.segments import reader
@@ -16,7 +16,7 @@ from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.core.segments.parallel import parallel
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment, line
 from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
-from synmt_cli.formats.record import EMPTY, OK, SKIPPED, status_problem
+from synmt_cli.formats.record import EMPTY, OK, SKIPPED, STATUSES, status_problem
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
@@ -31,8 +31,7 @@ _NEEDED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A segment. texts: the source line, and the target line where there is one.
 
     given_target: the target line if another file gives it. score: as an aligner wrote it.
@@ -135,7 +134,7 @@ def pairs(
 ) -> Iterator[Pair]:
     """Each segment with its line of the other sources. Raises DataError, ReadError."""
     sources = [source for source in (target, scores) if source is not None]
-    for number, (segment, lines) in enumerate(parallel(_sound(segments), sources), 1):
+    for number, (segment, lines) in enumerate(parallel(_known(segments), sources), 1):
         given = None if target is None else lines[0]
         score = None if scores is None else score_of(lines[-1], scores.name, number)
         other = segment.target if given is None else given
@@ -143,11 +142,11 @@ def pairs(
         yield Pair(segment, texts, given, score)
 
 
-def _sound(segments: Iterable[Segment]) -> Iterator[Segment]:
+def _known(segments: Iterable[Segment]) -> Iterator[Segment]:
     """The same segments. Raises DataError for a record that is broken, or of unknown status."""
     for segment in segments:
-        if problem := status_problem(segment.status):
-            raise DataError(*segment.place, problem)
+        if segment.status not in STATUSES:
+            raise DataError(*segment.place, status_problem(segment.status))
         yield segment
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from synmt_cli import pool
-from synmt_cli.core.filtering.criteria import Criterion, Unique
+from synmt_cli.core.filtering.criteria import Criterion
 from synmt_cli.core.filtering.languages import Languages
 from synmt_cli.core.filtering.pairs import Pair
 
@@ -25,7 +25,7 @@ class Sieve:
 
     criteria: Sequence[Criterion]
     languages: Languages | None = None
-    unique: Unique | None = None
+    unique: Criterion | None = None
     keep_empty: bool = False
 
     @property

@@ -141,10 +141,11 @@ def where(parts: Sequence[Work]) -> str:
 def lines(work: Work) -> Iterator[tuple[int, list[Sentence]]]:
     """The number and the sentences of each line. Raises DataError."""
     sentences = conllu.sentences(work.batch)
-    for number, size in enumerate(work.sizes or repeat(1), work.first):
-        if not (line := list(islice(sentences, size))):
-            return
-        yield number, line
+    if work.sizes is None:
+        groups: Iterable[list[Sentence]] = ([sentence] for sentence in sentences)
+    else:
+        groups = filter(None, (list(islice(sentences, size)) for size in work.sizes))
+    return enumerate(groups, work.first)
 
 
 def cut_by_sentence(batches: Iterable[RawBlocks]) -> Iterator[Work]:

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 
 from synmt_cli.core.segments import parallel, reader, splitting
 from synmt_cli.core.segments.buckets import Buckets
+from synmt_cli.core.segments.comments import commented
 from synmt_cli.core.segments.parallel import ParallelLines
-from synmt_cli.core.segments.segment import Segment
+from synmt_cli.core.segments.segment import Segment, TreeSegment
 from synmt_cli.errors import UsageError
+from synmt_cli.formats import conllu
 from synmt_cli.io import reading
+
+BUCKET = "bucket"  # the field, and in CoNLL-U the comment synmt_bucket
+Measured = Segment | ParallelLines
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class MeasuredStream:
     """
 
     sides: list[str]
-    segments: Iterable[Segment | ParallelLines]
+    segments: Iterable[Measured]
 
     def table(self, buckets: Buckets) -> bytes:
         """`BUCKET<TAB>N<TAB>PERCENT` for each bucket, under a header."""
@@ -43,7 +48,7 @@ class MeasuredStream:
     def labelled(self, buckets: Buckets) -> Iterator[bytes]:
         """Each segment with the name of its bucket."""
         for segment in self.segments:
-            yield segment.labelled(buckets.names[buckets.index(segment.length)])
+            yield _labelled(segment, buckets.names[buckets.index(segment.length)])
 
     def split(self, buckets: Buckets, template: str, inputs: Sequence[str]) -> None:
         """Writes each segment's parts to its bucket's files, of which all appear, or none.
@@ -55,8 +60,23 @@ class MeasuredStream:
         with splitting.written_together(outputs) as writers:
             for segment in self.segments:
                 of_bucket = writers[buckets.index(segment.length)]
-                for writer, part in zip(of_bucket, segment.parts, strict=True):
+                for writer, part in zip(of_bucket, _parts(segment), strict=True):
                     writer.write(part)
+
+
+def _labelled(segment: Measured, bucket: str) -> bytes:
+    if isinstance(segment, ParallelLines):
+        return b"\t".join([bucket.encode(), *segment.lines]) + b"\n"
+    if isinstance(segment, TreeSegment):  # each of its blocks
+        label = {f"synmt_{BUCKET}": bucket}
+        return b"".join(conllu.to_bytes(commented(one, label)) for one in segment.sentences)
+    return segment.marked({BUCKET: bucket})
+
+
+def _parts(segment: Measured) -> list[bytes]:
+    if isinstance(segment, ParallelLines):
+        return [line + b"\n" for line in segment.lines]
+    return [segment.written()]
 
 
 @contextmanager

@@ -22,10 +22,11 @@ _ROW = "1\t_\t_\tX\t_\t_\t0\troot\t_\t_"
 
 def status_of(sentence: Sentence) -> tuple[str, str | None]:
     """The status of a block, and the reason that its comments give."""
-    if not any(STATUS in comment for comment in sentence.comments):  # nearly always
-        return OK, None
-    metadata = sentence.metadata()
-    return metadata.get(STATUS, OK), metadata.get(REASON)
+    for comment in sentence.comments:
+        if STATUS in comment:
+            metadata = sentence.metadata()
+            return metadata.get(STATUS, OK), metadata.get(REASON)
+    return OK, None
 
 
 def recorded_status(sentence: Sentence) -> tuple[str, str | None]:

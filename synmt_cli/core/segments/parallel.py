@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from synmt_cli.core.segments.buckets import n_words
 from synmt_cli.errors import DataError, printable
@@ -38,23 +37,17 @@ def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple
             raise DataError(source.name, None, problem)
 
 
-@dataclass(frozen=True, slots=True)
-class ParallelLines:
-    """One line of each of several texts. length: words of the first. parts: for each output."""
+class ParallelLines(NamedTuple):
+    """One line of each of several texts. length: words of the first. lines: those to write."""
 
     length: int
-    parts: list[bytes]
-
-    def labelled(self, bucket: str) -> bytes:
-        """`BUCKET<TAB>LINE<TAB>LINE`."""
-        lines = [part.removesuffix(b"\n") for part in self.parts]
-        return b"\t".join([bucket.encode(), *lines]) + b"\n"
+    lines: list[bytes]
 
 
 def text(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[ParallelLines]:
     """Parallel lines; the first source gives the length. Raises DataError, ReadError.
 
-    n_hidden: how many of the first sources are not among the parts. Sources of different
+    n_hidden: how many of the first sources are not to be written. Sources of different
     lengths are an error, at the end of the shortest, that names both counts.
     """
     readers = [reading.lines(source) for source in sources]
@@ -66,7 +59,7 @@ def text(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[ParallelLines
             reading.decode(line, source.name, number)
             for source, line in zip(sources, lines, strict=True)
         ]
-        yield ParallelLines(n_words(texts[0]), [line + b"\n" for line in lines[n_hidden:]])
+        yield ParallelLines(n_words(texts[0]), lines[n_hidden:])
         row = [next(reader, None) for reader in readers]
     counts = [
         number + (line is not None) + sum(1 for _ in reader)

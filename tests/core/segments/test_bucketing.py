@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from synmt_cli.core.segments import parallel, reader, splitting
+from synmt_cli.core.segments import bucketing, parallel, reader, splitting
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.io import reading
@@ -39,12 +39,13 @@ def test_sentences_of_a_line_are_one_segment():
     )
     found = list(reader.trees(source(text)))
     assert [one.length for one in found] == [5, 4, 5, 6, 0, 3]
-    assert b"".join(part for one in found for part in one.parts) == text.encode()
+    assert b"".join(one.written() for one in found) == text.encode()
 
 
 def test_the_label_of_a_tree_replaces_an_older_one():
-    [one] = reader.trees(source(block(2, sent_id=1, synmt_bucket="old", text="w w")))
-    assert one.labelled("0-9").startswith(b"# sent_id = 1\n# text = w w\n# synmt_bucket = 0-9\n1\t")
+    segments = reader.trees(source(block(2, sent_id=1, synmt_bucket="old", text="w w")))
+    [one] = bucketing.MeasuredStream([""], segments).labelled(Buckets((10,)))
+    assert one.startswith(b"# sent_id = 1\n# text = w w\n# synmt_bucket = 0-9\n1\t")
 
 
 @pytest.mark.parametrize(
@@ -59,12 +60,13 @@ def test_the_label_of_a_tree_replaces_an_older_one():
 def test_a_record_is_as_long_as_its_words(line, length):
     [one] = reader.jsonl(source(line))
     assert one.length == length
-    assert one.parts == (line.encode() + b"\n",)
+    assert one.written() == line.encode() + b"\n"
 
 
 def test_the_label_of_a_record_leaves_its_fields_alone():
-    [one] = reader.jsonl(source('{"z":[1.5,{"a":null}],"src":"a"}'))
-    assert one.labelled("0-9") == b'{"z":[1.5,{"a":null}],"src":"a","bucket":"0-9"}\n'
+    segments = reader.jsonl(source('{"z":[1.5,{"a":null}],"src":"a"}'))
+    [one] = bucketing.MeasuredStream([""], segments).labelled(Buckets((10,)))
+    assert one == b'{"z":[1.5,{"a":null}],"src":"a","bucket":"0-9"}\n'
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,9 @@ def test_parallel_texts_of_different_length_name_both_counts():
 
 def test_a_hidden_text_is_measured_and_not_a_part():
     [one] = parallel.text([source("a b"), source("x"), source("y\r\n")], n_hidden=1)
-    assert (one.length, one.parts, one.labelled("B")) == (2, [b"x\n", b"y\n"], b"B\tx\ty\n")
+    assert one == (2, [b"x", b"y"])
+    [labelled] = bucketing.MeasuredStream(["", ""], [one]).labelled(Buckets((2,)))
+    assert labelled == b"2+\tx\ty\n"
 
 
 def test_paths_of_parallel_files():
