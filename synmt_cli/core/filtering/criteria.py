@@ -6,7 +6,7 @@ the pair's error where the pair lacks what is tested.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ def status(pair: Pair) -> str:
     return f"{segment.status}: {printable(segment.reason)}".removesuffix(": ")
 
 
-def length(pair: Pair, least: int = 0, most: float = math.inf, unit: str = "words") -> str:
+def length(pair: Pair, least: int = 0, most: int = sys.maxsize, unit: str = "words") -> str:
     """The first side with fewer or more units. A blank line has 0."""
     length_of = UNITS[unit]
     for side in range(len(pair.texts)):

@@ -22,11 +22,16 @@ _ROW = "1\t_\t_\tX\t_\t_\t0\troot\t_\t_"
 
 def status_of(sentence: Sentence) -> tuple[str, str | None]:
     """The status of a block, and the reason that its comments give."""
+    metadata = _metadata_with(STATUS, sentence)
+    return metadata.get(STATUS, OK), metadata.get(REASON)
+
+
+def _metadata_with(key: str, sentence: Sentence) -> dict[str, str]:
+    """The comments of a block, none if `key` is nowhere in them, as nearly always."""
     for comment in sentence.comments:
-        if STATUS in comment:
-            metadata = sentence.metadata()
-            return metadata.get(STATUS, OK), metadata.get(REASON)
-    return OK, None
+        if key in comment:
+            return sentence.metadata()
+    return {}
 
 
 def recorded_status(sentence: Sentence) -> tuple[str, str | None]:
@@ -81,7 +86,7 @@ class LineStarts:
 
     def begins_with(self, sentence: Sentence) -> bool:
         """Whether the next sentence begins a line."""
-        metadata = sentence.metadata()
+        metadata = _metadata_with(LINE, sentence)
         return self.begins(metadata.get(LINE), metadata.get("sent_id"))
 
 
