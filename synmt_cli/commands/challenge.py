@@ -114,7 +114,7 @@ def challenge(
     --format counts counts selected segments and words, with `any` and `all` below.
     """
     from synmt_cli.core.challenge import phenomena as core
-    from synmt_cli.core.segments.parallel import parallel
+    from synmt_cli.core.segments.reader import parallel
 
     paths, further = files or ["-"], parallel_files or []
     _check([*paths, *further], form, bool(further), template is not None, output)

@@ -14,6 +14,7 @@ import json
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
@@ -196,7 +197,7 @@ def _segment(value: object) -> str | None:
     return "a line feed inside a segment" if "\n" in value else None
 
 
-def _list_of(kind: type, value: object, plural: str) -> str | None:
+def _list_of(kind: type, plural: str, value: Any) -> str | None:
     if type(value) is not list:
         return _not(value, f"a list of {plural}")
     if set(map(type, value)) <= {kind}:
@@ -206,27 +207,20 @@ def _list_of(kind: type, value: object, plural: str) -> str | None:
 
 
 def _texts(value: Any) -> str | None:
-    problem = _list_of(str, value, "strings")
+    problem = _list_of(str, "strings", value)
     if problem is None and "" in value:
         return f"item {value.index('')} is empty"
     return problem
 
 
-def _integers(value: object) -> str | None:
-    return _list_of(int, value, "integers")
-
-
-def _pairs(value: object) -> str | None:
-    return _list_of(list, value, "[begin, end] pairs")
-
-
+_integers = partial(_list_of, int, "integers")
 KINDS: dict[str, Callable[[Any], str | None]] = {
     "id": _text,
     "status": _text,
     "reason": _text,
     "src": _segment,
     "words": _texts,
-    "spans": _pairs,
+    "spans": partial(_list_of, list, "[begin, end] pairs"),
     "heads": _integers,
     "deprels": _texts,
     "upos": _texts,

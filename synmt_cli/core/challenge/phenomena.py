@@ -138,10 +138,7 @@ def written(
     names: of all conditions.
     """
     if form == "counts":
-        counts = Counts(names)
-        for segment, _ in segments:
-            counts.add(segment)
-        yield counts.table()
+        yield _table(segments, names)
         return
     for segment, lines in segments:
         if segment.names:
@@ -168,30 +165,20 @@ def split(
                         writer.write(line(text))
 
 
-@dataclass(slots=True)
-class Counts:
-    """How many segments meet each condition, and by how many words."""
-
-    names: Sequence[str]
-    n_segments: Counter[str] = field(default_factory=Counter)
-    n_words: Counter[str] = field(default_factory=Counter)
-
-    def add(self, segment: ChallengeSegment) -> None:
-        """Counts a segment, whether it meets a condition or not."""
-        names, words = segment.names, set()
-        for index, matches in enumerate(segment.matches):
-            self.n_words.update(name for name, _, _ in matches)
-            words |= {(index, word) for _, word, _ in matches}
-        self.n_words[ANY] += len(words)
-        self.n_words[ALL] += sum(len(sentence.words) for sentence in segment.segment.sentences)
-        self.n_segments.update([*names, ALL, *([ANY] if names else [])])
-
-    def table(self) -> bytes:
-        """`NAME<TAB>SEGMENTS<TAB>PERCENT<TAB>WORDS` for each condition, any and all."""
-        total = max(self.n_segments[ALL], 1)
-        rows = [
-            f"{name}\t{self.n_segments[name]}\t{100 * self.n_segments[name] / total:.1f}"
-            f"\t{self.n_words[name]}\n"
-            for name in (*self.names, ANY, ALL)
-        ]
-        return "".join(["phenomenon\tn\t%\twords\n", *rows]).encode()
+def _table(
+    segments: Iterable[tuple[ChallengeSegment, Sequence[str]]], names: Sequence[str]
+) -> bytes:
+    """`NAME<TAB>SEGMENTS<TAB>PERCENT<TAB>WORDS` for each condition, any and all."""
+    n_segments, n_words = Counter[str](), Counter[str]()
+    for segment, _ in segments:
+        n_segments.update([*segment.names, ALL, *([ANY] if segment.names else [])])
+        for sentence, matches in zip(segment.segment.sentences, segment.matches, strict=True):
+            n_words.update(name for name, _, _ in matches)
+            n_words[ANY] += len({word for _, word, _ in matches})
+            n_words[ALL] += len(sentence.words)
+    total = max(n_segments[ALL], 1)
+    rows = [
+        f"{name}\t{n_segments[name]}\t{100 * n_segments[name] / total:.1f}\t{n_words[name]}\n"
+        for name in (*names, ANY, ALL)
+    ]
+    return "".join(["phenomenon\tn\t%\twords\n", *rows]).encode()

@@ -64,7 +64,7 @@ def word_length(pair: Pair, most: int) -> str:
 
 def ratio(pair: Pair, most: float, unit: str = "words") -> str:
     """Both lengths, if the longer is more than so many times the other, as in clean-corpus-n."""
-    pair.both("--ratio")
+    pair.require_both("--ratio")
     source, target = (UNITS[unit](pair, side) for side in (0, 1))
     return (
         "" if max(source, target) <= most * min(source, target) else f"{source} : {target} {unit}"
@@ -95,7 +95,7 @@ def projective(pair: Pair) -> str:
 def excluded(pair: Pair, lines: Digests, side: str = "any") -> str:
     """The first chosen side that is among the lines. side: src, tgt, or any of both."""
     if side == "tgt":
-        pair.both("--exclude-side tgt")
+        pair.require_both("--exclude-side tgt")
     for name, text in zip(("src", "tgt"), pair.texts, strict=False):
         if side in ("any", name) and digest([text]) in lines:
             return f"{name} in an excluded file"
@@ -108,6 +108,6 @@ def repeated(pair: Pair, seen: Digests, side: str = "pair") -> str:
     side: pair, src, tgt.
     """
     if side == "tgt":
-        pair.both("--dedup tgt")
+        pair.require_both("--dedup tgt")
     texts = {"pair": pair.texts, "src": pair.texts[:1], "tgt": pair.texts[1:]}[side]
     return "" if seen.add(digest(texts)) else f"{side} seen before"

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from synmt_cli.core.filtering.digests import Digests, digest
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.comments import STATUS
-from synmt_cli.core.segments.parallel import parallel
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment, line
 from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
 from synmt_cli.formats.record import EMPTY, OK, SKIPPED, STATUSES, status_problem
@@ -47,11 +46,10 @@ class Pair(NamedTuple):
         """Whether all sides are blank, and nothing failed."""
         return self.segment.status in (OK, EMPTY) and not any(map(str.strip, self.texts))
 
-    def both(self, option: str) -> tuple[str, str]:
-        """Source and target. Raises `missing`."""
+    def require_both(self, option: str) -> None:
+        """Raises `missing` unless there is a target line."""
         if len(self.texts) < len(SIDES):
             raise self.missing("tgt", option)
-        return self.texts[0], self.texts[1]
 
     def heads(self, option: str) -> Sequence[int]:
         """The head of each source word, 0-based, -1 for a root. Raises `missing`, DataError."""
@@ -134,7 +132,7 @@ def pairs(
 ) -> Iterator[Pair]:
     """Each segment with its line of the other sources. Raises DataError, ReadError."""
     sources = [source for source in (target, scores) if source is not None]
-    for number, (segment, lines) in enumerate(parallel(_known(segments), sources), 1):
+    for number, (segment, lines) in enumerate(reader.parallel(_known(segments), sources), 1):
         given = None if target is None else lines[0]
         score = None if scores is None else score_of(lines[-1], scores.name, number)
         other = segment.target if given is None else given

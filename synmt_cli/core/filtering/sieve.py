@@ -71,7 +71,7 @@ class Sieve:
         if self.languages is None:
             return ()
         if len(self.languages.codes) > 1:
-            pair.both("--lang SRC-TGT")
+            pair.require_both("--lang SRC-TGT")
         return pair.texts
 
     def _language(self, texts: Sequence[str]) -> str:

@@ -157,29 +157,30 @@ def cut_by_sentence(batches: Iterable[RawBlocks]) -> Iterator[Work]:
 
 
 def cut_by_line(batches: Iterable[RawBlocks]) -> Iterator[Work]:
-    """Cuts batches so that every line is in one piece of work.
+    """Work in which every line of text is whole."""
+    first = 1
+    for batch in _whole_lines(batches):
+        work = _work(batch, first)
+        yield work
+        first += len(work)
+
+
+def _whole_lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
+    """Batches of whole lines.
 
     The last line waits for the next batch if its blocks have `# synmt_line`: more may follow.
     """
-    first = 1
     held: RawBlocks | None = None
     for batch in batches:
-        if held is not None and held.source != batch.source:
-            work = _work(held, first)
-            first += len(work)
-            yield work
-            held = None
-        if held is not None:
+        if held is not None and held.source == batch.source:
             batch = RawBlocks(held.source, held.line, held.data + batch.data)
-            held = None
-        if _MARK in batch.data:
-            batch, held = _without_last_line(batch)
+        elif held is not None:
+            yield held
+        batch, held = _without_last_line(batch) if _MARK in batch.data else (batch, None)
         if batch.data:
-            work = _work(batch, first)
-            first += len(work)
-            yield work
+            yield batch
     if held is not None:
-        yield _work(held, first)
+        yield held
 
 
 def with_targets(parts: Iterable[Work], targets: Source) -> Iterator[Work]:

@@ -9,15 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from synmt_cli.core.segments import parallel, reader, splitting
-from synmt_cli.core.segments.buckets import Buckets
+from synmt_cli.core.segments import reader, splitting
+from synmt_cli.core.segments.buckets import Buckets, n_words
 from synmt_cli.core.segments.comments import commented
-from synmt_cli.core.segments.parallel import ParallelLines
 from synmt_cli.core.segments.segment import Segment, TreeSegment
-from synmt_cli.errors import UsageError
+from synmt_cli.errors import DataError, UsageError, printable
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading
+from synmt_cli.io.reading import Source
+
+
+class ParallelLines(NamedTuple):
+    """One line of each of several texts. length: words of the first. lines: those to write."""
+
+    length: int
+    lines: list[bytes]
+
 
 BUCKET = "bucket"  # the field, and in CoNLL-U the comment synmt_bucket
 Measured = Segment | ParallelLines
@@ -55,7 +64,7 @@ class MeasuredStream:
 
         inputs: files that must not be replaced. Raises UsageError, CreateError, WriteError.
         """
-        outputs = splitting.paths(template, buckets, self.sides)
+        outputs = splitting.filled(template, "bucket", buckets.names, self.sides, "--split-to")
         splitting.refuse_inputs(outputs, inputs)
         with splitting.written_together(outputs) as writers:
             for segment in self.segments:
@@ -96,9 +105,36 @@ def opened(
         if stream.kind == "text":
             measured = [stack.enter_context(reading.open_source(src))] if src is not None else []
             others = [stack.enter_context(reading.open_source(path)) for path in paths[1:]]
-            lines = parallel.text([*measured, stream.first, *others], len(measured))
+            lines = parallel_lines([*measured, stream.first, *others], len(measured))
             yield MeasuredStream(list(paths), lines)
             return
         if src is not None:
             raise UsageError(f"--src gives the lengths of text; {stream.kind} has its own source")
         yield MeasuredStream([paths[0] if len(paths) == 1 else ""], stream)
+
+
+def parallel_lines(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[ParallelLines]:
+    """Parallel lines; the first source gives the length. Raises DataError, ReadError.
+
+    n_hidden: how many of the first sources are not to be written. Sources of different
+    lengths are an error, at the end of the shortest, that names both counts.
+    """
+    readers = [reading.lines(source) for source in sources]
+    number, row = 0, [next(reader, None) for reader in readers]
+    while None not in row:
+        number += 1
+        lines = [line for line in row if line is not None]
+        texts = [
+            reading.decode(line, source.name, number)
+            for source, line in zip(sources, lines, strict=True)
+        ]
+        yield ParallelLines(n_words(texts[0]), lines[n_hidden:])
+        row = [next(reader, None) for reader in readers]
+    counts = [
+        number + (line is not None) + sum(1 for _ in reader)
+        for line, reader in zip(row, readers, strict=True)
+    ]
+    for source, count in zip(sources, counts, strict=True):
+        if count != counts[0]:
+            expected = f"{counts[0]:,} in {printable(sources[0].name)}"
+            raise DataError(source.name, None, f"{count:,} lines, but {expected}")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 
-from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.io import writing
 from synmt_cli.io.writing import Writer
@@ -16,24 +15,16 @@ from synmt_cli.io.writing import Writer
 PLACEHOLDER = re.compile(r"\{(.*?)\}")
 
 
-def paths(template: str, buckets: Buckets, sides: Sequence[str]) -> list[list[str]]:
-    """A path for each bucket and side. Raises UsageError where two are the same.
-
-    template: with `{bucket}`, and for several sides `{name}`, the last part of the side's
-    path, or `{side}`, its number from 1.
-
-    >>> paths("{name}.{bucket}", Buckets((9,)), ["x/train.de"])
-    [['train.de.0-8'], ['train.de.9+']]
-    """
-    return filled(template, "bucket", buckets.names, sides, "--split-to")
-
-
 def filled(
     template: str, kind: str, values: Sequence[str], sides: Sequence[str], option: str
 ) -> list[list[str]]:
     """A path for each value of {kind} and each side. Raises UsageError, which names the option.
 
-    sides: paths, "" for one that is several files.
+    template: with `{kind}`, and for several sides `{name}`, the last part of the side's path, or
+    `{side}`, its number from 1. sides: paths, "" for one that is several files.
+
+    >>> filled("{name}.{bucket}", "bucket", ["0-8", "9+"], ["x/train.de"], "--split-to")
+    [['train.de.0-8'], ['train.de.9+']]
     """
     for name in PLACEHOLDER.findall(template):
         if name not in (kind, "name", "side"):

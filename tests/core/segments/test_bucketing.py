@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from synmt_cli.core.segments import bucketing, parallel, reader, splitting
+from synmt_cli.core.segments import bucketing, reader, splitting
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.io import reading
@@ -80,25 +80,29 @@ def test_a_broken_record_is_refused_with_its_line(line):
 def test_parallel_texts_of_different_length_name_both_counts():
     sides = [source("a\nb c\n", "de"), source("x\n", "en"), source("1\n2\n3\n", "fr")]
     with pytest.raises(DataError, match="en: 1 lines, but 2 in de"):
-        list(parallel.text(sides))
+        list(bucketing.parallel_lines(sides))
 
 
 def test_a_hidden_text_is_measured_and_not_a_part():
-    [one] = parallel.text([source("a b"), source("x"), source("y\r\n")], n_hidden=1)
+    [one] = bucketing.parallel_lines([source("a b"), source("x"), source("y\r\n")], n_hidden=1)
     assert one == (2, [b"x", b"y"])
     [labelled] = bucketing.MeasuredStream(["", ""], [one]).labelled(Buckets((2,)))
     assert labelled == b"2+\tx\ty\n"
 
 
+def paths(template, buckets, sides):
+    return splitting.filled(template, "bucket", buckets.names, sides, "--split-to")
+
+
 def test_paths_of_parallel_files():
     buckets = Buckets((5,))
-    assert splitting.paths("{bucket}/{name}.gz", buckets, ["a/de", "-"]) == [
+    assert paths("{bucket}/{name}.gz", buckets, ["a/de", "-"]) == [
         ["0-4/de.gz", "0-4/stdin.gz"],
         ["5+/de.gz", "5+/stdin.gz"],
     ]
-    assert splitting.paths("{side}.{bucket}", buckets, ["{bucket}"]) == [["1.0-4"], ["1.5+"]]
+    assert paths("{side}.{bucket}", buckets, ["{bucket}"]) == [["1.0-4"], ["1.5+"]]
     # A name is not a template.
-    assert splitting.paths("{bucket}.{name}", buckets, ["{bucket}"])[0] == ["0-4.{bucket}"]
+    assert paths("{bucket}.{name}", buckets, ["{bucket}"])[0] == ["0-4.{bucket}"]
 
 
 @pytest.mark.parametrize(
@@ -115,4 +119,4 @@ def test_paths_of_parallel_files():
 )
 def test_templates_that_name_a_file_twice_or_nothing(template, sides):
     with pytest.raises(UsageError, match="--split-to"):
-        splitting.paths(template, Buckets((5,)), sides)
+        paths(template, Buckets((5,)), sides)
