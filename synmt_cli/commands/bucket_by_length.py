@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from synmt_cli.commands import options
 from synmt_cli.commands.manual import Manual
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
-
-if TYPE_CHECKING:
-    from synmt_cli.core.segments.buckets import Buckets
-    from synmt_cli.core.segments.measured import Segment
 
 MANUAL = Manual(
     input="Parallel text, one segment a line; or JSONL records; or CoNLL-U.",
@@ -69,8 +64,7 @@ def bucket_by_length(
     each FILE, or {side}, its number from 1. Every bucket gets a file, even an empty one. The
     files appear when all of them are complete; if the input is bad, none does.
     """
-    from synmt_cli.core.segments import measured as segments
-    from synmt_cli.core.segments import splitting
+    from synmt_cli.core.segments import bucketing
     from synmt_cli.core.segments.buckets import parse_edges
 
     buckets = parse_edges(edges)
@@ -81,28 +75,10 @@ def bucket_by_length(
     paths = files or ["-"]
     if [*paths, src].count("-") > 1:
         raise UsageError("only one input can be stdin")
-    with segments.opened(paths, kind, src) as opened:
+    with bucketing.opened(paths, kind, src) as stream:
         if split_to is not None:
-            outputs = splitting.paths(split_to, buckets, opened.sides)
-            splitting.refuse_inputs(outputs, [*paths, *([src] if src else [])])
-            splitting.split(opened.segments, buckets, outputs)
+            stream.split(buckets, split_to, [*paths, *([src] if src else [])])
             return
         with writing.output(output, line_buffered) as writer:
-            if annotate:
-                for segment in opened.segments:
-                    writer.write(segment.labelled(buckets.names[buckets.index(segment.length)]))
-            else:
-                writer.write(_counted(opened.segments, buckets))
-
-
-def _counted(segments: Iterable[Segment], buckets: Buckets) -> bytes:
-    """`BUCKET<TAB>N<TAB>PERCENT` for each bucket, under a header."""
-    counts = [0] * len(buckets.names)
-    for segment in segments:
-        counts[buckets.index(segment.length)] += 1
-    total = sum(counts)
-    rows = [
-        f"{name}\t{n}\t{100 * n / max(total, 1):.1f}\n"
-        for name, n in zip(buckets.names, counts, strict=True)
-    ]
-    return "".join(["bucket\tn\t%\n", *rows]).encode()
+            for line in stream.labelled(buckets) if annotate else [stream.table(buckets)]:
+                writer.write(line)

@@ -60,7 +60,7 @@ def challenge(
     exactly: Annotated[
         int | None, option("--exactly K", "Words exactly K away from their heads.", min=1)
     ] = None,
-    beside: Annotated[
+    parallel_files: Annotated[
         list[str] | None, option("--with FILE", "Parallel lines to select too; repeatable.")
     ] = None,
     template: Annotated[
@@ -101,9 +101,9 @@ def challenge(
     --format counts counts selected segments and words, with the rows `any` and `all` at the end.
     """
     from synmt_cli.core.challenge import phenomena as core
-    from synmt_cli.core.filtering.pairs import parallel
+    from synmt_cli.core.segments.reader import parallel
 
-    paths, further = files or ["-"], beside or []
+    paths, further = files or ["-"], parallel_files or []
     _check([*paths, *further], form, bool(further), template is not None, output)
     conditions = _conditions(phenomena or [], deprel, upos, feats)
     finder = core.Finder(conditions, *_range(min_dist, exactly))
@@ -112,20 +112,13 @@ def challenge(
     with contextlib.ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in further]
         bar = stack.enter_context(console.progress("searched", unit="segments"))
-        found = parallel(_watched(core.segments(paths, finder), bar), sources)
+        selected = parallel(_watched(core.segments(paths, finder), bar), sources)
         if template is not None:
-            core.split(found, outputs, form)
+            core.split(selected, outputs, form)
             return
         writer = stack.enter_context(writing.output(output, line_buffered))
-        if form == "counts":
-            counts = core.Counts(names)
-            for segment, _ in found:
-                counts.add(segment)
-            writer.write(counts.table())
-            return
-        for segment, lines in found:
-            if segment.names:
-                writer.write(segment.written(form, lines))
+        for record in core.written(selected, form, names):
+            writer.write(record)
 
 
 def _watched(
@@ -136,12 +129,12 @@ def _watched(
         yield segment
 
 
-def _check(inputs: Sequence[str], form: str, beside: bool, split: bool, output: str) -> None:
+def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: str) -> None:
     if inputs.count("-") > 1:
         raise UsageError("only one input can be stdin")
     if split and (output != "-" or form == "counts"):
         raise UsageError("--out-template names its files: no --output, no --format counts")
-    if beside and not split and form in ("conllu", "counts"):
+    if others and not split and form in ("conllu", "counts"):
         raise UsageError(f"--with needs --out-template, or --format text or ids, not {form}")
 
 
@@ -150,8 +143,8 @@ def _conditions(phenomena: Sequence[str], deprel: str, upos: str, feats: str) ->
 
     for name in phenomena:
         if name not in PHENOMENA:
-            there_are = ", ".join(PHENOMENA)
-            raise UsageError(f"no phenomenon {quoted(name)}; there are {there_are}")
+            known = ", ".join(PHENOMENA)
+            raise UsageError(f"no phenomenon {quoted(name)}; there are {known}")
     conditions = [core.PHENOMENA[name] for name in dict.fromkeys(phenomena)]
     if deprel or upos or feats:
         conditions.append(core.Condition(OWN, deprel, upos, feats))
@@ -175,8 +168,8 @@ def _outputs(
     from synmt_cli.core.challenge.phenomena import ANY
     from synmt_cli.core.segments import splitting
 
-    kinds = names if "{phenomenon}" in template else [ANY]
+    values = names if "{phenomenon}" in template else [ANY]
     sides = [paths[0] if len(paths) == 1 else "", *further]
-    filled = splitting.filled(template, "phenomenon", kinds, sides, "--out-template")
+    filled = splitting.filled(template, "phenomenon", values, sides, "--out-template")
     splitting.refuse_inputs(filled, [*paths, *further], "--out-template")
-    return dict(zip(kinds, filled, strict=True))
+    return dict(zip(values, filled, strict=True))

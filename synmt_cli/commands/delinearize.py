@@ -14,7 +14,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, Format, TransitionLine, Written
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
-from synmt_cli.formats.detect import detect
+from synmt_cli.formats.detect import detected
 from synmt_cli.io import reading, writing
 
 CHUNK = 64  # lines that travel to a worker at a time
@@ -95,7 +95,7 @@ def delinearize(
 def delinearizing(
     spm: str | None, repair: bool, format: Format
 ) -> Callable[[TransitionLine], Written]:
-    """What a process does with its lines. Raises Unavailable, ConfigError."""
+    """The function of a worker. Raises Unavailable, ConfigError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
     return DelinearizeJob(Delinearizer(vocabulary, repair), format).run
 
@@ -106,10 +106,6 @@ def _where(lines: Sequence[TransitionLine]) -> str:
 
 def _lines(files: Sequence[str], kind: str) -> Iterator[TransitionLine]:
     ids = map(str, itertools.count(1))
-    for source in reading.sources(files):
-        is_json = kind == "jsonl"
-        if kind == "auto":
-            found, source = detect(source)
-            is_json = found == "jsonl"
+    for kind_of_file, source in detected(files, kind):
         for number, data in enumerate(reading.lines(source), 1):
-            yield TransitionLine(source.name, number, next(ids), data, is_json)
+            yield TransitionLine(source.name, number, next(ids), data, kind_of_file == "jsonl")

@@ -8,26 +8,25 @@ from functools import partial
 from typing import Annotated, Any
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options
+from synmt_cli.commands import options, output_lines
 from synmt_cli.commands.manual import Manual
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.featurize import Featurizer
-from synmt_cli.core.segments.work import (
+from synmt_cli.core.jobs.work import (
     Done,
     Work,
     batches,
-    counted,
+    cut_by_line,
     where,
     with_target_trees,
     with_targets,
-    works,
 )
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.core.trees.features import EMITTED
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats import conllu
-from synmt_cli.io import reading, writing
+from synmt_cli.io import reading
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\tTokenRange=4:7`",
@@ -101,19 +100,13 @@ def featurize(
         tuple(path for path in (spm, tgt_spm) if path is not None),
         pool.Care(where=where, warn=console.warn),
     )
-    total = Done()
     with contextlib.ExitStack() as stack:
-        parts = works(batches(files or ()))
+        work = cut_by_line(batches(files or ()))
         if target is not None:
             pair = with_targets if tgt_conllu is None else with_target_trees
-            parts = pair(parts, stack.enter_context(reading.open_source(target)))
-        every = pool.mapped(recipe, parts, jobs, chunk=1)
-        writer = stack.enter_context(writing.output(output, line_buffered))
-        bar = stack.enter_context(console.progress("featurized", unit="segments"))
-        for found in counted(every, total):
-            for line in found:
-                writer.write(line)
-            bar.advance(len(found))
+            work = pair(work, stack.enter_context(reading.open_source(target)))
+        parts = pool.mapped(recipe, work, jobs, chunk=1)
+        total = output_lines.write(parts, output, line_buffered, "featurized", "segments")
     for warning in total.warnings("segments"):
         console.warn(warning)
 
@@ -125,7 +118,7 @@ def featurizing(
     strict: bool,
     options: tuple[Any, ...],
 ) -> Callable[[Work], Done]:
-    """What a process does with its work. options: of Linearizer. Raises SynmtError."""
+    """The function of a worker. options: those of Linearizer. Raises SynmtError."""
     source = None if spm is None else Vocabulary.load(spm)
     target = None if tgt_spm is None else Vocabulary.load(tgt_spm)
     linearizer = Linearizer(target or source, *options)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
@@ -15,7 +15,6 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.filtering import digests
 from synmt_cli.core.filtering.sieve import CHUNK
 from synmt_cli.errors import UsageError
-from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
@@ -160,9 +159,11 @@ def filter(
       synmt filter train.jsonl --max-tgt-pieces 40 --lang en-ru --align-scores scores \\
         --min-align -180 > clean.jsonl
     """
-    from synmt_cli.core.filtering import criteria, pairs
+    from synmt_cli.core.filtering import criteria, outputs, pairs
+    from synmt_cli.core.filtering.criteria import Criterion
+    from synmt_cli.core.filtering.digests import Digests
     from synmt_cli.core.filtering.languages import Languages
-    from synmt_cli.core.filtering.outputs import Mode, Outputs
+    from synmt_cli.core.filtering.outputs import Mode
     from synmt_cli.core.filtering.sieve import Sieve
 
     if annotate and count:
@@ -174,38 +175,37 @@ def filter(
     _check_companions(
         align_scores, min_align, lang, max(lang_prob, lang_sure), excluded, exclude_side
     )
-    tests = [
-        criteria.Status(),
-        criteria.Shortest(min_len, unit) if min_len else None,
-        criteria.LongestCriterion(max_len, unit) if max_len is not None else None,
-        criteria.LongestWord(max_word_len) if max_word_len is not None else None,
-        criteria.Ratio(ratio, unit) if ratio is not None else None,
-        criteria.TargetPieces(max_tgt_pieces) if max_tgt_pieces is not None else None,
-        criteria.Alignment(min_align) if min_align is not None else None,
-        criteria.Projective() if projective else None,
-        criteria.Excluded(pairs.digests_of(excluded), exclude_side) if excluded else None,
-    ]
+    problems = {
+        "status": criteria.status,
+        "min-len": min_len and partial(criteria.length, least=min_len, unit=unit),
+        "max-len": max_len and partial(criteria.length, most=max_len, unit=unit),
+        "max-word-len": max_word_len and partial(criteria.word_length, most=max_word_len),
+        "ratio": ratio and partial(criteria.ratio, most=ratio, unit=unit),
+        "max-tgt-pieces": max_tgt_pieces and partial(criteria.target_pieces, most=max_tgt_pieces),
+        "min-align": min_align is not None and partial(criteria.alignment, least=min_align),
+        "projective": projective and criteria.projective,
+        "exclude": excluded
+        and partial(criteria.excluded, lines=pairs.digests_of(excluded), side=exclude_side),
+    }
     sieve = Sieve(
-        [test for test in tests if test is not None],
+        [Criterion(name, problem) for name, problem in problems.items() if callable(problem)],
         Languages(lang, lang_prob, lang_sure) if lang is not None else None,
-        criteria.Unique(digests.Digests(), dedup) if dedup is not None else None,
+        Criterion("dedup", partial(criteria.repeated, seen=Digests(), side=dedup))
+        if dedup is not None
+        else None,
         keep_empty=min_len == 0,
     )
-    with contextlib.ExitStack() as stack:
-        main = stack.enter_context(writing.output(output, line_buffered))
-        others = [
-            None if path is None else stack.enter_context(writing.output(path, line_buffered))
-            for path in (tgt_out, rejects)
-        ]
-        outputs = Outputs(mode, main, others[0], others[1])
-        found = stack.enter_context(pairs.opened(paths, kind, tgt, align_scores))
-        bar = stack.enter_context(console.progress("filtered", unit="pairs"))
-        for pair, reason in sieve.sift(found, jobs):
-            outputs.take(pair, reason)
+    with (
+        outputs.opened(mode, output, tgt_out, rejects, line_buffered) as destinations,
+        pairs.opened(paths, kind, tgt, align_scores) as stream,
+        console.progress("filtered", unit="pairs") as bar,
+    ):
+        for pair, reason in sieve.sift(stream, jobs):
+            destinations.take(pair, reason)
             bar.advance()
-        outputs.finish(sieve.names)
+        destinations.finish(sieve.names)
     if mode is not Mode.COUNT:
-        console.info(outputs.summary(sieve.names))
+        console.info(destinations.summary(sieve.names))
 
 
 def _check_target(tgt: str | None, tgt_out: str | None, keeps: bool) -> None:

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options
+from synmt_cli.commands import options, output_lines
 from synmt_cli.commands.manual import Manual
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.linearize import LinearizeJob
 from synmt_cli.core.jobs.linearize import symbols as symbols_of
-from synmt_cli.core.segments.work import Done, Work, batches, counted, where, works
+from synmt_cli.core.jobs.work import Done, Work, batches, cut_by_line, where
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.formats import conllu
@@ -96,16 +96,8 @@ def linearize(
         () if spm is None else (spm,),
         pool.Care(where=where, warn=console.warn),
     )
-    every = pool.mapped(recipe, works(batches(files or ())), jobs, chunk=1)
-    total = Done()
-    with (
-        writing.output(output, line_buffered) as writer,
-        console.progress("linearized", unit="lines") as bar,
-    ):
-        for found in counted(every, total):
-            for line in found:
-                writer.write(line)
-            bar.advance(len(found))
+    parts = pool.mapped(recipe, cut_by_line(batches(files or ())), jobs, chunk=1)
+    total = output_lines.write(parts, output, line_buffered, "linearized", "lines")
     for warning in total.warnings("lines"):
         console.warn(warning)
     return None
@@ -114,7 +106,7 @@ def linearize(
 def linearizing(
     spm: str | None, options: tuple[Any, ...], as_json: bool, strict: bool
 ) -> Callable[[Work], Done]:
-    """What a process does with its work. options: of Linearizer. Raises SynmtError."""
+    """The function of a worker. options: those of Linearizer. Raises SynmtError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
     return LinearizeJob(Linearizer(vocabulary, *options), as_json, strict).run
 

@@ -14,6 +14,7 @@ from synmt_cli.core.jobs import parse as job
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import UsageError
 from synmt_cli.formats import conllu
+from synmt_cli.formats.record import FAILED
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -77,7 +78,7 @@ def parse(
     with writing.output(output, line_buffered) as writer, console.progress("parsed") as bar:
         for parsed in results:
             writer.write(conllu.encoded(parsed.conllu))
-            if parsed.status == udpipe.FAILED:
+            if parsed.status == FAILED:
                 failures[parsed.reason] += 1
             bar.advance()
     if failures:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options
+from synmt_cli.commands import options, output_lines
 from synmt_cli.commands.manual import Manual
 from synmt_cli.commands.options import option
-from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber, works
+from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber
+from synmt_cli.core.jobs.work import batches, cut_by_sentence
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.formats import conllu
-from synmt_cli.io import reading, writing
+from synmt_cli.io import reading
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
@@ -108,20 +108,9 @@ def perturb(
     """
     _check(tree, heads, labels, label_set, projective)
     perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
-    counts: Counter[str] = Counter()
-    with (
-        writing.output(output, line_buffered) as writer,
-        console.progress("perturbed", unit="sentences") as bar,
-    ):
-        parts = works(_batches(files or ()))
-        for done in pool.ordered_map(perturber.run, parts, jobs, chunk=1):
-            for block in done.blocks:
-                writer.write(block)
-            counts += done.counts
-            bar.advance(len(done.blocks))
-            if done.error is not None:
-                raise done.error
-    _report(counts)
+    work = cut_by_sentence(batches(files or ()))
+    parts = pool.ordered_map(perturber.run, work, jobs, chunk=1)
+    _report(output_lines.write(parts, output, line_buffered, "perturbed", "sentences").counts)
 
 
 def _check(
@@ -151,11 +140,6 @@ def _labels(path: str | None) -> LabelSampler:
             return LabelSampler(filter(None, labels))
         except ValueError as error:
             raise DataError(source.name, None, str(error)) from None
-
-
-def _batches(files: Sequence[str]) -> Iterator[conllu.RawBlocks]:
-    for source in reading.sources(files):
-        yield from conllu.batches(source)
 
 
 def _report(counts: Counter[str]) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from synmt_cli.commands import options
 from synmt_cli.commands.manual import Manual
 from synmt_cli.commands.options import option
-from synmt_cli.core.jobs import view as views
 from synmt_cli.core.jobs.delinearize import DelinearizeJob
+from synmt_cli.core.jobs.view import Drawing, read
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.core.trees.drawing import CELL_LIMIT
-from synmt_cli.errors import DataError
-from synmt_cli.formats.detect import detect_trees
-from synmt_cli.io import reading, writing
+from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="CoNLL-U, records or transitions: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
@@ -79,33 +76,8 @@ def view(
     if width is None and on_terminal:
         width = os.get_terminal_size(1).columns or None
     colour = on_terminal and not os.environ.get("NO_COLOR")
-    drawing = views.Drawing(ascii, width, colour)
-    vocabulary = None if spm is None else Vocabulary.load(spm)
-    lines = DelinearizeJob(Delinearizer(vocabulary), "conllu")
+    drawing = Drawing(ascii, width, colour)
+    job = DelinearizeJob(Delinearizer(None if spm is None else Vocabulary.load(spm)), "conllu")
     with writing.output(output, line_buffered) as writer:
-        for one in _views(files or (), kind, lines):
+        for one in read(files or (), kind, job):
             writer.write(drawing.block(one).encode())
-
-
-def _views(files: Sequence[str], kind: str, lines: DelinearizeJob) -> Iterator[views.View]:
-    n = 0
-    for source in reading.sources(files):
-        found, source = detect_trees(source) if kind == "auto" else (kind, source)
-        if found == "jsonl":
-            each = views.of_records(source, n + 1)
-        elif found == "conllu":
-            each = views.of_sentences(source, n + 1)
-        elif found == "transitions":
-            each = views.of_transitions(source, lines, n + 1)
-        else:
-            each = _refuse_text(source)
-        for one in each:
-            n += 1
-            yield one
-
-
-def _refuse_text(source: reading.Source) -> Iterator[views.View]:
-    """Nothing, if there is no line in the source either."""
-    for _ in reading.lines(source):
-        raise DataError(source.name, 1, "text has no trees: synmt parse makes them")
-    return iter(())

@@ -1,4 +1,4 @@
-"""Whether heads form trees, by whole-list operations: fast enough to check every sentence."""
+"""Whether heads form trees, by operations on whole lists: fast enough for every sentence."""
 
 from __future__ import annotations
 

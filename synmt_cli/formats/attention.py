@@ -3,8 +3,8 @@
     {"id":"1","status":"ok","stack":"encoder","tokens":["▁A","▁dog","</s>"],
      "keys":["▁A","▁dog","</s>"],"weights":[{"layer":0,"head":0,"rows":[[0.5,0.25,0.25],…]},…]}
 
-(one line each.) Row i of `rows` is how token i weighs each of `keys`. Layers and heads count
-from 0. A segment without weights has none of tokens, keys and weights.
+(all on one line). Row i of `rows` has the weight of each of `keys` for token i. Layers and heads
+count from 0. A segment without weights has empty tokens, keys and weights.
 """
 
 from __future__ import annotations

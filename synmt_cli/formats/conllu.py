@@ -1,8 +1,8 @@
 """CoNLL-U: one word a line, ten columns between TABs, a blank line after a sentence.
 
 https://universaldependencies.org/format.html. Only LF ends a line and only TAB separates
-columns, so a FORM may hold any other character. What is read is a tree: word ids run from
-1, each HEAD is 0 or a word, exactly one HEAD is 0, no word is above itself. No column is
+columns, so a FORM may hold any other character. Every sentence read is a tree: word ids run
+from 1, each HEAD is 0 or a word, exactly one HEAD is 0, no word is above itself. No column is
 empty. Comments stand before the first word.
 
 Memory is one sentence and a chunk of the stream. A sentence has at most SENTENCE_LIMIT bytes.
@@ -14,14 +14,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from synmt_cli.errors import DataError
-from synmt_cli.formats.arcs import all_reach_root
-from synmt_cli.formats.conllu_rows import COLUMNS, ID, RANGE_ID, Rows
+from synmt_cli.errors import DataError, quoted
+from synmt_cli.formats.arcs import all_reach_root, node_on_cycle
 from synmt_cli.io import reading
 
+COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
 SENTENCE_LIMIT = 32 * 2**20  # bytes
 N_CACHED = 2**16  # longer sentences are read row by row
 
+# At most nine digits, ASCII: int() alone would take +1, 1_0, ١ and a million digits.
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+_WORD_ID = re.compile(r"[1-9][0-9]{0,8}")
+_RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 _NOT_PLAIN = ("\t\t", "\t\n", "\0")  # an empty column, or a character that no column may hold
 
 _BLOCK_END = re.compile(rb"[^\n]\n\n")
@@ -67,7 +73,7 @@ class Sentence:
         """(first word, last word, row) of each multiword token, 1-based as in the file."""
         if len(self.rows) == len(self.words):
             return []
-        matches = ((RANGE_ID.fullmatch(row[ID]), row) for row in self.rows)
+        matches = ((_RANGE_ID.fullmatch(row[ID]), row) for row in self.rows)
         return [(int(match[1]), int(match[2]), row) for match, row in matches if match]
 
     def metadata(self) -> dict[str, str]:
@@ -75,12 +81,12 @@ class Sentence:
 
         One space after `=` belongs to the syntax, any other to the value.
         """
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for comment in self.comments:
             key, equals, value = comment.partition("=")
             if equals:
-                found.setdefault(key[1:].strip(" \t"), value.removeprefix(" "))
-        return found
+                values.setdefault(key[1:].strip(" \t"), value.removeprefix(" "))
+        return values
 
     def comment(self, key: str) -> str | None:
         """The value of `# key = value`, None where there is none."""
@@ -111,7 +117,7 @@ def read(source: reading.Source) -> Iterator[Sentence]:
 def batches(source: reading.Source) -> Iterator[RawBlocks]:
     """Yields a source as runs of whole blocks, without BOM and without CR before LF.
 
-    To be read elsewhere, in another process say, by `sentences`. Raises DataError, ReadError.
+    `sentences` reads them, for example in another process. Raises DataError, ReadError.
     """
     pending, searched = bytearray(), 0  # no blank line ends before `searched`
     first, held = 1, b""  # the line where `pending` begins; a CR that may stand before an LF
@@ -191,7 +197,7 @@ def _decoded(batch: RawBlocks) -> tuple[str, DataError | None]:
 
 
 def _plain_sentence(lines: list[str]) -> Sentence | None:
-    """The sentence, if it is right and has no empty nodes; else None.
+    """The sentence, if it is valid and has no empty nodes; else None.
 
     Decides by whole-list operations, several times faster than a loop over the rows.
     """
@@ -227,11 +233,11 @@ def _words(rows: list[list[str]]) -> list[list[str]] | None:
 
 
 def _ranges_in_place(rows: list[list[str]], n_words: int) -> bool:
-    """Whether every row that is no word is a range right before its first word."""
+    """Whether every row that is not a word is a range right before its first word."""
     n_ranges = last = 0
     for index, row in enumerate(rows):
         if row[0] not in _values:
-            match = RANGE_ID.fullmatch(row[0])
+            match = _RANGE_ID.fullmatch(row[0])
             if not match or not last < int(match[1]) == index + 1 - n_ranges <= int(match[2]):
                 return False
             n_ranges += 1
@@ -256,8 +262,98 @@ def _any_sentence(lines: list[str], source: str, line: int) -> Sentence:
     comments = lines[:n_comments]
     if n_comments == len(lines):
         raise DataError(source, line, "comments without a sentence")
-    reader = Rows(source, line + n_comments)
+    reader = _Rows(source, line + n_comments)
     for text in lines[n_comments:]:
         reader.add(text)
     words, heads = reader.finish()
     return Sentence(comments, reader.rows, words, heads)
+
+
+class _Rows:
+    """Reads the rows of a block one by one, and names the line of the first that is wrong."""
+
+    def __init__(self, source: str, line: int) -> None:
+        self.rows: list[list[str]] = []
+        self._source = source
+        self._line = line  # of the first row
+        self._words: list[list[str]] = []
+        self._word_rows: list[int] = []  # index into rows
+        self._range: tuple[int, int] | None = None  # last word, row index
+        self._n_empty = 0  # empty nodes after the last word
+
+    def add(self, text: str) -> None:
+        """Takes the next line. Raises DataError."""
+        row = text.split("\t")
+        index = len(self.rows)
+        self.rows.append(row)
+        if text[0] == "#":
+            self._fail(index, "comment inside a sentence")
+        if len(row) != len(COLUMNS):
+            s = "" if len(row) == 1 else "s"
+            self._fail(index, f"{len(row)} column{s}, expected {len(COLUMNS)}")
+        if "" in row:
+            self._fail(index, f"column {row.index('') + 1} ({COLUMNS[row.index('')]}) is empty")
+        if _WORD_ID.fullmatch(row[ID]):
+            self._add_word(row, index)
+        elif match := _RANGE_ID.fullmatch(row[ID]):
+            self._add_range(int(match[1]), int(match[2]), index)
+        elif match := _EMPTY_ID.fullmatch(row[ID]):
+            self._add_empty(int(match[1]), int(match[2]), index)
+        else:
+            self._fail(index, f"ID {quoted(row[ID])} is not a word, range or empty node")
+
+    def _add_word(self, row: list[str], index: int) -> None:
+        expected = len(self._words) + 1
+        if int(row[ID]) != expected:
+            self._fail(index, f"ID {row[ID]}, expected {expected}")
+        if not _NUMBER.fullmatch(row[HEAD]):
+            self._fail(index, f"HEAD {quoted(row[HEAD])} is not a word's number")
+        if int(row[HEAD]) == expected:
+            self._fail(index, f"HEAD {row[HEAD]} is the word itself")
+        self._words.append(row)
+        self._word_rows.append(index)
+        self._n_empty = 0
+
+    def _add_range(self, first: int, last: int, index: int) -> None:
+        name = f"ID {first}-{last}"
+        if last < first:
+            self._fail(index, f"{name} ends before it begins")
+        if self._range is not None and first <= self._range[0]:
+            self._fail(index, f"{name} overlaps the range before it")
+        if first != len(self._words) + 1:
+            self._fail(index, f"{name} must stand right before word {first}")
+        self._range = last, index
+
+    def _add_empty(self, word: int, number: int, index: int) -> None:
+        name = f"ID {word}.{number}"
+        if word != len(self._words):
+            self._fail(index, f"{name} must stand right after word {word}")
+        if self._range is not None and self._range[1] == index - 1:
+            self._fail(index, f"{name} must stand before the range")
+        self._n_empty += 1
+        if number != self._n_empty:
+            self._fail(index, f"{name}, expected {word}.{self._n_empty}")
+
+    def finish(self) -> tuple[list[list[str]], list[int]]:
+        """(words, heads) when they are a tree. Raises DataError."""
+        words, n = self._words, len(self._words)
+        if not words:
+            self._fail(0, "no word in the sentence")
+        if self._range is not None and self._range[0] > n:
+            row = self.rows[self._range[1]]
+            self._fail(self._range[1], f"ID {row[ID]} goes beyond the last word, {n}")
+        heads = [int(row[HEAD]) for row in words]
+        for head, index in zip(heads, self._word_rows, strict=True):
+            if head > n:
+                self._fail(index, f"HEAD {head} is beyond the last word, {n}")
+        if heads.count(0) != 1:
+            roots = [index for head, index in zip(heads, self._word_rows, strict=True) if not head]
+            index = roots[1] if roots else self._word_rows[0]
+            self._fail(index, f"{len(roots)} words with HEAD 0 (root), expected 1")
+        if not all_reach_root([0, *heads]):
+            word = node_on_cycle([0, *heads])
+            self._fail(self._word_rows[word - 1], f"HEAD of word {word} is below it: a cycle")
+        return words, heads
+
+    def _fail(self, index: int, problem: str) -> None:
+        raise DataError(self._source, self._line + index, problem)

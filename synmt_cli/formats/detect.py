@@ -1,22 +1,23 @@
-"""What a stream holds, by its first record: JSONL records, CoNLL-U, transitions, or text.
+"""The kind of a stream by its first record: JSONL records, CoNLL-U, transitions, or text.
 
     jsonl        the first line begins an object: `{"` or `{}`
     conllu       a row with an id (`1<TAB>`, `1-2<TAB>`), or a comment that CoNLL-U has and text
                  does not: sent_id, text, newdoc, newpar, global.columns, synmt_…
-    transitions  the first line of several tokens has an arc; only where they are asked for
+    transitions  the first line of several tokens has an arc; only where transitions are expected
     text         anything else, an empty stream included
 
-What begins like a record and is broken is taken for one, so that the reader says what is wrong.
+A broken record that begins like one is taken for one, so that its reader says what is wrong.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from synmt_cli.formats.transitions import is_symbol
-from synmt_cli.io.reading import BOM, BUFFER, Source
+from synmt_cli.io.reading import BOM, BUFFER, Source, sources
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -42,7 +43,7 @@ def detect(source: Source) -> tuple[Kind, Source]:
 
 
 def detect_trees(source: Source) -> tuple[TreeKind, Source]:
-    """As `detect`, but transitions are not taken for text.
+    """The same, but with transitions as a kind of their own.
 
     Waits for one record at most, or for the first line of several tokens.
     """
@@ -59,13 +60,26 @@ def detect_trees(source: Source) -> tuple[TreeKind, Source]:
     return "text", replayed(head, source)
 
 
+def detected(
+    paths: Sequence[str],
+    kind: str = "auto",
+    detect: Callable[[Source], tuple[str, Source]] = detect,
+) -> Iterator[tuple[str, Source]]:
+    """Yields each input with its kind: the one given, or with `auto` the one that it shows.
+
+    Raises ReadError.
+    """
+    for source in sources(paths):
+        yield detect(source) if kind == "auto" else (kind, source)
+
+
 def replayed(head: bytes, source: Source) -> Source:
-    """A source with bytes that were read to look at them in front of it again."""
+    """A source that gives `head`, which was read from it, once more before the rest."""
     return Source(source.name, io.BufferedReader(_Replayed(head, source.file), BUFFER))
 
 
 def _kind(line: bytes) -> Kind | None:
-    """What the line decides, None for nothing: comments and blank lines before a record."""
+    """The kind that a line shows; None for a comment or blank line before a record."""
     if OBJECT.match(line):
         return "jsonl"
     if ROW.match(line) or COMMENT.match(line):
@@ -75,7 +89,7 @@ def _kind(line: bytes) -> Kind | None:
 
 
 class _Replayed(io.RawIOBase):
-    """A stream whose beginning was already read."""
+    """A stream whose beginning has been read already."""
 
     def __init__(self, head: bytes, file: BinaryIO) -> None:
         self._head, self._file = head, file

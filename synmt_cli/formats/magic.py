@@ -2,7 +2,7 @@
 
     weights        safetensors: a length of 8 bytes, then a JSON object
     sentencepiece  a protocol buffer that begins with a piece: its text, its score
-    udpipe         a UDPipe 1 model: its name behind its length
+    udpipe         a UDPipe 1 model: its name after its length
 
 https://github.com/huggingface/safetensors#format: little-endian header length, header, data.
 """
@@ -28,7 +28,7 @@ _SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2,
 
 
 def model_kind(head: bytes) -> ModelKind | None:
-    """What a file is that begins so; None for streams of text, and for anything else."""
+    """The kind of a file with this beginning; None for streams of text and anything else."""
     if head[1 : 1 + len(_UDPIPE)] == _UDPIPE and head[0] == len(_UDPIPE):
         return "udpipe"
     if head[_LENGTH : _LENGTH + 1] == b"{" and head[5:_LENGTH] == b"\0\0\0":
@@ -39,7 +39,7 @@ def model_kind(head: bytes) -> ModelKind | None:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the header of a safetensors file says. about: texts. shapes: of each tensor."""
+    """The header of a safetensors file. about: texts. shapes, types: of each tensor."""
 
     about: Mapping[str, str]
     shapes: Mapping[str, tuple[int, ...]]
@@ -47,12 +47,12 @@ class Header:
 
     @property
     def n_values(self) -> int:
-        """How many numbers all tensors have."""
+        """How many numbers all tensors have together."""
         return sum(map(math.prod, self.shapes.values()))
 
 
-def header(file: BinaryIO, name: str, size: int) -> Header:
-    """Reads the header alone. size: of the file, in bytes. Raises DataError if they disagree."""
+def read_header(file: BinaryIO, name: str, size: int) -> Header:
+    """The header alone. size: that of the file, in bytes. Raises DataError if they disagree."""
     n = int.from_bytes(file.read(_LENGTH), "little")
     if n > min(HEADER_LIMIT, size - _LENGTH):
         raise _damaged(name, f"its header would have {n:,} of {size:,} bytes")

@@ -7,7 +7,7 @@ constituents. A constituent may be empty, `(NP )`, as where the words were taken
 hold several trees. An outermost bracket without a label, as in the Penn Treebank's own files,
 is `ROOT`. An empty line, `()` and `(())`, which parsers write where they fail, are no tree.
 
-What a tree is read into is flat, so that no depth is too deep.
+A tree is read into a flat list, so that no depth is too deep.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def read(source: reading.Source) -> Iterator[Constituent | None]:
 def from_text(text: str, source: str = "<stdin>", number: int = 1) -> Constituent | None:
     """The trees of a line, None if it has none. Raises DataError.
 
-    >>> from_text("(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)))")
-    Tree(items=['S', 'NP', 0, 1, None, 'VP', 2, None, None], words=['The', 'dog', 'sleeps'])
+    >>> from_text("(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)))").items
+    ['S', 'NP', 0, 1, None, 'VP', 2, None, None]
     """
     if text.replace(" ", "").replace("\t", "") in NO_TREE:
         return None
@@ -68,7 +68,7 @@ def from_text(text: str, source: str = "<stdin>", number: int = 1) -> Constituen
 
 
 class _Reader:
-    """Takes one token after the other.
+    """Reads one token after the other.
 
     open: where in the items each open bracket begins. before: what the last token was.
     """
@@ -79,7 +79,7 @@ class _Reader:
         self.before = "close"
 
     def add(self, token: str) -> str | None:
-        """What is wrong with the next token, None if nothing is."""
+        """Takes the next token. Returns what is wrong with it, None if nothing is."""
         if token == "(":
             return self._open()
         if not self.open:

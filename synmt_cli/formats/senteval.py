@@ -18,7 +18,7 @@ TRAIN, DEV, TEST = SPLITS = ("tr", "va", "te")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A labelled sentence. tree: where it was made from one that is still right for it."""
+    """A labelled sentence. tree: its tree, if it was made from one that still fits it."""
 
     split: str
     label: str

@@ -1,7 +1,7 @@
-"""What a sentencepiece model file says about its making.
+"""Facts in a sentencepiece model file about its training.
 
-The file is a protocol buffer (sentencepiece_model.proto). sentencepiece reads all of it but
-tells nothing of this part, and two fields are not worth a protobuf library.
+The file is a protocol buffer (sentencepiece_model.proto). sentencepiece gives no access to this
+part, and a few fields are not worth a protobuf library.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Making:
 
 
 def making(model: bytes) -> Making:
-    """How a model was made. Raises ValueError if the bytes are no model."""
+    """How a model was made. Raises ValueError if the bytes are not a model."""
     parts = {number: value for number, value in _fields(model) if number in (2, 3)}
     trainer = dict(_fields(_message(parts.get(_TRAINER, b""))))
     normalizer = dict(_fields(_message(parts.get(_NORMALIZER, b""))))
@@ -38,9 +38,9 @@ def making(model: bytes) -> Making:
 
 
 def without_prefix(model: bytes) -> bytes:
-    """The same model, but one that puts no space before a text.
+    """The same model without a space before each text.
 
-    Of a message that a protocol buffer holds twice, the fields of the later one count.
+    If a protocol buffer holds a message twice, the fields of the later one count.
     """
     normalizer = bytes([_ADD_DUMMY_PREFIX << 3 | _VARINT, 0])
     return model + bytes([_NORMALIZER << 3 | _BYTES, len(normalizer)]) + normalizer

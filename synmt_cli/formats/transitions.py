@@ -1,4 +1,4 @@
-r"""Transitions as tokens of a line: how arcs are named, and how words that look so are told apart.
+r"""Transitions as tokens of a line: the names of arcs, and the escapes of words that look alike.
 
     John put LEFT-ARC:nsubj the coals LEFT-ARC:det RIGHT-ARC:obj out RIGHT-ARC:compound:prt
 
@@ -30,7 +30,7 @@ _BEGINNINGS = {LEFT[0], RIGHT[0], LABEL[0], GLUE[0]}  # of what may look like a 
 
 
 class Arc(NamedTuple):
-    """A token that is an arc or one half of it; None for the half that it is not."""
+    """A token that is an arc or one half of it; the half that it is not is None."""
 
     direction: str | None
     label: str | None
@@ -47,7 +47,7 @@ def arc_tokens(direction: str, label: str, split: bool = False) -> tuple[str, ..
 
 
 def is_symbol(token: str) -> bool:
-    """Whether a token is no word and no piece: an arc, half of one, or GLUE.
+    """Whether a token is neither a word nor a piece: an arc, half of one, or GLUE.
 
     >>> is_symbol("LEFT-ARC:det"), is_symbol("LEFT-ARC"), is_symbol("LEFT")
     (True, True, False)
@@ -56,7 +56,7 @@ def is_symbol(token: str) -> bool:
 
 
 def arc(token: str) -> Arc | None:
-    """What an arc's token says, None for any other. Raises ValueError for a bad label."""
+    """The arc of a token, None for any other token. Raises ValueError for a bad label."""
     name, colon, label = token.partition(":")
     if name == LABEL and colon:
         return Arc(None, _label(label))
@@ -89,24 +89,24 @@ def unescape(token: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(lambda found: "\\" + _LETTERS[found[0]], text)
+    return _SPECIAL.sub(lambda match: "\\" + _LETTERS[match[0]], text)
 
 
 def _unescaped(token: str) -> str:
     try:
-        return _ESCAPE.sub(lambda found: _CHARACTERS[found[1]], token)
+        return _ESCAPE.sub(lambda match: _CHARACTERS[match[1]], token)
     except KeyError as error:
         raise ValueError(f"\\{error.args[0]} is none of \\\\, \\s, \\r, \\b") from None
 
 
 def _label(text: str) -> str:
     if not text:
-        raise ValueError("a label is missing behind the colon")
+        raise ValueError("a label is missing after the colon")
     return _unescaped(text)
 
 
 def to_line(tokens: list[str], of_pieces: bool) -> str:
-    """The line of a sequence. of_pieces: pieces are as the vocabulary has them, words escaped."""
+    """The line of a sequence. of_pieces: tokens are pieces, not yet escaped, rather than words."""
     line = " ".join(tokens)
     if of_pieces and _SPECIAL.search("".join(tokens)):
         return " ".join(one if is_symbol(one) else _escaped(one) for one in tokens)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import platform
 import re
@@ -11,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from synmt_cli import __version__
-from synmt_cli.errors import ReadError, cannot_read, printable
+from synmt_cli.errors import ReadError, printable
+from synmt_cli.io.digests import size_and_sha256
 from synmt_cli.pool.dispatch import Outcome, outcome_of
 
 Facts = dict[str, tuple[int, str]]  # path: size in bytes, SHA-256
@@ -76,12 +76,4 @@ def unloadable(message: str) -> str:
 
 def facts_of(paths: Sequence[str]) -> Facts:
     """Size and digest of files. Raises ReadError."""
-    facts = {}
-    for path in paths:
-        try:
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                facts[path] = os.fstat(file.fileno()).st_size, digest
-        except (OSError, ValueError) as error:
-            raise cannot_read(path, error) from error
-    return facts
+    return {path: size_and_sha256(path) for path in paths}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from synmt_cli.core.jobs import featurize
 from synmt_cli.core.jobs.featurize import Featurizer
-from synmt_cli.core.segments.work import with_targets, works
+from synmt_cli.core.jobs.work import cut_by_line, with_targets
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.formats import conllu, record
@@ -145,10 +145,10 @@ def test_what_cannot_be_done_is_said_in_one_line(run, tmp_path, arguments, statu
 
 def test_too_great_features_make_a_segment_skipped(monkeypatch):
     monkeypatch.setattr(featurize, "LARGEST", 8)
-    (work,) = works(conllu.batches(Source("f", io.BytesIO((DOG + EMPTY).encode()))))
+    (work,) = cut_by_line(conllu.batches(Source("f", io.BytesIO((DOG + EMPTY).encode()))))
     done = Featurizer(emit=("depth", "struct_rel")).run(work)
     assert done.statuses == {"skipped": 1, "empty": 1}
-    found = json.loads(done.lines[0])
+    found = json.loads(done.records[0])
     assert found["reason"] == "struct_rel has 9 values, at most 8 are written"
     assert "depth" not in found
 
@@ -167,9 +167,9 @@ def test_sentences_of_a_line_are_one_segment_in_any_batches(models):
     expected = None
     for size in (1, 50, 100, 1000, 10**6):
         batches = rebatched(text.encode(), size)
-        parts = with_targets(works(batches), Source("t", io.BytesIO(b"x\n" * 8)))
+        parts = with_targets(cut_by_line(batches), Source("t", io.BytesIO(b"x\n" * 8)))
         done = [Featurizer(vocabulary).run(work) for work in parts]
-        lines = [line for part in done for line in part.lines]
+        lines = [line for part in done for line in part.records]
         expected = expected or lines
         assert lines == expected
     found = [json.loads(line) for line in expected]
@@ -199,8 +199,8 @@ def test_as_many_records_as_segments(texts):
         f"# text = {text}\n1\t{text}\t_\tX\t_\t_\t0\troot\t_\t_\n\n" for text in texts if text
     ]
     blocks = [block for block in blocks if "\t" not in block.split("\n")[0]]
-    parts = list(works(conllu.batches(Source("f", io.BytesIO("".join(blocks).encode())))))
-    lines = [line for work in parts for line in Featurizer().run(work).lines]
+    parts = list(cut_by_line(conllu.batches(Source("f", io.BytesIO("".join(blocks).encode())))))
+    lines = [line for work in parts for line in Featurizer().run(work).records]
     assert len(lines) == len(blocks) == sum(map(len, parts))
     for block, line in zip(blocks, lines, strict=True):
         found = record.from_bytes(line[:-1])

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from synmt_cli.core.jobs.perturb import TREES, LabelSampler, Perturber, works
+from synmt_cli.core.jobs.perturb import TREES, LabelSampler, Perturber
+from synmt_cli.core.jobs.work import cut_by_sentence
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.core.trees.relations import RELATIONS, universal
 from synmt_cli.core.trees.shapes import random_projective_tree
@@ -50,8 +51,8 @@ def sentences(data):
 
 def perturbed(data, **options):
     perturber = Perturber(**options)
-    parts = works(conllu.batches(Source("f", io.BytesIO(data))))
-    return b"".join(block for work in parts for block in perturber.run(work).blocks)
+    parts = cut_by_sentence(conllu.batches(Source("f", io.BytesIO(data))))
+    return b"".join(block for work in parts for block in perturber.run(work).records)
 
 
 BANK = treebank(400, 10)

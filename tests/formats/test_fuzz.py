@@ -6,7 +6,7 @@ import pytest
 from support.mutations import JSON_PIECES, PIECES, ROUNDS, mutations, share_refused
 
 from synmt_cli.core.jobs.featurize import Featurizer
-from synmt_cli.core.segments.work import works
+from synmt_cli.core.jobs.work import cut_by_line
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.errors import DataError
@@ -48,9 +48,9 @@ def featurizer():
 def test_mutated_conllu_gives_right_records_or_an_error(featurizer):
     n_errors = 0
     for data in mutations(CONLLU, 1, PIECES, MANY):
-        for work in works(conllu.batches(Source("f", io.BytesIO(data)))):
+        for work in cut_by_line(conllu.batches(Source("f", io.BytesIO(data)))):
             done = featurizer.run(work)
-            for line in done.lines:
+            for line in done.records:
                 record.from_bytes(line.removesuffix(b"\n"))  # every record is right
             assert done.error is None or isinstance(done.error, DataError)
             assert done.error is None or 1 <= done.error.line <= data.count(b"\n") + 1
@@ -59,8 +59,8 @@ def test_mutated_conllu_gives_right_records_or_an_error(featurizer):
 
 
 def test_mutated_records_are_right_or_refused(featurizer):
-    (work, *_) = works(conllu.batches(Source("f", io.BytesIO(CONLLU))))
-    line = featurizer.run(work).lines[0].removesuffix(b"\n")
+    (work, *_) = cut_by_line(conllu.batches(Source("f", io.BytesIO(CONLLU))))
+    line = featurizer.run(work).records[0].removesuffix(b"\n")
 
     def read(data):
         found = record.from_bytes(data)

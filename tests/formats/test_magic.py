@@ -10,13 +10,13 @@ import torch
 from safetensors.torch import save
 
 from synmt_cli.errors import DataError
-from synmt_cli.formats.magic import Header, header, model_kind
+from synmt_cli.formats.magic import Header, model_kind, read_header
 
 TENSORS = {"a": torch.zeros(2, 3), "b": torch.ones(4, dtype=torch.bfloat16)}
 
 
 def read(data, size=None) -> Header:
-    return header(io.BytesIO(data), "f", len(data) if size is None else size)
+    return read_header(io.BytesIO(data), "f", len(data) if size is None else size)
 
 
 def made(fields, data=b"", length=None):

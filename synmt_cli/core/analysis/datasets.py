@@ -10,13 +10,12 @@ from random import Random
 from typing import Literal
 
 from synmt_cli.core.analysis.tasks import MADE, TASKS, Case, surface, written
+from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.errors import DataError, UsageError, printable, quoted
 from synmt_cli.formats import conllu, senteval
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FORM
-from synmt_cli.formats.detect import detect
+from synmt_cli.formats.conllu import FORM, Sentence
+from synmt_cli.formats.detect import detected
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
-from synmt_cli.io import reading
 
 FEWEST = 10  # examples of a class, of which one is for dev and one for test
 OTHER = "other"  # the group of a task that is not among the ten
@@ -83,11 +82,10 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
     """
     gathered = Gathered()
     sentences: dict[tuple[str, ...], Sentence] = {}
-    for source in reading.sources(paths):
-        source_kind, source = (kind, source) if kind != "auto" else detect(source)
+    for source_kind, source in detected(paths, kind):
         if source_kind == "conllu":
             for sentence in conllu.read(source):
-                if "synmt_status" not in sentence.metadata():
+                if sentence.comment(STATUS) is None:
                     sentences.setdefault(tuple(sentence.forms), sentence)
         else:
             _add(gathered, _task_of(source.name), list(senteval.read(source)), source.name)

@@ -28,8 +28,7 @@ from dataclasses import dataclass
 from random import Random
 
 from synmt_cli.core.trees.heads import depths
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FEATS, FORM, ID, MISC, UPOS
+from synmt_cli.formats.conllu import FEATS, FORM, ID, MISC, UPOS, Sentence
 
 BEGINS = (5, 9, 13, 17, 21, 26, 29)  # first length of each class; the last is too long
 SENTENCES_A_WORD, MOST_WORDS, SHORTEST_WORD = 50, 1000, 4

@@ -1,7 +1,7 @@
 """German sentences whose subject and object change places (Choshen and Abend, 2021, App. C).
 
 Three lists of nouns and verbs make 36 + 27 + 36 = 99 sentences with the object first, and the
-same 99 with the subject first. What tells subject from object apart is the article:
+same 99 with the subject first. The article tells subject and object apart:
 
     object   den Ball bringt das Kind       den is an object, das could be either
     subject  das Pferd drängt der Vater     der is a subject

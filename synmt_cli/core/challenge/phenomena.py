@@ -9,29 +9,29 @@ change nothing.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from synmt_cli.core.segments import alignment
-from synmt_cli.core.segments.segment import line
+from synmt_cli.core.segments import reader
+from synmt_cli.core.segments.comments import commented
+from synmt_cli.core.segments.segment import TreeSegment, line
+from synmt_cli.core.segments.splitting import written_together
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats import conllu
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import DEPREL, FEATS, UPOS
-from synmt_cli.io import reading, writing
+from synmt_cli.formats.conllu import DEPREL, FEATS, UPOS, Sentence
 
 COMMENT = "synmt_challenge"
 ANY, ALL = "any", "all"
+Match = tuple[str, int, int]  # name of the condition, word, head; both 1-based ids as in the file
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a word must be. Each pattern is a regular expression found anywhere in its column.
+    """A condition on words. Each pattern is a regular expression, found anywhere in its column.
 
-    Raises UsageError for a pattern that is none.
+    Raises UsageError for an invalid pattern.
 
     >>> Condition("modal", upos="^AUX$").met_by(["1", "may", "may", "AUX", "MD"])
     True
@@ -72,17 +72,17 @@ PHENOMENA = {
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds words that meet any condition, least to most words from their heads.
+    """Finds words that meet any condition at a distance of least to most from their heads.
 
-    most: None for no limit. A word beside its head has distance 1.
+    most: None for no limit. A word next to its head has distance 1.
     """
 
     conditions: Sequence[Condition]
     least: int = 2
     most: int | None = None
 
-    def matches(self, sentence: Sentence) -> Iterator[tuple[str, int, int]]:
-        """Yields (name of the condition, word, head), both 1-based ids as in the file."""
+    def matches(self, sentence: Sentence) -> Iterator[Match]:
+        """Yields the words of a sentence that meet a condition, once for each condition."""
         for word, (row, head) in enumerate(zip(sentence.words, sentence.heads, strict=True), 1):
             distance = abs(word - head)
             if head == 0 or distance < self.least:
@@ -93,104 +93,92 @@ class Finder:
 
 @dataclass(frozen=True, slots=True)
 class ChallengeSegment:
-    """The sentences of one line. number: of the line, from 1 over all inputs.
+    """A line of text. number: from 1 over all inputs. matches: those of each sentence."""
 
-    found: what Finder.matches yields for each sentence.
-    """
-
-    sentences: list[Sentence]
+    segment: TreeSegment
     number: int
-    found: list[list[tuple[str, int, int]]]
+    matches: list[list[Match]]
 
     @property
     def names(self) -> set[str]:
         """The conditions that are met."""
-        return {name for of_one in self.found for name, _, _ in of_one}
+        return {name for of_sentence in self.matches for name, _, _ in of_sentence}
 
-    def written(self, form: str, beside: Sequence[str] = ()) -> bytes:
+    def written(self, form: str, columns: Sequence[str] = ()) -> bytes:
         """Its record: `conllu` its blocks with a comment, `text` the line, `ids` its id.
 
         The id is that of the record that `featurize` makes: synmt_line, sent_id or the number.
-        beside: further columns of a line.
+        columns: lines of other files to add to a line.
         """
         if form == "conllu":
-            return b"".join(map(_commented, self.sentences, self.found))
-        record, _ = alignment.record_of(self.sentences, str(self.number))
-        return line("\t".join([record.id if form == "ids" else record.src, *beside]))
+            return b"".join(map(_commented, self.segment.sentences, self.matches))
+        first = self.segment.text if form == "text" else self.segment.record.id or str(self.number)
+        return line("\t".join([first, *columns]))
 
 
-def _commented(sentence: Sentence, found: Sequence[tuple[str, int, int]]) -> bytes:
-    """The block with `# synmt_challenge = NAME:WORD:HEAD …` in place of any there was."""
-    comments = [
-        one for one in sentence.comments if one[1:].partition("=")[0].strip(" \t") != COMMENT
-    ]
-    if found:
-        shown = " ".join(f"{name}:{word}:{head}" for name, word, head in found)
-        comments.append(f"# {COMMENT} = {shown}")
-    changed = Sentence(comments, sentence.rows, sentence.words, sentence.heads)
-    return conllu.to_bytes(changed)
+def _commented(sentence: Sentence, matches: Sequence[Match]) -> bytes:
+    """The block with `# synmt_challenge = NAME:WORD:HEAD …` in place of any that it had."""
+    shown = " ".join(f"{name}:{word}:{head}" for name, word, head in matches)
+    return conllu.to_bytes(commented(sentence, {COMMENT: shown or None}))
 
 
-def segments(paths: Iterable[str], finder: Finder) -> Iterator[ChallengeSegment]:
+def segments(paths: Sequence[str], finder: Finder) -> Iterator[ChallengeSegment]:
     """Every segment of CoNLL-U files, one after the other. Raises DataError, ReadError."""
-    number = 0
-    for source in reading.sources(list(paths)):
-        for sentences in alignment.segments(conllu.read(source)):
-            number += 1
-            found = [list(finder.matches(sentence)) for sentence in sentences]
-            yield ChallengeSegment(sentences, number, found)
+    for number, segment in enumerate(reader.read(paths, "conllu"), 1):
+        assert isinstance(segment, TreeSegment)
+        matches = [list(finder.matches(sentence)) for sentence in segment.sentences]
+        yield ChallengeSegment(segment, number, matches)
+
+
+def written(
+    segments: Iterable[tuple[ChallengeSegment, Sequence[str]]], form: str, names: Sequence[str]
+) -> Iterator[bytes]:
+    """The records of the segments that meet a condition; or with `counts` one table of all.
+
+    names: of all conditions.
+    """
+    if form == "counts":
+        yield _table(segments, names)
+        return
+    for segment, lines in segments:
+        if segment.names:
+            yield segment.written(form, lines)
 
 
 def split(
-    found: Iterable[tuple[ChallengeSegment, Sequence[str]]],
+    segments: Iterable[tuple[ChallengeSegment, Sequence[str]]],
     outputs: Mapping[str, Sequence[str]],
     form: str,
 ) -> None:
-    """Writes what is selected to the files of each condition, the lines beside it too.
+    """Writes the segments that meet a condition, and their other lines, to its files.
 
-    outputs: condition, or ANY -> a path for the segments and one for each line. No file
-    appears before all are written. Raises CreateError, WriteError.
+    outputs: condition, or ANY -> a path for the segments and one for each line. All files
+    appear, or none. Raises CreateError, WriteError.
     """
-    with contextlib.ExitStack() as stack:
-        writers = {
-            name: [stack.enter_context(writing.atomic(path)) for path in paths]
-            for name, paths in outputs.items()
-        }
-        for segment, lines in found:
+    with written_together(outputs.values()) as writers:
+        for segment, lines in segments:
             names = segment.names
-            for name, (first, *others) in writers.items():
+            for name, (first, *others) in zip(outputs, writers, strict=True):
                 if name in names or (name == ANY and names):
                     first.write(segment.written(form))
                     for writer, text in zip(others, lines, strict=True):
                         writer.write(line(text))
-        for writer in (one for of_name in writers.values() for one in of_name):
-            writer.flush()  # a full disk shows before the first file takes its name
 
 
-@dataclass(slots=True)
-class Counts:
-    """How many segments meet each condition, and by how many words."""
-
-    names: Sequence[str]
-    n_segments: Counter[str] = field(default_factory=Counter)
-    n_words: Counter[str] = field(default_factory=Counter)
-
-    def add(self, segment: ChallengeSegment) -> None:
-        """Counts a segment, whether it meets a condition or not."""
-        names, words = segment.names, set()
-        for index, of_one in enumerate(segment.found):
-            self.n_words.update(name for name, _, _ in of_one)
-            words |= {(index, word) for _, word, _ in of_one}
-        self.n_words[ANY] += len(words)
-        self.n_words[ALL] += sum(len(sentence.words) for sentence in segment.sentences)
-        self.n_segments.update([*names, ALL, *([ANY] if names else [])])
-
-    def table(self) -> bytes:
-        """`NAME<TAB>SEGMENTS<TAB>PERCENT<TAB>WORDS` for each condition, any and all."""
-        total = max(self.n_segments[ALL], 1)
-        rows = [
-            f"{name}\t{self.n_segments[name]}\t{100 * self.n_segments[name] / total:.1f}"
-            f"\t{self.n_words[name]}\n"
-            for name in (*self.names, ANY, ALL)
-        ]
-        return "".join(["phenomenon\tn\t%\twords\n", *rows]).encode()
+def _table(
+    segments: Iterable[tuple[ChallengeSegment, Sequence[str]]], names: Sequence[str]
+) -> bytes:
+    """`NAME<TAB>SEGMENTS<TAB>PERCENT<TAB>WORDS` for each condition, any and all."""
+    n_segments, n_words = Counter[str](), Counter[str]()
+    for segment, _ in segments:
+        n_segments.update([*segment.names, ALL, *([ANY] if segment.names else [])])
+        for sentence, matches in zip(segment.segment.sentences, segment.matches, strict=True):
+            n_words.update(name for name, _, _ in matches)
+            n_words[ANY] += len({word for _, word, _ in matches})
+            n_words[ALL] += len(sentence.words)
+    total = max(n_segments[ALL], 1)
+    rows = [
+        f"{name}\t{n_segments[name]}\t{100 * n_segments[name] / total:.1f}\t{n_words[name]}\n"
+        for name in (*names, ANY, ALL)
+    ]
+    return "".join(["phenomenon\tn\t%\twords\n", *rows]).encode()

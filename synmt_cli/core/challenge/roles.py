@@ -2,7 +2,7 @@
 
     active        the noun before the verb is the subject    the child brings the ball
     object first  two noun phrases, then the verb            the ball the child brings
-    passive       the noun behind `by` is the subject        the ball is brought by the child
+    passive       the noun after `by` is the subject         the ball is brought by the child
     undecided     anything else, with the reason
 
 By rules over words, without a parser: the sentences are as short as the rules. A verb is a
@@ -48,7 +48,7 @@ class Verdict:
 
 
 class Undecided(Exception):
-    """Why nothing can be said."""
+    """The reason why a translation cannot be judged."""
 
 
 def judge(item: Item, translation: str) -> Verdict:
@@ -70,10 +70,10 @@ def judge(item: Item, translation: str) -> Verdict:
 
 def judged(item: Item, translation: str) -> JudgedTranslation:
     """The same, as reports have it."""
-    found = judge(item, translation)
-    outcome = f"{found.verdict}_{found.voice}" if found.voice else found.verdict
+    verdict = judge(item, translation)
+    outcome = f"{verdict.verdict}_{verdict.voice}" if verdict.voice else verdict.verdict
     facts = (item.id, item.construction, item.order, item.sentence, translation)
-    return JudgedTranslation(*facts, outcome, found.reason)
+    return JudgedTranslation(*facts, outcome, verdict.reason)
 
 
 def _place(words: Sequence[str], noun: str, role: str) -> int:
@@ -89,7 +89,7 @@ def _agent(words: Sequence[str], first: int, second: int) -> tuple[int, str]:
     between, after = words[first + 1 : second], words[second + 1 :]
     if CLAUSE_ENDS.intersection(between):
         raise Undecided("more than one clause")
-    if _is_behind_preposition(words[:first]):
+    if _is_after_preposition(words[:first]):
         raise Undecided("the first noun is behind a preposition")
     if "by" in between:
         return _by(between, second)
@@ -105,7 +105,7 @@ def _agent(words: Sequence[str], first: int, second: int) -> tuple[int, str]:
     raise Undecided("no verb between the nouns")
 
 
-def _is_behind_preposition(before: Sequence[str]) -> bool:
+def _is_after_preposition(before: Sequence[str]) -> bool:
     """Whether the words before a noun end with a preposition and determiners."""
     while before and before[-1] in DETERMINERS:
         before = before[:-1]

@@ -16,7 +16,8 @@ from typing import IO
 import numpy as np
 
 from synmt_cli.core.data.ragged import Array, Ragged
-from synmt_cli.errors import CreateError, DataError, WriteError, printable
+from synmt_cli.errors import CreateError, DataError, ReadError, WriteError, printable
+from synmt_cli.io.digests import size_and_sha256
 
 Seals = dict[str, tuple[str, int, str]]  # file -> type, bytes, SHA-256
 
@@ -146,10 +147,8 @@ def _array(path: Path, dtype: np.dtype[np.generic]) -> Array:
 def _checked(path: Path, seal: tuple[str, int, str]) -> Array:
     dtype, size, digest = seal
     try:
-        with open(path, "rb") as file:
-            whole = os.fstat(file.fileno()).st_size == size
-            whole = whole and hashlib.file_digest(file, "sha256").hexdigest() == digest
-    except OSError:
+        whole = size_and_sha256(str(path)) == (size, digest)
+    except ReadError:
         whole = False
     if not whole:
         raise DataError(str(path), None, "damaged: not what was written there")

@@ -20,11 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from synmt_cli.core.segments.measured import TREELESS
+from synmt_cli.core.segments.comments import is_placeholder
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import DataError, printable, quoted
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FORM
+from synmt_cli.formats.conllu import FORM, Sentence
 
 NONE = -2  # the gold word of a system word that has none
 LARGEST = 4_000_000  # pairs of words in one span with a multiword token
@@ -66,8 +65,8 @@ class Words:
 
 
 def tokens(sentence: Sentence) -> list[SpanToken]:
-    """The tokens of a sentence; a block without a tree is one token without words, or nothing."""
-    if sentence.comment("synmt_status") in TREELESS:
+    """The tokens of a sentence. A block without a tree is one token without words, or none."""
+    if is_placeholder(sentence):
         text = "".join((sentence.comment("text") or "").split())
         return [SpanToken(text, 0, True)] if text else []
     alone = [SpanToken(_characters(row[FORM]), 1, False) for row in sentence.words]

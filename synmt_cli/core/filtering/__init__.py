@@ -1,1 +1,1 @@
-"""Which pairs are fit to train on: the segments, the tests, and their order."""
+"""Which pairs are fit to train on: the tests, their order, and the outputs."""

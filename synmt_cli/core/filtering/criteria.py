@@ -1,194 +1,113 @@
-"""The tests that a pair must pass, each of one thing, named like its option.
+"""The tests that a pair must pass.
 
-A test says what it found, or "" where the pair passes. It raises what the pair raises where
-the pair lacks what the test is about.
+Each is about one thing. It gives the problem of a pair, or "" where the pair passes, and raises
+the pair's error where the pair lacks what is tested.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
 
 from synmt_cli.core.filtering.digests import Digests, digest
 from synmt_cli.core.filtering.pairs import SIDES, Pair
 from synmt_cli.core.segments.buckets import n_words
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.errors import printable
+from synmt_cli.formats.record import EMPTY, OK
 
 
-class Criterion(Protocol):
-    """A test. name: its option, and what its reasons begin with."""
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A test. name: that of its option, with which its reasons begin, `NAME: PROBLEM`."""
 
-    @property
-    def name(self) -> str:
-        """As in `NAME: what was found`."""
-        ...
-
-    def found(self, pair: Pair) -> str:
-        """What is wrong, "" where nothing is."""
-        ...
+    name: str
+    problem: Callable[[Pair], str]
 
 
 # unit: the length of one side of a pair in it
 UNITS: dict[str, Callable[[Pair, int], int]] = {
     "words": lambda pair, side: n_words(pair.texts[side]),
     "chars": lambda pair, side: len(pair.texts[side].strip()),
-    "pieces": lambda pair, side: pair.segment.n_pieces(side, "--unit pieces"),
+    "pieces": lambda pair, side: pair.n_pieces(side, "--unit pieces"),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Nothing failed before: parsing, or joining the tree with its line."""
+def status(pair: Pair) -> str:
+    """The status, if parsing or joining the tree with its line failed, or it was skipped.
 
-    name: ClassVar[str] = "status"
-
-    def found(self, pair: Pair) -> str:
-        """The status and its reason. Empty is no failure: `Shortest` is about that."""
-        segment = pair.segment
-        if segment.status in ("ok", "empty"):
-            return ""
-        return f"{segment.status}: {printable(segment.reason)}".removesuffix(": ")
-
-
-@dataclass(frozen=True, slots=True)
-class Shortest:
-    """Each side has n units or more. A line of white space has 0."""
-
-    n: int
-    unit: str = "words"
-    name: ClassVar[str] = "min-len"
-
-    def found(self, pair: Pair) -> str:
-        """The first side that is shorter."""
-        for side in range(len(pair.texts)):
-            if (length := UNITS[self.unit](pair, side)) < self.n:
-                return f"{length} {SIDES[side]} {self.unit}"
+    An empty line has not failed: its length is 0.
+    """
+    segment = pair.segment
+    if segment.status in (OK, EMPTY):
         return ""
+    return f"{segment.status}: {printable(segment.reason)}".removesuffix(": ")
 
 
-@dataclass(frozen=True, slots=True)
-class LongestCriterion:
-    """Each side has at most n units."""
-
-    n: int
-    unit: str = "words"
-    name: ClassVar[str] = "max-len"
-
-    def found(self, pair: Pair) -> str:
-        """The first side that is longer."""
-        for side in range(len(pair.texts)):
-            if (length := UNITS[self.unit](pair, side)) > self.n:
-                return f"{length} {SIDES[side]} {self.unit}"
-        return ""
+def length(pair: Pair, least: int = 0, most: int = sys.maxsize, unit: str = "words") -> str:
+    """The first side with fewer or more units. A blank line has 0."""
+    length_of = UNITS[unit]
+    for side in range(len(pair.texts)):
+        if not least <= (n := length_of(pair, side)) <= most:
+            return f"{n} {SIDES[side]} {unit}"
+    return ""
 
 
-@dataclass(frozen=True, slots=True)
-class LongestWord:
-    """No word of either side has more than n characters."""
-
-    n: int
-    name: ClassVar[str] = "max-word-len"
-
-    def found(self, pair: Pair) -> str:
-        """The first side with such a word."""
-        for side, text in zip(SIDES, pair.texts, strict=False):
-            if len(text) > self.n and (longest := max(map(len, text.split()), default=0)) > self.n:
-                return f"a {side} word of {longest} characters"
-        return ""
+def word_length(pair: Pair, most: int) -> str:
+    """The first side with a word of more characters."""
+    for side, text in zip(SIDES, pair.texts, strict=False):
+        if len(text) > most and (longest := max(map(len, text.split()), default=0)) > most:
+            return f"a {side} word of {longest} characters"
+    return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """The longer side has at most n times the units of the shorter one, as in clean-corpus-n."""
-
-    n: float
-    unit: str = "words"
-    name: ClassVar[str] = "ratio"
-
-    def found(self, pair: Pair) -> str:
-        """Both lengths."""
-        pair.both("--ratio")
-        source, target = (UNITS[self.unit](pair, side) for side in (0, 1))
-        if max(source, target) <= self.n * min(source, target):
-            return ""
-        return f"{source} : {target} {self.unit}"
+def ratio(pair: Pair, most: float, unit: str = "words") -> str:
+    """Both lengths, if the longer is more than so many times the other, as in clean-corpus-n."""
+    pair.require_both("--ratio")
+    source, target = (UNITS[unit](pair, side) for side in (0, 1))
+    return (
+        "" if max(source, target) <= most * min(source, target) else f"{source} : {target} {unit}"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class TargetPieces:
-    """The target has at most n pieces, transitions not counted.
+def target_pieces(pair: Pair, most: int) -> str:
+    """The number of target pieces, if there are more. Transitions do not count.
 
     Choshen and Abend (2021), "non-transition tokens"; their code counts the transitions too.
     """
-
-    n: int
-    name: ClassVar[str] = "max-tgt-pieces"
-
-    def found(self, pair: Pair) -> str:
-        """How many there are."""
-        n = pair.segment.n_pieces(1, "--max-tgt-pieces")
-        return f"{n} pieces" if n > self.n else ""
+    n = pair.n_pieces(1, "--max-tgt-pieces")
+    return f"{n} pieces" if n > most else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
-    """The score of an aligner is n or more."""
-
-    n: float
-    name: ClassVar[str] = "min-align"
-
-    def found(self, pair: Pair) -> str:
-        """The score."""
-        assert pair.score is not None  # the command opens the scores
-        return f"{pair.score:g}" if pair.score < self.n else ""
+def alignment(pair: Pair, least: float) -> str:
+    """The score of an aligner, if it is less."""
+    assert pair.score is not None  # the command opens the scores
+    return f"{pair.score:g}" if pair.score < least else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Projective:
-    """The trees of the source are projective."""
-
-    name: ClassVar[str] = "projective"
-
-    def found(self, pair: Pair) -> str:
-        """That they are not."""
-        heads = pair.segment.heads("--projective")
-        return "" if is_projective(heads) else "an arc over a word that is not below it"
+def projective(pair: Pair) -> str:
+    """That a tree of the source is not projective."""
+    heads = pair.heads("--projective")
+    return "" if is_projective(heads) else "an arc over a word that is not below it"
 
 
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    """No chosen side is among the lines of other files. side: src, tgt, or any of both."""
-
-    lines: Digests
-    side: str = "any"
-    name: ClassVar[str] = "exclude"
-
-    def found(self, pair: Pair) -> str:
-        """The first side that is."""
-        if self.side == "tgt":
-            pair.both("--exclude-side tgt")
-        for side, text in zip(("src", "tgt"), pair.texts, strict=False):
-            if self.side in ("any", side) and digest([text]) in self.lines:
-                return f"{side} in an excluded file"
-        return ""
+def excluded(pair: Pair, lines: Digests, side: str = "any") -> str:
+    """The first chosen side that is among the lines. side: src, tgt, or any of both."""
+    if side == "tgt":
+        pair.require_both("--exclude-side tgt")
+    for name, text in zip(("src", "tgt"), pair.texts, strict=False):
+        if side in ("any", name) and digest([text]) in lines:
+            return f"{name} in an excluded file"
+    return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unique:
-    """The pair, or one side of it, is not the same as in a pair that was kept before.
+def repeated(pair: Pair, seen: Digests, side: str = "pair") -> str:
+    """That the pair, or one side of it, is among those seen, to which it is added.
 
-    side: pair, src, tgt. Remembers what it is asked about.
+    side: pair, src, tgt.
     """
-
-    seen: Digests
-    side: str = "pair"
-    name: ClassVar[str] = "dedup"
-
-    def found(self, pair: Pair) -> str:
-        """What was there before."""
-        if self.side == "tgt":
-            pair.both("--dedup tgt")
-        texts = {"pair": pair.texts, "src": pair.texts[:1], "tgt": pair.texts[1:]}[self.side]
-        return "" if self.seen.add(digest(texts)) else f"{self.side} seen before"
+    if side == "tgt":
+        pair.require_both("--dedup tgt")
+    texts = {"pair": pair.texts, "src": pair.texts[:1], "tgt": pair.texts[1:]}[side]
+    return "" if seen.add(digest(texts)) else f"{side} seen before"

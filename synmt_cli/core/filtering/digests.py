@@ -1,6 +1,6 @@
-"""Which lines were seen, remembered by 128-bit digests rather than by the lines.
+"""A set of lines, remembered by 128-bit digests rather than by the lines.
 
-Two different lines of a billion have the same digest with a probability of 1e-21.
+The probability that two different lines of a billion have the same digest is 1e-21.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ SMALLEST = 2**10  # slots
 FULLEST = 0.7  # of the slots are taken before the table grows
 GROWTH = 1.5
 SLOT = 16  # bytes
-# Of one line: in a table that is about to grow, in one that just has, and both meanwhile.
+# For each line: in a table about to grow, in one just grown, and in both while it grows.
 LEAST_BYTES = round(SLOT / FULLEST)
 MOST_BYTES = round(SLOT / FULLEST * GROWTH)
 GROWING_BYTES = round(SLOT / FULLEST * (1 + GROWTH))
 
 
 def same(text: str) -> str:
-    """What two lines that count as the same have in common: NFC, single spaces, none around.
+    """The form that lines which count as the same share: NFC, single spaces, none at the ends.
 
     >>> same(" a  b") == same("a b")
     True
@@ -36,11 +36,11 @@ def digest(texts: Sequence[str]) -> bytes:
 
 
 class Digests:
-    """A set of digests in one array, open addressing: LEAST_BYTES to MOST_BYTES each."""
+    """A set of digests in one array with open addressing, LEAST_BYTES to MOST_BYTES for each."""
 
     def __init__(self) -> None:
         self._n_slots = SMALLEST
-        self._words = array("Q", [0]) * (2 * SMALLEST)  # two of each slot, zeros where it is free
+        self._words = array("Q", [0]) * (2 * SMALLEST)  # two for each slot, 0 in a free one
         self._n = 0
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class Digests:
         return self._words[self._place(first, second)] != 0
 
     def add(self, digest: bytes) -> bool:
-        """Whether it is new."""
+        """Adds a digest. Returns whether it is new."""
         first, second = _words(digest)
         place = self._place(first, second)
         if self._words[place]:
@@ -65,7 +65,7 @@ class Digests:
     def _place(self, first: int, second: int) -> int:
         """Where these words are, or the free slot where they belong."""
         words, place = self._words, 2 * (second % self._n_slots)
-        while (found := words[place]) and (found != first or words[place + 1] != second):
+        while (taken := words[place]) and (taken != first or words[place + 1] != second):
             place += 2
             if place == 2 * self._n_slots:
                 place = 0

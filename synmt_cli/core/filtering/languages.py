@@ -4,9 +4,9 @@ Lui and Baldwin (2012), "langid.py: An Off-the-shelf Language Identification Too
 retrained by py3langid; the model is part of the package. The library normalises: NFC, and
 text all in capitals is lowered. The same text always gives the same answer.
 
-The filter of Bugliarello and Okazaki (2020) is the rule here without thresholds: the
-likeliest language of both sides must be the expected one, and text of which nothing can be
-said is wrong (their langdetect raises an error there). Choshen and Abend (2021) take langid.py.
+Without thresholds the rule is the filter of Bugliarello and Okazaki (2020): the likeliest
+language of both sides must be the expected one, and text without evidence for any language is
+wrong (their langdetect raises an error there). Choshen and Abend (2021) take langid.py.
 
 Probabilities are the library's: a softmax of the scores divided by the square root of the
 number of bytes, so that long lines are not all certain.
@@ -22,16 +22,16 @@ from typing import Any
 from synmt_cli.core.filtering.pairs import SIDES
 from synmt_cli.errors import UsageError, quoted
 
-LONGEST = 10_000  # characters; what follows in a longer line does not change its language
+LONGEST = 10_000  # characters; the rest of a longer line is not looked at
 _CODES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?")
 
 
 class Languages:
     """Whether the likeliest language of each side is the expected one.
 
-    codes: of the source, and of the target or None, as `SRC-TGT` or `SRC`. probability: the
-    least that it must have. sure: the least that another one must have to count; above 0, a
-    text without a language passes too. Raises UsageError.
+    codes: the languages of both sides, `SRC-TGT`, or of the source alone, `SRC`. probability:
+    the least that the expected language must have. sure: the least that another language must
+    have to count; above 0, a text without a language passes too. Raises UsageError.
     """
 
     name = "lang"
@@ -48,22 +48,22 @@ class Languages:
         for code in self.codes:
             if code not in labels:
                 raise UsageError(f"--lang {codes}: {code} is none of py3langid's languages")
-        # The probability of a language (some have two classes) in a text that tells nothing.
+        # The probability of a language (some have two classes) in a text without evidence.
         self._nothing = 1.001 * max(labels.values()) / labels.total()
 
     def identify(self, text: str) -> tuple[str, float]:
-        """The likeliest language and its probability; "" where the text tells nothing.
+        """The likeliest language and its probability; "" for a text without evidence.
 
-        Digits, punctuation and very short words alone tell nothing: all languages are then
-        as likely, and the library's first one means no more than the others.
+        Digits, punctuation and very short words alone are no evidence: all languages are then
+        equally likely, and the first one that the library names means nothing.
         """
         language, probability = self._model.classify(text[:LONGEST])
         return ("", 0.0) if probability <= self._nothing else (language, probability)
 
-    def found(self, texts: Sequence[str]) -> str:
-        """What is wrong with the first side that is not as expected, "" where all are.
+    def problem(self, texts: Sequence[str]) -> str:
+        """What is wrong with the first side that is not as expected, "" if all sides are.
 
-        texts: one for each code, or more.
+        texts: at least one for each code.
         """
         for side, code, text in zip(SIDES, self.codes, texts, strict=False):
             language, probability = self.identify(text)

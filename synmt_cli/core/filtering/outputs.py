@@ -1,20 +1,22 @@
-"""Where pairs go once it is known whether they pass: kept, marked or counted."""
+"""The outputs of a filter: pairs that are kept, marked or counted, and those that are rejected."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from synmt_cli.core.filtering.pairs import Pair
+from synmt_cli.io import writing
 from synmt_cli.io.writing import Writer
 
 KEPT = "kept"
 
 
 class Mode(StrEnum):
-    """What the main output holds: the pairs that pass, all of them marked, or figures."""
+    """What the main output gets: the pairs that pass, all pairs marked, or the counts alone."""
 
     KEEP = "keep"
     ANNOTATE = "annotate"
@@ -23,7 +25,7 @@ class Mode(StrEnum):
 
 @dataclass(slots=True)
 class Outputs:
-    """The open outputs, and how many pairs each test has rejected so far."""
+    """Open outputs, and how many pairs each test has rejected so far."""
 
     mode: Mode
     main: Writer
@@ -32,7 +34,7 @@ class Outputs:
     counts: Counter[str] = field(default_factory=Counter)
 
     def take(self, pair: Pair, reason: str) -> None:
-        """Writes a pair where it belongs. reason: `NAME: …`, "" where it passes."""
+        """Writes a pair where it belongs. reason: `NAME: PROBLEM`, "" for a pair that passes."""
         self.counts[reason.partition(":")[0] or KEPT] += 1
         if self.mode is Mode.ANNOTATE:
             self.main.write(pair.annotated(reason))
@@ -45,7 +47,7 @@ class Outputs:
             self.rejects.write(pair.rejected(reason))
 
     def finish(self, names: Sequence[str]) -> None:
-        """Flushes everything: a full disk shows before the first file takes its name."""
+        """Flushes all outputs, so that a full disk shows before the first file takes its name."""
         if self.mode is Mode.COUNT:
             self.main.write(self._table(names))
         for writer in (self.main, self.target, self.rejects):
@@ -53,14 +55,14 @@ class Outputs:
                 writer.flush()
 
     def _table(self, names: Sequence[str]) -> bytes:
-        """`NAME<TAB>N<TAB>PERCENT` for what is kept and for each test, under a header."""
+        """`NAME<TAB>N<TAB>PERCENT` for the pairs kept and for each test, under a header."""
         total = max(self.counts.total(), 1)
         rows = [(name, self.counts[name]) for name in (KEPT, *names)]
         lines = [f"{name}\t{n}\t{100 * n / total:.1f}\n" for name, n in rows]
         return "".join(["reason\tn\t%\n", *lines]).encode()
 
     def summary(self, names: Sequence[str]) -> str:
-        """One line: how many are kept or marked, and which tests they failed."""
+        """One line: how many pairs are kept or marked, and how many each test rejected."""
         total, kept = self.counts.total(), self.counts[KEPT]
         rejected = ", ".join(f"{self.counts[name]:,} {name}" for name in names if self.counts[name])
         if self.mode is Mode.ANNOTATE:
@@ -68,3 +70,17 @@ class Outputs:
         else:
             line = f"kept {kept:,} of {total:,} pairs"
         return f"{line}; rejected: {rejected}" if rejected else line
+
+
+@contextmanager
+def opened(
+    mode: Mode, main: str, target: str | None, rejects: str | None, line_buffered: bool
+) -> Iterator[Outputs]:
+    """Outputs to these paths. Raises CreateError, WriteError."""
+    with ExitStack() as stack:
+        writer = stack.enter_context(writing.output(main, line_buffered))
+        others = [
+            None if path is None else stack.enter_context(writing.output(path, line_buffered))
+            for path in (target, rejects)
+        ]
+        yield Outputs(mode, writer, others[0], others[1])

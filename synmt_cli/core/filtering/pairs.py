@@ -1,106 +1,130 @@
-"""Pairs of segments: the main stream, and what stands beside it line by line.
+"""Pairs of source and target lines, with a score where an aligner gave one.
 
-Records hold both sides. To text and CoNLL-U a second file gives the target lines. A third
-may give a score for each pair, as an aligner wrote it.
+Records hold both sides. For text and CoNLL-U a second file gives the target lines.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
 
 from synmt_cli.core.filtering.digests import Digests, digest
-from synmt_cli.core.segments.segment import READERS, Segment, line
-from synmt_cli.errors import DataError, UsageError, quoted
-from synmt_cli.formats.detect import detect
+from synmt_cli.core.segments import reader
+from synmt_cli.core.segments.comments import STATUS
+from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment, line
+from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
+from synmt_cli.formats.record import EMPTY, OK, SKIPPED, STATUSES, status_problem
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
-T = TypeVar("T")
 SIDES = ("source", "target")
 _SCORE = re.compile(r"(?:.*\|\|\|)?\s*([+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|inf))\s*")
+# What text and CoNLL-U lack, and how to give it.
+_NEEDED = {
+    "tgt": "both sides: give the other one by --tgt",
+    "pieces": "records with pieces (synmt featurize --spm)",
+    "tgt_pieces": "records with pieces (synmt featurize --spm)",
+    "heads": "trees: CoNLL-U, or records",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A segment. texts: the source line, and the target line where there is one.
 
-    beside: the target line if another file gives it. score: as an aligner wrote it.
+    given_target: the target line if another file gives it. score: as an aligner wrote it.
     """
 
     segment: Segment
     texts: tuple[str, ...]
-    beside: str | None = None
+    given_target: str | None = None
     score: float | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether no side has anything but white space, and nothing failed."""
-        return self.segment.status in ("ok", "empty") and not any(map(str.strip, self.texts))
+        """Whether all sides are blank, and nothing failed."""
+        return self.segment.status in (OK, EMPTY) and not any(map(str.strip, self.texts))
 
-    def both(self, option: str) -> tuple[str, str]:
-        """Source and target. Raises what a segment without a target raises."""
+    def require_both(self, option: str) -> None:
+        """Raises `missing` unless there is a target line."""
         if len(self.texts) < len(SIDES):
-            raise self.segment.missing("tgt", option)
-        return self.texts[0], self.texts[1]
+            raise self.missing("tgt", option)
+
+    def heads(self, option: str) -> Sequence[int]:
+        """The head of each source word, 0-based, -1 for a root. Raises `missing`, DataError."""
+        if (heads := self.segment.heads) is None:
+            raise self.missing("heads", option)
+        return heads
+
+    def n_pieces(self, side: int, option: str) -> int:
+        """Pieces of the source (0) or the target (1), transitions not counted. Raises `missing`."""
+        if (n := self.segment.n_pieces(side)) is None:
+            raise self.missing(("pieces", "tgt_pieces")[side], option)
+        return n
+
+    def missing(self, field: str, option: str) -> SynmtError:
+        """The error of a test that needs a field: of bad data in a record, else of wrong use."""
+        if isinstance(self.segment, RecordSegment):
+            problem = f"field {field} is missing, but {option} needs it"
+            return DataError(*self.segment.place, problem)
+        return UsageError(f"{option} needs {_NEEDED[field]}")
 
     def written(self) -> tuple[bytes, bytes]:
-        """What goes to the main output, and to that of the target lines."""
-        return self.segment.written(), b"" if self.beside is None else line(self.beside)
+        """The bytes for the main output, and for the output of target lines."""
+        return self.segment.written(), b"" if self.given_target is None else line(self.given_target)
 
     def rejected(self, reason: str) -> bytes:
-        """One record with the reason."""
-        return self.segment.rejected(reason, self.beside)
+        """One record with the reason: `filtered` in a record, `synmt_filtered` in CoNLL-U."""
+        return self.segment.marked({"filtered": reason}, self.given_target)
 
     def annotated(self, reason: str) -> bytes:
-        """One record that is skipped if there is a reason."""
-        return self.segment.annotated(reason, self.beside)
+        """One record, skipped if there is a reason and it had no status; text has a column."""
+        if isinstance(self.segment, TextSegment):
+            return self.rejected(reason or OK)
+        if not reason or _has_status(self.segment):
+            return self.segment.written()
+        return self.segment.marked({"status": SKIPPED, "reason": reason})
 
 
-@contextlib.contextmanager
+def _has_status(segment: Segment) -> bool:
+    if isinstance(segment, TreeSegment):
+        return segment.sentences[0].comment(STATUS) is not None
+    return segment.status != OK
+
+
+@contextmanager
 def opened(
     paths: Sequence[str], kind: str = "auto", target: str | None = None, scores: str | None = None
 ) -> Iterator[Iterator[Pair]]:
-    """The pairs of files of one kind: text, jsonl, conllu, or what the first one shows.
+    """The pairs of files of one kind: text, jsonl, conllu, or the one that the first shows.
 
-    target, scores: files beside all of them together. Raises ReadError, UsageError; its
-    iterator DataError, also where the files do not have as many lines.
+    target, scores: files that are parallel to all of them together. Raises ReadError,
+    UsageError; its iterator DataError, also where the numbers of lines differ.
     """
-    with contextlib.ExitStack() as stack:
-        first = stack.enter_context(reading.open_source(paths[0]))
-        if kind == "auto":
-            kind, first = detect(first)
-        if kind == "jsonl" and target is not None:
+    with ExitStack() as stack:
+        stream = stack.enter_context(reader.opened(paths, kind))
+        if stream.kind == "jsonl" and target is not None:
             raise UsageError("--tgt is for text and CoNLL-U: records have their own field tgt")
         others = [
             None if path is None else stack.enter_context(reading.open_source(path))
             for path in (target, scores)
         ]
-        yield pairs(_segments(kind, first, paths[1:]), others[0], others[1])
-
-
-def _segments(kind: str, first: Source, further: Sequence[str]) -> Iterator[Segment]:
-    yield from READERS[kind](first)
-    for path in further:
-        with reading.open_source(path) as source:
-            yield from READERS[kind](source)
+        yield pairs(stream, others[0], others[1])
 
 
 def digests_of(paths: Iterable[str]) -> Digests:
-    """Of every line of files of any kind, but blank ones; both sides of records.
+    """Digests of all lines of files of any kind except blank ones; both sides of records.
 
     Raises DataError, ReadError.
     """
-    found = Digests()
+    digests = Digests()
     for path in paths:
         with opened([path]) as pairs_of_file:
             for pair in pairs_of_file:
                 for text in filter(str.strip, pair.texts):
-                    found.add(digest([text]))
-    return found
+                    digests.add(digest([text]))
+    return digests
 
 
 def pairs(
@@ -108,40 +132,24 @@ def pairs(
 ) -> Iterator[Pair]:
     """Each segment with its line of the other sources. Raises DataError, ReadError."""
     sources = [source for source in (target, scores) if source is not None]
-    for number, (segment, lines) in enumerate(parallel(segments, sources), 1):
-        beside = None if target is None else lines[0]
+    for number, (segment, lines) in enumerate(reader.parallel(_known(segments), sources), 1):
+        given = None if target is None else lines[0]
         score = None if scores is None else score_of(lines[-1], scores.name, number)
-        other = segment.target if beside is None else beside
-        both = (segment.text,) if other is None else (segment.text, other)
-        yield Pair(segment, both, beside, score)
+        other = segment.target if given is None else given
+        texts = (segment.text,) if other is None else (segment.text, other)
+        yield Pair(segment, texts, given, score)
 
 
-def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple[T, list[str]]]:
-    """Each segment with its line of each source.
-
-    Raises DataError where a source has another number of lines, at the end of the shortest.
-    """
-    segments = iter(segments)
-    readers = [reading.text_lines(source) for source in sources]
-    n = 0
-    while True:
-        segment = next(segments, None)
-        row = [next(reader, None) for reader in readers]
-        lines = [one[1] for one in row if one is not None]
-        if segment is None or len(lines) < len(row):
-            break
-        n += 1
-        yield segment, lines
-    n_segments = n + (segment is not None) + sum(1 for _ in segments)
-    for source, taken, reader in zip(sources, row, readers, strict=True):
-        n_lines = n + (taken is not None) + sum(1 for _ in reader)
-        if n_lines != n_segments:
-            problem = f"{n_lines:,} lines, but there are {n_segments:,} source segments"
-            raise DataError(source.name, None, problem)
+def _known(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """The same segments. Raises DataError for a record that is broken, or of unknown status."""
+    for segment in segments:
+        if segment.status not in STATUSES:
+            raise DataError(*segment.place, status_problem(segment.status))
+        yield segment
 
 
 def score_of(text: str, source: str, number: int) -> float:
-    """The score of a line: a number, alone or behind the last `|||` (fast_align -s).
+    """The score of a line: a number, alone or after the last `|||` (fast_align -s).
 
     Raises DataError.
 
@@ -149,5 +157,5 @@ def score_of(text: str, source: str, number: int) -> float:
     -12.5
     """
     if not (match := _SCORE.fullmatch(text)):
-        raise DataError(source, number, f"not a number, alone or behind |||: {quoted(text)}")
+        raise DataError(source, number, f"not a number, alone or after |||: {quoted(text)}")
     return float(match[1])

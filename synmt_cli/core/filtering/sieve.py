@@ -1,8 +1,8 @@
-"""Pairs through all the tests, in the order of the stream and of the tests.
+"""Puts pairs through all tests, in the order of the stream and of the tests.
 
-Cheap tests come first, then language identification, spread over processes; then whether
-the pair is new, which only the process that sees all of them can tell, and which no pair
-spoils that is rejected for something else.
+Cheap tests come first, then language identification, spread over processes. Whether a pair is
+new comes last: only the process that sees all pairs can tell, and a pair that another test
+rejects must not count as seen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from synmt_cli import pool
-from synmt_cli.core.filtering.criteria import Criterion, Unique
+from synmt_cli.core.filtering.criteria import Criterion
 from synmt_cli.core.filtering.languages import Languages
 from synmt_cli.core.filtering.pairs import Pair
 
@@ -21,29 +21,29 @@ CHUNK = 32  # pairs that travel to a worker together
 
 @dataclass(frozen=True, slots=True)
 class Sieve:
-    """Tests in the order in which they are asked. keep_empty: pairs of blank lines pass."""
+    """Tests in the order in which they are applied. keep_empty: pairs of blank lines pass."""
 
     criteria: Sequence[Criterion]
     languages: Languages | None = None
-    unique: Unique | None = None
+    unique: Criterion | None = None
     keep_empty: bool = False
 
     @property
     def names(self) -> list[str]:
-        """Of the tests, in their order."""
+        """The names of the tests, in their order."""
         last = [one for one in (self.languages, self.unique) if one is not None]
         return [one.name for one in (*self.criteria, *last)]
 
     def sift(self, pairs: Iterable[Pair], jobs: int = 1) -> Iterator[tuple[Pair, str]]:
-        """Each pair, and `NAME: what was found` of the first test that it does not pass.
+        """Each pair, and `NAME: PROBLEM` of the first test that it fails, "" if it passes.
 
-        "" is for a pair that passes. jobs: processes that identify languages. The pairs
-        come in order and the reasons are the same for any number of them.
+        jobs: processes that identify languages. Neither the order of the pairs nor the reasons
+        depend on it.
         """
         waiting: deque[tuple[Pair, str]] = deque()
 
         def texts() -> Iterator[tuple[str, ...]]:
-            for pair in pairs:  # in a thread of the pool, if there are processes
+            for pair in pairs:  # runs in a thread of the pool, if there are processes
                 reason = self._first_reason(pair)
                 waiting.append((pair, reason))
                 yield () if reason or self._passes(pair) else self._identified(pair)
@@ -71,13 +71,13 @@ class Sieve:
         if self.languages is None:
             return ()
         if len(self.languages.codes) > 1:
-            pair.both("--lang SRC-TGT")
+            pair.require_both("--lang SRC-TGT")
         return pair.texts
 
     def _language(self, texts: Sequence[str]) -> str:
-        return self.languages.found(texts) if self.languages is not None and texts else ""
+        return self.languages.problem(texts) if self.languages is not None and texts else ""
 
 
 def _reason(criterion: Criterion, pair: Pair) -> str:
-    found = criterion.found(pair)
-    return f"{criterion.name}: {found}" if found else ""
+    problem = criterion.problem(pair)
+    return f"{criterion.name}: {problem}" if problem else ""

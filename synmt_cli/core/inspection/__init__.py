@@ -1,1 +1,1 @@
-"""What a file is and holds, and what is wrong with it."""
+"""The kind, the figures and the problems of files."""

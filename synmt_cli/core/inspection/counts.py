@@ -1,4 +1,4 @@
-"""The figures of a stream, counted as it passes. Memory: one segment, and the names met."""
+"""The figures of a stream, counted as it passes. Memory: one segment, and all names."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from synmt_cli.core.segments.alignment import begins_segment
+from synmt_cli.core.segments import comments
 from synmt_cli.core.text.vocabulary import SPACE
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.formats import conllu, record
-from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.detect import TreeKind
-from synmt_cli.formats.record import FIELDS, Record
+from synmt_cli.formats.record import FIELDS, OK, Record
 from synmt_cli.formats.transitions import GLUE, arc
 from synmt_cli.io import reading
 
@@ -20,18 +19,18 @@ Facts = dict[str, Any]  # name -> figure, text, list, or {name: figure}
 
 
 class LongestSegment:
-    """The longest of some things, the first of equals, and the line where it is."""
+    """The length of the longest segment, the first of equals, and its line."""
 
     def __init__(self) -> None:
         self.length = self.line = 0
 
     def add(self, length: int, line: int) -> None:
-        """Takes one in."""
+        """Counts one segment."""
         if length > self.length:
             self.length, self.line = length, line
 
     def facts(self) -> Facts:
-        """Both figures; none where there was nothing."""
+        """Both figures; none where there were no segments."""
         return {"longest": self.length, "longest_line": self.line} if self.line else {}
 
 
@@ -63,7 +62,7 @@ class _Trees:
         self.upos: set[str] = set()
 
     def add(self, heads: list[int], deprels: list[str], upos: list[str]) -> None:
-        """Takes one in. heads: 0-based, -1 is a root."""
+        """Counts one tree. heads: 0-based, -1 for a root."""
         self.n += 1
         self.n_words += len(heads)
         self.n_nonprojective += not is_projective(heads)
@@ -82,22 +81,18 @@ class _Trees:
 def _of_conllu(source: reading.Source) -> Facts:
     trees, longest, statuses = _Trees(), LongestSegment(), Counter[str]()
     n = n_segments = n_ranged = n_ranges = n_empty = 0
-    before: str | None = None
-    for n, one in enumerate(conllu.read(source), 1):  # noqa: B007  # the last one is the sum
-        metadata = one.metadata()
-        line = metadata.get("synmt_line")
-        status = metadata.get("synmt_status", "ok")
-        if begins_segment(before, line, metadata.get("sent_id")):
-            n_segments += 1
-            statuses[status] += 1
-        before = line
-        if status == "ok":
-            trees.add([head - 1 for head in one.heads], one.deprels, one.upos)
-            longest.add(len(one.words), one.line)
-            ranges = one.ranges
-            n_ranges += len(ranges)
-            n_ranged += sum(last - first + 1 for first, last, _ in ranges)
-            n_empty += _n_empty_nodes(one, len(ranges))
+    for sentences in comments.lines(conllu.read(source)):
+        n += len(sentences)
+        n_segments += 1
+        statuses[comments.status_of(sentences[0])[0]] += 1
+        for one in sentences:
+            if comments.status_of(one)[0] == OK:
+                trees.add([head - 1 for head in one.heads], one.deprels, one.upos)
+                longest.add(len(one.words), one.line)
+                ranges = one.ranges
+                n_ranges += len(ranges)
+                n_ranged += sum(last - first + 1 for first, last, _ in ranges)
+                n_empty += len(one.rows) - len(one.words) - len(ranges)
     return {
         "sentences": n,
         "segments": n_segments,
@@ -109,10 +104,6 @@ def _of_conllu(source: reading.Source) -> Facts:
         **trees.facts(),
         **longest.facts(),
     }
-
-
-def _n_empty_nodes(one: Sentence, n_ranges: int) -> int:
-    return len(one.rows) - len(one.words) - n_ranges
 
 
 def _of_records(source: reading.Source) -> Facts:
@@ -147,7 +138,7 @@ def _of_records(source: reading.Source) -> Facts:
 
 
 def _fields(one: Record) -> Iterator[str]:
-    """The names of the fields of a record; sents only where it says something."""
+    """The names of the fields that a line of the record has."""
     for name in FIELDS:
         value = getattr(one, name)
         if value is not None and (name != "sents" or value != [0]):
@@ -170,7 +161,7 @@ def _of_transitions(source: reading.Source) -> Facts:
                 n_pieces += token.startswith(SPACE)
             else:
                 direction, label = half
-                n_arcs += direction is not None  # of an arc in two tokens, that one counts
+                n_arcs += direction is not None  # the one that counts if an arc is two tokens
                 if label is not None:
                     labels.add(label)
     leaves = "pieces" if n_pieces else "words"
@@ -181,7 +172,7 @@ def _of_transitions(source: reading.Source) -> Facts:
 def _arc(token: str) -> tuple[str | None, str | None] | None:
     try:
         return arc(token)
-    except ValueError:  # a label that is none: `synmt check` says so
+    except ValueError:  # an invalid label: `synmt check` reports it
         return None
 
 

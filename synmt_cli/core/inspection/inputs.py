@@ -1,4 +1,4 @@
-"""What a name on the command line stands for: a stream of some kind, a model, or a folder."""
+"""Inputs of any kind by their names: streams, models, and folders of training."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SUFFIXES: dict[str, TreeKind] = {".conllu": "conllu", ".conll": "conllu", ".json
 
 @dataclass(frozen=True, slots=True)
 class InspectedInput:
-    """An input and its kind. source: open, None for a folder.
+    """An input and its kind. source: open; None for a folder.
 
-    path: as the user named it. compression: gz, bz2, xz or zst; "" also where it cannot be seen
-    (a pipe).
+    path: as the user gave it. compression: gz, bz2, xz or zst, or "", also where it cannot be
+    known (a pipe).
     """
 
     path: str
@@ -43,23 +43,28 @@ class InspectedInput:
 def opened(
     path: str, kind: TreeKind | None = None, by_suffix: bool = False
 ) -> Iterator[InspectedInput]:
-    """One input. kind: of a stream, None to find it out. Raises ReadError.
+    """One input. kind: that of a stream; None detects it. Raises ReadError.
 
-    by_suffix: whether a name that promises a kind (.conllu, .jsonl) is believed.
+    by_suffix: whether a name that states a kind (.conllu, .jsonl) decides.
     """
     if path != "-" and os.path.isdir(path):
         yield InspectedInput(path, _folder_kind(Path(path)))
         return
     packed = _compression(path)
     with reading.open_source(path) as source:
-        model, source = (None, source) if kind else _model(source)
-        if kind is None and model is None and by_suffix:
-            kind = _promised(path)
-        if kind is None and model is None:
-            kind, source = detect_trees(source)
-        found = model or kind
-        assert found is not None
-        yield InspectedInput(path, found, source, packed)
+        kind_of_file, source = (kind, source) if kind else _detected(path, source, by_suffix)
+        yield InspectedInput(path, kind_of_file, source, packed)
+
+
+def _detected(
+    path: str, source: reading.Source, by_suffix: bool
+) -> tuple[TreeKind | ModelKind, reading.Source]:
+    model, source = _model(source)
+    if model is not None:
+        return model, source
+    if by_suffix and (kind := _kind_by_suffix(path)) is not None:
+        return kind, source
+    return detect_trees(source)
 
 
 def _folder_kind(folder: Path) -> Literal["run", "checkpoint"]:
@@ -84,7 +89,7 @@ def _model(source: reading.Source) -> tuple[ModelKind | None, reading.Source]:
     return model_kind(head), replayed(head, source)
 
 
-def _promised(path: str) -> TreeKind | None:
+def _kind_by_suffix(path: str) -> TreeKind | None:
     name = Path(path)
     if name.suffix in compression.SUFFIXES:
         name = name.with_suffix("")
@@ -92,7 +97,7 @@ def _promised(path: str) -> TreeKind | None:
 
 
 def _compression(path: str) -> str:
-    """By the first bytes of a plain file, which is not moved by looking at it."""
+    """The compression by the first bytes of a plain file, whose position stays the same."""
     try:
         descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError):

@@ -32,7 +32,7 @@ def of_checkpoint(folder: Path, run: Run | None = None) -> Iterator[SynmtError]:
 
 
 def of_run(run: Run) -> Iterator[SynmtError]:
-    """Problems of a run directory and of each of its checkpoints, each problem once."""
+    """Problems of a run directory and of all its checkpoints, each problem once."""
     seen = set()
     for error in _of_parts(run):
         if str(error) not in seen:  # parts that read the same file raise the same error

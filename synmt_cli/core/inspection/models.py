@@ -6,7 +6,6 @@ Of weights only the header is read; `synmt check` verifies their digest.
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,38 +15,38 @@ from synmt_cli.core.inspection.counts import Facts
 from synmt_cli.core.run.config import INFORMATION, from_file
 from synmt_cli.core.run.directory import STATE, WEIGHTS, Run
 from synmt_cli.errors import ConfigError, DataError, ReadError, Unavailable, printable
-from synmt_cli.formats.magic import Header, header
+from synmt_cli.formats.magic import Header, read_header
 from synmt_cli.formats.spm import making
 from synmt_cli.io import json_files, reading
-from synmt_cli.io.digests import sha256
+from synmt_cli.io.digests import size_and_sha256
 
 
 def of_sentencepiece(model: bytes, name: str) -> Facts:
-    """What a vocabulary holds. Raises DataError for a damaged one."""
+    """Facts of a vocabulary. Raises DataError for a damaged one."""
     from synmt_cli.core.text.vocabulary import Vocabulary
 
     digest = hashlib.sha256(model).hexdigest()
     try:
         vocabulary = Vocabulary.from_bytes(model, name)
-    except ConfigError as problem:  # a model of another tool: synmt cannot use it
-        how = making(model)
+    except ConfigError as problem:  # a model of another tool, which synmt cannot use
+        spec = making(model)
         size: Facts = {}
         usable: Facts = {"usable": False, "reason": str(problem)}
     except Unavailable:
         raise DataError(name, None, "damaged, or no sentencepiece model") from None
     else:
-        how = vocabulary.making
+        spec = vocabulary.making
         size, usable = {"pieces": vocabulary.size}, {"symbols": len(vocabulary.symbols)}
     about = {
-        "type": how.type,
-        "normalization": how.normalization,
-        "byte_fallback": how.byte_fallback,
+        "type": spec.type,
+        "normalization": spec.normalization,
+        "byte_fallback": spec.byte_fallback,
     }
     return {**size, **about, **usable, "fingerprint": digest[:16], "sha256": digest}
 
 
 def of_udpipe(path: str) -> Facts:
-    """What a UDPipe 1 model can do. Raises DataError for a damaged one, ReadError."""
+    """The abilities of a UDPipe 1 model. Raises DataError for a damaged one, ReadError."""
     import ufal.udpipe as binding
 
     from synmt_cli.core.text.udpipe import load
@@ -58,31 +57,32 @@ def of_udpipe(path: str) -> Facts:
         raise DataError(path, None, "damaged, or no UDPipe 1 model") from None
     sentence = binding.Sentence()
     sentence.addWord("a")
+    size, digest = size_and_sha256(path)
     return {
         "tokenizer": model.newTokenizer("") is not None,
         "tagger": bool(model.tag(sentence, "")),
         "parser": bool(model.parse(sentence, "")),
-        "bytes": os.stat(path).st_size,
-        "sha256": sha256(path),
+        "bytes": size,
+        "sha256": digest,
     }
 
 
 def of_weights(path: Path) -> Facts:
-    """What the header of a safetensors file says. Raises ReadError, DataError."""
-    head = _header(path)
+    """Facts in the header of a safetensors file. Raises ReadError, DataError."""
+    header = _header(path)
     return {
-        "parameters": head.n_values,
-        "tensors": len(head.shapes),
-        "types": sorted(set(head.types.values())),
+        "parameters": header.n_values,
+        "tensors": len(header.shapes),
+        "types": sorted(set(header.types.values())),
         "bytes": path.stat().st_size,
-        "about": dict(sorted(head.about.items())),
+        "about": dict(sorted(header.about.items())),
     }
 
 
 def _header(path: Path) -> Header:
     try:
         with path.open("rb") as file:
-            return header(file, str(path), path.stat().st_size)
+            return read_header(file, str(path), path.stat().st_size)
     except OSError as error:
         raise ReadError(f"cannot read {printable(str(path))}: {error.strerror}") from error
 

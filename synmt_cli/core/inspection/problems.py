@@ -1,16 +1,17 @@
-"""Every problem of a stream, as its reader names it: what is wrong never ends the search.
+"""Every problem of a stream, in the words of its reader: a problem does not end the search.
 
-CoNLL-U goes on with the next sentence, everything else with the next line. Where no next one
-can be found (a line without end, damaged compression) the rest is not looked at, and it says so.
+The search goes on with the next sentence of CoNLL-U and the next line of everything else. Where
+neither can be found (a line without end, damaged compression) the rest is not checked, which the
+last problem says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
-from synmt_cli.core.segments.alignment import begins_segment
+from synmt_cli.core.segments.comments import LineStarts
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.errors import DataError
@@ -21,10 +22,10 @@ from synmt_cli.io import reading
 
 @dataclass(slots=True)
 class Search:
-    """Looks for problems. n_segments: so far, sound or not. is_whole: False if it gave up.
+    """Looks for problems. n_segments: all so far. is_whole: whether all input was checked.
 
-    counting: whether segments are counted in CoNLL-U, where lines of text may be several
-    sentences. vocabulary: of the pieces of transitions.
+    counting: whether segments of CoNLL-U, which may be several sentences, are counted.
+    vocabulary: of the pieces of transitions.
     """
 
     counting: bool = False
@@ -57,39 +58,27 @@ class Search:
                 yield error
 
     def _of_conllu(self, source: reading.Source) -> Iterator[DataError]:
-        before: str | None = None
+        starts = LineStarts()
         for batch in conllu.batches(source):
             try:
-                before = self._read(batch, before)
+                starts = self._read(batch, starts)
             except DataError:
                 for block in _blocks(batch):
                     try:
-                        before = self._read(block, before)
+                        starts = self._read(block, starts)
                     except DataError as error:
                         self.n_segments += 1
-                        before = None
+                        starts = LineStarts()
                         yield error
 
-    def _read(self, batch: conllu.RawBlocks, before: str | None) -> str | None:
+    def _read(self, batch: conllu.RawBlocks, starts: LineStarts) -> LineStarts:
         """Counts the segments of a batch. Raises DataError, and then counts none."""
-        if not self.counting:
-            for _ in conllu.sentences(batch):
-                pass
-            return None
-        n, before = _count(conllu.sentences(batch), before)
+        after = LineStarts(starts.line)
+        n = sum(
+            self.counting and after.begins_with(sentence) for sentence in conllu.sentences(batch)
+        )
         self.n_segments += n
-        return before
-
-
-def _count(sentences: Iterable[conllu.Sentence], before: str | None) -> tuple[int, str | None]:
-    """How many segments begin, and the synmt_line of the last sentence."""
-    n = 0
-    for sentence in sentences:
-        metadata = sentence.metadata()
-        line = metadata.get("synmt_line")
-        n += begins_segment(before, line, metadata.get("sent_id"))
-        before = line
-    return n, before
+        return after
 
 
 def _blocks(batch: conllu.RawBlocks) -> Iterator[conllu.RawBlocks]:

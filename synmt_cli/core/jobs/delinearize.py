@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from synmt_cli.core.segments.comments import LINE, placeholder
 from synmt_cli.core.transitions.delinearizer import Broken, Delinearized, Delinearizer
 from synmt_cli.errors import ConfigError, DataError, printable
 from synmt_cli.formats import conllu, record
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import EMPTY, OK, Record
 from synmt_cli.io import reading
 
 Format = Literal["text", "conllu"]
@@ -46,7 +47,7 @@ class DelinearizeJob:
             tokens = one.transitions or []
         else:
             text = reading.decode(line.data, line.source, line.number)
-            one = Record(line.id, "", "ok" if text else "empty")
+            one = Record(line.id, "", OK if text else EMPTY)
             tokens = text.split(" ") if text else []
         try:
             sentence = self.delinearizer.sentence(tokens, escaped=not line.is_json)
@@ -72,20 +73,18 @@ class DelinearizeJob:
 
 
 def block(sentence: Delinearized, one: Record, part: int = 0) -> str:
-    """The block of a sentence; for a line without words, of the word `_` that stands for it.
+    """The block of a sentence, or the placeholder of a line without one.
 
     one: gives the id. part: the number of the sentence, from 1, if its line has several.
     """
     id = f"{one.id}.{part}" if part else one.id
     lines = [f"# sent_id = {id}"]
     if part:
-        lines.append(f"# synmt_line = {one.id}")
+        lines.append(f"# {LINE} = {one.id}")
     lines.append(f"# text = {sentence.text}")
     if not sentence.forms:
-        lines.append(f"# synmt_status = {'empty' if one.status == 'ok' else one.status}")
-        if one.reason:
-            lines.append(f"# synmt_reason = {one.reason}")
-        lines.append("1\t_\t_\tX\t_\t_\t0\troot\t_\t_")
+        status = EMPTY if one.status == OK else one.status
+        return placeholder("".join(f"{line}\n" for line in lines), status, one.reason)
     glued = [*sentence.glued, False][1:]
     rows = zip(sentence.forms, sentence.heads, sentence.deprels, glued, strict=True)
     for word, (form, head, deprel, is_glued) in enumerate(rows, 1):

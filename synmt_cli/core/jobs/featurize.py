@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from synmt_cli.core.jobs.work import Done, Work, do, lines
 from synmt_cli.core.segments.alignment import piece_words, record_of
-from synmt_cli.core.segments.work import Done, Work, groups
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.core.trees.features import EMITTED, MATRICES, PieceTree, tree_of
 from synmt_cli.core.trees.heads import depths
-from synmt_cli.errors import SynmtError
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import RawBlocks, Sentence
 from synmt_cli.formats.record import Record
@@ -22,9 +21,9 @@ LARGEST = 1_000_000  # values of one emitted feature that is not linear in the s
 
 @dataclass(frozen=True, slots=True)
 class Featurizer:
-    """What to add to the trees. emit: names of EMITTED, written in this order.
+    """Makes records of trees. emit: names of EMITTED, written in this order.
 
-    linearizer: what makes transitions of targets that are trees.
+    linearizer: makes transitions of targets that are trees.
     """
 
     source: Vocabulary | None = None
@@ -35,7 +34,7 @@ class Featurizer:
 
     @property
     def fingerprint(self) -> str | None:
-        """What the records say about the vocabulary: `SRC`, or `SRC+TGT` if they differ."""
+        """The vocabulary as records state it: `SRC`, or `SRC+TGT` if they differ."""
         if self.source is None:
             return None
         if self.target is None or self.target.fingerprint == self.source.fingerprint:
@@ -44,76 +43,73 @@ class Featurizer:
 
     def record(self, sentences: Sequence[Sentence], id: str, target: str | None = None) -> Record:
         """The record of one line. id: for a line whose comments give none."""
-        found, tokens = record_of(sentences, id)
+        one, tokens = record_of(sentences, id)
         if self.source is not None:
-            found.pieces, offsets = self.source.encode(found.src)
-            found.piece_word = piece_words(offsets, tokens.spans, tokens.first_words)
-            found.vocab = self.fingerprint
-        self._add_target(found, target)
+            one.pieces, offsets = self.source.encode(one.src)
+            one.piece_word = piece_words(offsets, tokens.spans, tokens.first_words)
+            one.vocab = self.fingerprint
+        self._add_target(one, target)
         if self.emit:
-            self._add_features(found)
-        return found
+            self._add_features(one)
+        return one
 
     def text(self, line: str, id: str, target: str | None = None) -> Record:
         """The record of a line without a tree."""
-        found = Record(id, line, "empty" if not line.strip() else "ok")
+        one = Record(id, line, "empty" if not line.strip() else "ok")
         if self.source is not None:
-            found.pieces = self.source.pieces(line)
-            found.piece_word = [-1] * len(found.pieces)
-            found.vocab = self.fingerprint
-        self._add_target(found, target)
-        return found
+            one.pieces = self.source.pieces(line)
+            one.piece_word = [-1] * len(one.pieces)
+            one.vocab = self.fingerprint
+        self._add_target(one, target)
+        return one
 
-    def _add_target(self, found: Record, target: str | None) -> None:
+    def _add_target(self, one: Record, target: str | None) -> None:
         if target is not None:
-            found.tgt = target
+            one.tgt = target
             vocabulary = self.target or self.source
-            found.tgt_pieces = None if vocabulary is None else vocabulary.pieces(target)
+            one.tgt_pieces = None if vocabulary is None else vocabulary.pieces(target)
 
-    def _add_features(self, found: Record) -> None:
-        tree = tree_of(found)
+    def _add_features(self, one: Record) -> None:
+        tree = tree_of(one)
         for name in self.emit:
             if (n := _n_values(name, tree)) > LARGEST:
-                found.status = "skipped"
-                found.reason = f"{name} has {n:,} values, at most {LARGEST:,} are written"
+                one.status = "skipped"
+                one.reason = f"{name} has {n:,} values, at most {LARGEST:,} are written"
                 return
         for name in self.emit:
-            found.extra[name] = EMITTED[name](tree)
+            one.extra[name] = EMITTED[name](tree)
 
     def run(self, work: Work) -> Done:
-        """The records of a batch. Never raises a SynmtError: what was done before it counts."""
-        done = Done()
-        try:
-            lines = groups(conllu.sentences(work.batch), work.sizes)
-            targets = iter(work.targets) if work.targets is not None else None
-            for number, sentences in enumerate(lines, work.first):
-                target = None
-                if targets is not None and (target := next(targets, None)) is None:
-                    break
-                text = target if isinstance(target, str) else None
-                found = self.record(sentences, str(number), text)
-                place = sentences[0].source, sentences[0].line
-                if isinstance(target, RawBlocks) and self._add_tree(found, target, done):
-                    place = target.source, target.line
-                done.count(found.status, found.reason, place, self.strict)
-                done.lines.append(record.to_bytes(found))
-        except SynmtError as error:
-            done.error = error
-        return done
+        """The records of some work. Never raises a SynmtError: the result keeps it."""
+        return do(self._lines, work)
 
-    def _add_tree(self, found: Record, target: RawBlocks, done: Done) -> bool:
+    def _lines(self, work: Work, done: Done) -> Iterator[bytes]:
+        targets = iter(work.targets) if work.targets is not None else None
+        for number, sentences in lines(work):
+            target = None
+            if targets is not None and (target := next(targets, None)) is None:
+                break
+            text = target if isinstance(target, str) else None
+            one = self.record(sentences, str(number), text)
+            place = sentences[0].source, sentences[0].line
+            if isinstance(target, RawBlocks) and self._add_tree(one, target, done):
+                place = target.source, target.line
+            done.count(one.status, one.reason, place, self.strict)
+            yield record.to_bytes(one)
+
+    def _add_tree(self, one: Record, target: RawBlocks, done: Done) -> bool:
         """Adds a target that has a tree. Returns whether the record fails for it alone."""
         sentences = list(conllu.sentences(target))
-        self._add_target(found, record_of(sentences, found.id)[0].src)
+        self._add_target(one, record_of(sentences, one.id)[0].src)
         linear = self.linearizer.linearize(sentences)
         done.count_lifted(linear.n_lifted)
         if linear.reason is None:
-            found.transitions = linear.tokens
+            one.transitions = linear.tokens
             if (vocabulary := self.linearizer.vocabulary) is not None:
                 unknown = filter(is_symbol, set(linear.tokens).difference(vocabulary.symbols))
                 done.unknown.update(unknown)
-        elif found.status in ("ok", "empty"):
-            found.status, found.reason = linear.status, f"target: {linear.reason}"
+        elif one.status in ("ok", "empty"):
+            one.status, one.reason = linear.status, f"target: {linear.reason}"
             return True
         return False
 

@@ -1,18 +1,18 @@
-"""Batches of CoNLL-U as lines of transitions, and the symbols that these need."""
+"""CoNLL-U to lines of transitions, and the symbols that these need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from synmt_cli.core.jobs.work import Done, Work, do, lines
 from synmt_cli.core.segments.alignment import record_of
-from synmt_cli.core.segments.work import Done, Work, groups
 from synmt_cli.core.text.vocabulary import symbol_problem
 from synmt_cli.core.transitions.linearizer import Linearized, Linearizer
-from synmt_cli.errors import DataError, SynmtError, quoted
-from synmt_cli.formats import conllu, record
+from synmt_cli.errors import DataError, quoted
+from synmt_cli.formats import record
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import EMPTY, OK, Record
 from synmt_cli.formats.transitions import GLUE, LEFT, RIGHT, arc_tokens, to_line
 
 
@@ -25,30 +25,27 @@ class LinearizeJob:
     strict: bool = False
 
     def run(self, work: Work) -> Done:
-        """The lines of a batch. Never raises a SynmtError: what was done before it counts."""
-        done = Done()
-        try:
-            lines = groups(conllu.sentences(work.batch), work.sizes)
-            for number, sentences in enumerate(lines, work.first):
-                linear = self.linearizer.linearize(sentences)
-                place = sentences[0].source, sentences[0].line
-                done.count(linear.status, linear.reason, place, self.strict)
-                done.count_lifted(linear.n_lifted)
-                done.lines.append(self._line(linear, sentences, str(number)))
-        except SynmtError as error:
-            done.error = error
-        return done
+        """The lines of some work. Never raises a SynmtError: the result keeps it."""
+        return do(self._lines, work)
+
+    def _lines(self, work: Work, done: Done) -> Iterator[bytes]:
+        for number, sentences in lines(work):
+            linear = self.linearizer.linearize(sentences)
+            place = sentences[0].source, sentences[0].line
+            done.count(linear.status, linear.reason, place, self.strict)
+            done.count_lifted(linear.n_lifted)
+            yield self._line(linear, sentences, str(number))
 
     def _line(self, linear: Linearized, sentences: Sequence[Sentence], number: str) -> bytes:
-        of_pieces = self.linearizer.vocabulary is not None
+        vocabulary = self.linearizer.vocabulary
         if not self.as_json:
-            return to_line(linear.tokens, of_pieces).encode() + b"\n"
-        found, _ = record_of(sentences, number)
-        one = Record(found.id, found.src, linear.status, linear.reason)
-        if linear.status in ("ok", "empty"):
+            return to_line(linear.tokens, vocabulary is not None).encode() + b"\n"
+        of_tree, _ = record_of(sentences, number)
+        one = Record(of_tree.id, of_tree.src, linear.status, linear.reason)
+        if linear.status in (OK, EMPTY):
             one.transitions = linear.tokens
-        if self.linearizer.vocabulary is not None:
-            one.vocab = self.linearizer.vocabulary.fingerprint
+        if vocabulary is not None:
+            one.vocab = vocabulary.fingerprint
         return record.to_bytes(one)
 
 
@@ -58,7 +55,7 @@ def symbols(sentences: Iterable[Sentence], split: bool = False, glue: bool = Fal
     Both directions of every label that an arc has, so that other trees need few that are not
     here. Raises DataError for a label that cannot be part of a symbol's name.
     """
-    found = {GLUE} if glue else set()
+    names = {GLUE} if glue else set()
     known: set[str] = set()
     for sentence in sentences:
         for label, head in zip(sentence.deprels, sentence.heads, strict=True):
@@ -69,5 +66,5 @@ def symbols(sentences: Iterable[Sentence], split: bool = False, glue: bool = Fal
                 place = sentence.source, sentence.line
                 raise DataError(*place, f"label {quoted(label)} cannot be of a symbol: {problem}")
             known.add(label)
-            found.update(tokens)
-    return sorted(found)
+            names.update(tokens)
+    return sorted(names)

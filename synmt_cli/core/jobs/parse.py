@@ -11,6 +11,7 @@ from synmt_cli import pool
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
+from synmt_cli.formats.record import FAILED
 from synmt_cli.io import reading
 
 CHUNK = 8  # segments that travel to a worker together
@@ -61,7 +62,7 @@ def parsing(
             result = parser.again(item.content)
         else:
             result = of_text(item.content, str(item.id))
-        if strict and result.status == udpipe.FAILED:
+        if strict and result.status == FAILED:
             raise DataError(item.source, item.line, result.reason)
         return result
 

@@ -1,9 +1,7 @@
 """CoNLL-U to CoNLL-U with other trees: whole shapes, attachment noise, other labels.
 
-The unit of work is a Batch of whole blocks as bytes, so that a worker process reads, changes
-and writes, and its parent only cuts. What is drawn depends on the seed and on the number of
-the sentence alone; heads and labels are drawn apart, so that one share never changes what the
-other brings.
+All draws depend on the seed and the number of the sentence alone. Heads and labels are drawn
+apart, so that the share of one never changes the draws of the other.
 """
 
 from __future__ import annotations
@@ -15,14 +13,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
+from synmt_cli.core.jobs.work import Done, Work, do, lines
+from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.core.trees import perturbation, shapes
 from synmt_cli.core.trees.heads import ROOT, is_projective
 from synmt_cli.core.trees.relations import RELATIONS, ROOT_LABEL, universal
 from synmt_cli.core.trees.shapes import Draw
-from synmt_cli.errors import SynmtError
 from synmt_cli.formats import conllu
-from synmt_cli.formats.conllu import RawBlocks, Sentence
-from synmt_cli.formats.conllu_rows import DEPREL, DEPS, HEAD
+from synmt_cli.formats.conllu import DEPREL, DEPS, HEAD, Sentence
 
 RANDOM, SHUFFLED = "random", "shuffled"
 SHAPES: dict[str, Callable[[int], list[int]]] = {
@@ -31,14 +29,14 @@ SHAPES: dict[str, Callable[[int], list[int]]] = {
     "balanced": shapes.balanced,
 }
 TREES = (*SHAPES, RANDOM, SHUFFLED)
-STATUS, DONE = "synmt_status", "synmt_perturbed"
+PERTURBED = "synmt_perturbed"
 
 
 class LabelSampler:
-    """Labels to replace others by. One that is given twice is drawn twice as often.
+    """Draws labels to replace others. A label that is given twice is drawn twice as often.
 
     `root`, which the head alone decides, and `_` are left out. Raises ValueError unless there
-    are two different relations, subtypes aside: else some label could not be replaced.
+    are two different relations, subtypes aside, since some label could not be replaced then.
     """
 
     def __init__(self, labels: Iterable[str] = sorted(RELATIONS)) -> None:
@@ -49,11 +47,11 @@ class LabelSampler:
             if label != "_" and universal(label) != ROOT_LABEL
         }
         if len({universal(label) for label in self._counts}) < 2:
-            raise ValueError("fewer than two relations beside root")
+            raise ValueError("fewer than two relations besides root")
         self._others: dict[str, tuple[list[str], list[int]]] = {}
 
     def other(self, label: str, draw: Draw) -> str:
-        """A label of another relation, so that no score that knows labels takes it for right."""
+        """A label of another relation, so that every score of labels counts it as wrong."""
         relation = universal(label)
         if relation not in self._others:
             others = [other for other in self._counts if universal(other) != relation]
@@ -64,29 +62,8 @@ class LabelSampler:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Some sentences. first: the number of the first over all inputs, from 1."""
-
-    batch: RawBlocks
-    first: int
-
-
-@dataclass(slots=True)
-class Done:
-    """Blocks as bytes, what they count, and what ended the work early.
-
-    counts: `sentences`, `words`; `changed` sentences; `heads` and `labels` that differ;
-    `wrong`, words of which one or both do. Blocks without a tree count nothing.
-    """
-
-    blocks: list[bytes] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    error: SynmtError | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Perturber:
-    """What to do to each tree, in this order.
+    """Changes each tree, in this order.
 
     tree: a name of TREES to replace it by. heads, labels: the chance of each word to get
     another. projective: keep a projective tree projective, draw random ones projective.
@@ -100,19 +77,21 @@ class Perturber:
     label_set: LabelSampler = field(default_factory=LabelSampler)
 
     def run(self, work: Work) -> Done:
-        """The blocks of a batch. Never raises a SynmtError: what was done before it counts."""
-        done = Done()
-        try:
-            for number, sentence in enumerate(conllu.sentences(work.batch), work.first):
-                if sentence.comment(STATUS) is None:
-                    done.counts += self.perturb(sentence, number)
-                done.blocks.append(conllu.to_bytes(sentence))
-        except SynmtError as error:
-            done.error = error
-        return done
+        """The blocks of some work. Never raises a SynmtError: the result keeps it.
+
+        counts: `sentences`, `words`; `changed` sentences; `heads` and `labels` that differ;
+        `wrong`, words of which one or both do. Blocks with a status count nothing.
+        """
+        return do(self._blocks, work)
+
+    def _blocks(self, work: Work, done: Done) -> Iterator[bytes]:
+        for number, (sentence,) in lines(work):
+            if sentence.comment(STATUS) is None:
+                done.counts += self.perturb(sentence, number)
+            yield conllu.to_bytes(sentence)
 
     def perturb(self, sentence: Sentence, number: int) -> Counter[str]:
-        """Changes the rows of a sentence. Returns the counts of Done."""
+        """Changes the rows of a sentence. Returns the counts of `run`."""
         heads = [head - 1 for head in sentence.heads]
         labels = sentence.deprels
         new_heads, new_labels = self.other_tree(heads, labels, number)
@@ -122,7 +101,7 @@ class Perturber:
             row[HEAD], row[DEPREL], row[DEPS] = str(head + 1), label, "_"
         sentence.heads = [head + 1 for head in new_heads]
         if changed:
-            sentence.comments.append(f"# {DONE} = {self}")
+            sentence.comments.append(f"# {PERTURBED} = {self}")
         return Counter(
             sentences=1,
             words=len(words),
@@ -179,17 +158,8 @@ class Perturber:
 
 
 def _in_shape(heads: list[int], labels: list[str], other: list[int]) -> tuple[list[int], list[str]]:
-    """Other heads, and the labels: each stays with its word, but the label of the root goes
-    to the new root, and the old one gets that word's."""
+    """Other heads and their labels: each word keeps its own, but the old and the new root swap."""
     old, new = heads.index(ROOT), other.index(ROOT)
     labels = list(labels)
     labels[old], labels[new] = labels[new], labels[old]
     return other, labels
-
-
-def works(batches: Iterable[RawBlocks]) -> Iterator[Work]:
-    """Batches with the number of their first sentence."""
-    first = 1
-    for batch in batches:
-        yield Work(batch, first)
-        first += len(batch)

@@ -15,11 +15,11 @@ import torch
 from synmt_cli import pool
 from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.decoding.translator import SearchSettings, Translated, Translator, windows
-from synmt_cli.core.jobs.translation_input import Place, Placed, Reader
+from synmt_cli.core.jobs.translation_input import Placed, Reader
 from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.directory import Run
-from synmt_cli.errors import ConfigError, DataError, UsageError, printable
+from synmt_cli.errors import ConfigError, DataError, Place, UsageError, printable
 from synmt_cli.formats.record import Record
 
 Window = Sequence[tuple[Record, Place]]

@@ -12,82 +12,81 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
+from synmt_cli.core.segments.comments import LINE, status_of
 from synmt_cli.core.text.display_width import cut, padded, width
 from synmt_cli.core.trees.drawing import ASCII, UNICODE, TooLarge, branches
-from synmt_cli.errors import printable
+from synmt_cli.errors import DataError, printable
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.detect import detect_trees, detected
+from synmt_cli.formats.record import OK, Record
 from synmt_cli.io import reading
 
-WORD_ROOM = 40  # columns to which words are aligned; longer ones push what is behind them
+WORD_ROOM = 40  # columns to which words are aligned; a longer word shifts the rest of its row
 LEAST_ROOM = 8  # columns of a word that is cut
 GAP = 2  # columns between a word, its tag and its label
 _RESET = "\x1b[0m"
 _BOLD, _DIM, _CYAN, _GREEN, _YELLOW = (f"\x1b[{code}m" for code in (1, 2, 36, 32, 33))
 
 
-@dataclass(slots=True)
-class View:
-    """What is drawn of a segment. status: why there is nothing to draw, or "".
+def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Record]:
+    """Yields a record for each segment that is drawn: each block of CoNLL-U is one.
 
-    heads: 0-based, -1 for a root. tags may be "_".
+    Ids that the input does not give count from 1 over all of it. job: reads transitions, its
+    format conllu. Raises DataError, ReadError.
     """
+    readers = {"jsonl": record.read, "conllu": of_conllu, "text": _of_text}
+    n = 0
+    for kind_of_file, source in detected(files, kind, detect_trees):
+        if kind_of_file == "transitions":
+            records = of_transitions(source, n + 1, job)
+        else:
+            records = readers[kind_of_file](source, n + 1)
+        for one in records:
+            n += 1
+            yield one
 
-    id: str
-    text: str
-    status: str = ""
-    words: list[str] = field(default_factory=list)
-    heads: list[int] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
 
-
-def of_sentences(source: reading.Source, first: int = 1) -> Iterator[View]:
-    """Yields what each block of CoNLL-U shows. first: the id of the first without one."""
+def of_conllu(source: reading.Source, first: int = 1) -> Iterator[Record]:
+    """Yields the record of each block. first: the id of the first if it has none."""
     for number, sentence in enumerate(conllu.read(source), first):
         yield _of_sentence(sentence, str(number))
 
 
-def _of_sentence(sentence: Sentence, id: str) -> View:
+def _of_sentence(sentence: Sentence, id: str) -> Record:
     metadata = sentence.metadata()
-    id = metadata.get("sent_id") or metadata.get("synmt_line") or id
+    id = metadata.get("sent_id") or metadata.get(LINE) or id
     text = metadata.get("text")
-    status = metadata.get("synmt_status", "ok")
-    if status != "ok":
-        return View(id, text or "", _why(status, metadata.get("synmt_reason")))
-    heads = [head - 1 for head in sentence.heads]
-    text = " ".join(sentence.forms) if text is None else text
-    return View(id, text, "", sentence.forms, heads, sentence.upos, sentence.deprels)
+    status, reason = status_of(sentence)
+    if status != OK:
+        return Record(id, text or "", status, reason)
+    return Record(
+        id,
+        " ".join(sentence.forms) if text is None else text,
+        words=sentence.forms,
+        heads=[head - 1 for head in sentence.heads],
+        upos=sentence.upos,
+        deprels=sentence.deprels,
+    )
 
 
-def of_records(source: reading.Source, first: int = 1) -> Iterator[View]:
-    """Yields what each record shows."""
-    return map(_of_record, record.read(source, first))
-
-
-def _of_record(one: Record) -> View:
-    if one.status != "ok":
-        return View(one.id, one.src, _why(one.status, one.reason))
-    if not one.words:
-        return View(one.id, one.src, "no tree")
-    return View(one.id, one.src, "", one.words, one.heads or [], one.upos or [], one.deprels or [])
-
-
-def _why(status: str, reason: str | None) -> str:
-    return f"{status}: {reason}" if reason else status
-
-
-def of_transitions(source: reading.Source, lines: DelinearizeJob, first: int = 1) -> Iterator[View]:
-    """Yields what each line of transitions shows. lines: with `format` conllu."""
+def of_transitions(source: reading.Source, first: int, job: DelinearizeJob) -> Iterator[Record]:
+    """Yields the record of each line. first: the id of the first."""
     for number, data in enumerate(reading.lines(source), 1):
         line = TransitionLine(source.name, number, str(first + number - 1), data, is_json=False)
-        batch = conllu.RawBlocks(source.name, number, lines.run(line).data)
+        batch = conllu.RawBlocks(source.name, number, job.run(line).data)
         yield from (_of_sentence(one, line.id) for one in conllu.sentences(batch))
+
+
+def _of_text(source: reading.Source, first: int) -> Iterator[Record]:
+    """Nothing for an empty source. Raises DataError for any other."""
+    for _ in reading.lines(source):
+        raise DataError(source.name, 1, "text has no trees: synmt parse makes them")
+    yield from ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,33 +97,34 @@ class Drawing:
     width: int | None = None
     colour: bool = False
 
-    def block(self, view: View) -> str:
-        """The lines of a segment, the empty one behind it included."""
-        rows = [self._headline(view)]
-        if not view.status:
+    def block(self, one: Record) -> str:
+        """The lines of a segment, and an empty line."""
+        status = _undrawn(one)
+        rows = [self._headline(one, status)]
+        if not status:
             try:
-                rows += self._rows(view)
+                rows += self._rows(one)
             except TooLarge as problem:
                 rows.append(self._line([(f"not drawn: {problem}", _YELLOW)]))
         return "\n".join(rows) + "\n\n"
 
-    def _headline(self, view: View) -> str:
-        parts = [(f"# {printable(view.id)}", _BOLD)]
-        if view.status:
-            parts.append((f"  ({printable(view.status)})", _YELLOW))
-        if view.text:
-            parts.append((f"  {printable(view.text)}", ""))
+    def _headline(self, one: Record, status: str) -> str:
+        parts = [(f"# {printable(one.id)}", _BOLD)]
+        if status:
+            parts.append((f"  ({printable(status)})", _YELLOW))
+        if one.src:
+            parts.append((f"  {printable(one.src)}", ""))
         return self._line(parts)
 
-    def _rows(self, view: View) -> Iterator[str]:
-        lines = branches(view.heads, ASCII if self.ascii else UNICODE)
+    def _rows(self, one: Record) -> Iterator[str]:
+        lines = branches(one.heads or [], ASCII if self.ascii else UNICODE)
         words, tags, labels = (
-            [*map(printable, texts)] for texts in (view.words, view.tags, view.labels)
+            [*map(printable, texts or ())] for texts in (one.words, one.upos, one.deprels)
         )
         first = next(lines)
         taken = len(first) + 1 + 2 * GAP + _widest(tags) + _widest(labels)
-        room = None if self.width is None else max(self.width - taken, LEAST_ROOM)
-        words = words if room is None else [cut(word, room) for word in words]
+        if self.width is not None:
+            words = [cut(word, max(self.width - taken, LEAST_ROOM)) for word in words]
         columns = [min(_widest(texts), WORD_ROOM) for texts in (words, tags)]
         for line, word, tag, label in zip([first, *lines], words, tags, labels, strict=True):
             parts = (
@@ -148,6 +148,13 @@ class Drawing:
         if not self.colour:
             return "".join(text for text, _ in parts).rstrip(" ")
         return "".join(f"{colour}{text}{_RESET}" if colour else text for text, colour in parts)
+
+
+def _undrawn(one: Record) -> str:
+    """Why there is nothing to draw, "" if there is a tree."""
+    if one.status != OK:
+        return f"{one.status}: {one.reason}" if one.reason else one.status
+    return "" if one.words else "no tree"
 
 
 def _widest(texts: Sequence[str]) -> int:

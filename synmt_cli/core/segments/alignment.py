@@ -1,9 +1,9 @@
 """Trees and the line of text that they belong to: from CoNLL-U sentences to a record.
 
-The tokens of the sentences are found in the line character by character; only white space
-may stand between them or differ inside them. Where more differs, TokenRange (MISC, written
-by `synmt parse`) says where they are. Where neither fits, the record has no tree and its
-status is `failed`. A sentence without `# text` is put together from its forms.
+The tokens of the sentences are looked for in the line character by character; only white space
+may stand between them or differ inside them. If anything else differs, TokenRange (MISC, written
+by `synmt parse`) says where they are. If that does not fit either, the record has no tree and
+its status is `failed`. The text of a sentence without `# text` is made from its forms.
 
 Every step is linear in the line.
 """
@@ -13,14 +13,14 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
+from synmt_cli.core.segments.comments import LINE, recorded_status
 from synmt_cli.errors import quoted
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FORM, MISC
-from synmt_cli.formats.record import STATUSES, Record
+from synmt_cli.formats.conllu import FORM, MISC, Sentence
+from synmt_cli.formats.record import EMPTY, FAILED, OK, Record
 
 NONE = -1  # the word of a piece that belongs to no word
 LONGEST_GAP = 1000  # characters of white space between two sentences
@@ -33,12 +33,12 @@ _BEYOND = [sys.maxsize, sys.maxsize]
 
 
 class Mismatch(Exception):
-    """Why tokens are not those of a text."""
+    """The reason why tokens are not those of a text."""
 
 
 @dataclass(slots=True)
 class Tokens:
-    """The tokens of a line as they are written: a multiword token is one.
+    """The tokens of a line as written: a multiword token is one.
 
     first_words: the first word of each token, 0-based over all sentences of the line. spans:
     [begin, end) of each in characters of the line.
@@ -49,59 +49,27 @@ class Tokens:
     spans: list[list[int]] = field(default_factory=list)
 
 
-def segments(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """The sentences of each line: those of one `# synmt_line`, else one at a time."""
-    group: list[Sentence] = []
-    before: str | None = None
-    for sentence in sentences:
-        metadata = sentence.metadata()
-        line = metadata.get("synmt_line")
-        if group and begins_segment(before, line, metadata.get("sent_id")):
-            yield group
-            group = []
-        group.append(sentence)
-        before = line
-    if group:
-        yield group
-
-
-def begins_segment(before: str | None, line: str | None, sent_id: str | None) -> bool:
-    """Whether a sentence of `# synmt_line = line` begins a new line of text.
-
-    before: synmt_line of the sentence before it. A `.1` begins one even if the number is the
-    same, as where two files follow one another.
-    """
-    return line is None or line != before or sent_id == f"{line}.1"
-
-
 def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
-    """The record of one line, and its tokens: none where the record has no tree.
+    """The record of one line, and its tokens; no tokens if the record has no tree.
 
     id: for a line whose comments give none. The reason of a failure names a character.
     """
     metadata = sentences[0].metadata()
-    id = metadata.get("synmt_line") or metadata.get("sent_id") or id
-    status = metadata.get("synmt_status", "ok")
-    if status != "ok":
-        # The one word of a placeholder is no text; several blocks are a line that was parsed.
+    id = metadata.get(LINE) or metadata.get("sent_id") or id
+    status, reason = recorded_status(sentences[0])
+    if status != OK:
+        # The one word of a placeholder is not text; several blocks are a line that was parsed.
         text = metadata.get("text", "") if len(sentences) == 1 else _text(sentences, metadata)
-        record = _treeless(id, text, status, metadata.get("synmt_reason"))
-        return record, Tokens([], [])
+        if status == EMPTY:
+            return Record(id, text, EMPTY, None, [], [], [], [], []), Tokens([], [])
+        return Record(id, text, status, reason), Tokens([], [])
     tokens = _tokens(sentences)
     src = _text(sentences, metadata)
     try:
         tokens.spans = _spans(src, tokens)
-    except Mismatch as reason:
-        return _treeless(id, src, "failed", str(reason)), Tokens([], [])
+    except Mismatch as problem:
+        return Record(id, src, FAILED, str(problem)), Tokens([], [])
     return _record(sentences, id, src, tokens), tokens
-
-
-def _treeless(id: str, src: str, status: str, reason: str | None) -> Record:
-    if status == "empty":
-        return Record(id, src, status, None, [], [], [], [], [])
-    if status not in STATUSES:
-        status, reason = "failed", f"synmt_status = {status}"
-    return Record(id, src, status, reason or f"synmt_status = {status}")
 
 
 def _record(sentences: Sequence[Sentence], id: str, src: str, tokens: Tokens) -> Record:
@@ -158,7 +126,7 @@ def _tokens(sentences: Sequence[Sentence]) -> Tokens:
 
 
 def _text(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
-    """The line: the texts of its sentences, one behind the other as `synmt parse` cut it."""
+    """The line: the texts of its sentences, joined as `synmt parse` cut them."""
     if len(sentences) == 1 and "text" in metadata:
         return metadata["text"]
     line = ""
@@ -234,7 +202,7 @@ def _loosely_at(src: str, at: int, form: str) -> Span:
 
 
 def _ranges(src: str, rows: Sequence[Sequence[str]]) -> list[list[int]] | None:
-    """TokenRange of every token, if each has one that rises and holds the token; else None."""
+    """TokenRange of every token; None unless each has one, they rise, and each holds its token."""
     spans: list[list[int]] = []
     before = 0
     for row in rows:
@@ -262,7 +230,7 @@ def piece_words(
     >>> piece_words([(0, 2), (2, 5), (5, 6)], [[0, 3], [3, 5]], [0, 1])
     [0, 1, -1]
     """
-    found = []
+    indices = []
     spans = [*spans, _BEYOND]
     at = 0
     token_begin, token_end = spans[0]
@@ -271,17 +239,17 @@ def piece_words(
             at += 1
             token_begin, token_end = spans[at]
         if end <= token_begin or begin == end:
-            found.append(NONE)
+            indices.append(NONE)
         elif end <= token_end:
-            found.append(first_words[at])
+            indices.append(first_words[at])
         else:
             token = _most_overlapped(begin, end, spans, at)
-            found.append(NONE if token == NONE else first_words[token])
-    return found
+            indices.append(NONE if token == NONE else first_words[token])
+    return indices
 
 
 def _most_overlapped(begin: int, end: int, spans: Sequence[Sequence[int]], at: int) -> int:
-    """The token that [begin, end) overlaps most, from `at` on; NONE if all there are empty."""
+    """The token from `at` on that [begin, end) overlaps most; NONE if all of them are empty."""
     token, most = NONE, 0
     while spans[at][0] < end:
         overlap = min(end, spans[at][1]) - max(begin, spans[at][0])

@@ -1,83 +1,35 @@
-"""Segments of any kind as a filter sees them, and how each is written again.
+"""Segments of any kind: a line of text, a JSONL record, or the CoNLL-U blocks of one line.
 
-text: a line. jsonl: a record, its line kept as it was. conllu: the blocks of one line, read
-as `featurize` reads them, so that text, tree and status are those that the record will have.
+Each has
+
+    place           the file, and the line where it begins
+    text, target    the source line, and the target line where the stream itself has it
+    status, reason  as in a record
+    heads           of each word, 0-based, -1 for a root; None where there is no tree
+    length          source words: of the tree, or without one, those between white space
+    n_pieces        of the source (0) or the target (1), transitions not counted; None without
+    written         its bytes, as they were read
+    marked          its bytes with further values, and with a target line of another file
+
+Whatever takes time is made on demand: the fields of a record; the text, status and heads of
+blocks, which are those of the record that `featurize` makes of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 
-from synmt_cli.core.segments import alignment
-from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
+from synmt_cli.core.segments.alignment import record_of
+from synmt_cli.core.segments.buckets import n_words
+from synmt_cli.core.segments.comments import commented, is_placeholder
+from synmt_cli.errors import DataError, Place
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import STATUSES, Record
-from synmt_cli.formats.record_checks import KINDS, tree_problem
+from synmt_cli.formats.record import EMPTY, KINDS, OK, Record, tree_problem
 from synmt_cli.formats.transitions import is_symbol
-from synmt_cli.io import reading
-from synmt_cli.io.reading import Source
-
-SKIPPED = "skipped"
-# What a test needs and a line of text cannot have.
-_NEEDED = {
-    "tgt": "both sides: give the other one by --tgt",
-    "pieces": "records with pieces (synmt featurize --spm)",
-    "tgt_pieces": "records with pieces (synmt featurize --spm --tgt)",
-    "heads": "trees: CoNLL-U, or records",
-}
-
-
-class Segment(Protocol):
-    """A segment of the main stream. status, reason: as in a record."""
-
-    @property
-    def text(self) -> str:
-        """The source line."""
-        ...
-
-    @property
-    def target(self) -> str | None:
-        """The target line, where the stream itself has it."""
-        ...
-
-    @property
-    def status(self) -> str:
-        """A value of STATUSES."""
-        ...
-
-    @property
-    def reason(self) -> str:
-        """Why it is failed or skipped."""
-        ...
-
-    def heads(self, option: str) -> Sequence[int]:
-        """The head of each word, 0-based, -1 a root. Raises `missing` where there is no tree."""
-        ...
-
-    def n_pieces(self, side: int, option: str) -> int:
-        """Subword pieces of the source (0) or the target (1), transitions not counted."""
-        ...
-
-    def missing(self, what: str, option: str) -> SynmtError:
-        """The error for a test that needs what is not there. what: a field of the record."""
-        ...
-
-    def written(self) -> bytes:
-        """As it was."""
-        ...
-
-    def rejected(self, reason: str, target: str | None) -> bytes:
-        """With the reason, for the file of rejects. target: the line of another file."""
-        ...
-
-    def annotated(self, reason: str, target: str | None) -> bytes:
-        """With status `skipped` and the reason, if there is one; text has a first column."""
-        ...
 
 
 def line(text: str) -> bytes:
@@ -85,119 +37,117 @@ def line(text: str) -> bytes:
     return f"{text}\r\n".encode() if text.endswith("\r") else f"{text}\n".encode()
 
 
-@dataclass(frozen=True, slots=True)
 class TextSegment:
-    """A line of text."""
+    """A line of text. Marked, it is `VALUE<TAB>SOURCE<TAB>TARGET`."""
 
-    text: str
-    target: str | None = field(default=None, init=False)
-    status: str = field(default="ok", init=False)
-    reason: str = field(default="", init=False)
+    target: str | None = None
+    status: str = OK
+    reason: str = ""
+    heads: Sequence[int] | None = None
 
-    def heads(self, option: str) -> Sequence[int]:
-        """Text has no trees."""
-        raise self.missing("heads", option)
+    def __init__(self, text: str, place: Place) -> None:
+        self.text = text
+        self.place = place
 
-    def n_pieces(self, side: int, option: str) -> int:
-        """Text has no pieces."""
-        raise self.missing("pieces", option)
+    @property
+    def length(self) -> int:
+        return n_words(self.text)
 
-    def missing(self, what: str, option: str) -> SynmtError:
-        """A wrong use, whatever the line."""
-        return UsageError(f"{option} needs {_NEEDED[what]}")
+    def n_pieces(self, side: int) -> int | None:
+        return None
 
     def written(self) -> bytes:
-        """The line."""
         return line(self.text)
 
-    def rejected(self, reason: str, target: str | None) -> bytes:
-        """`REASON<TAB>SOURCE<TAB>TARGET`."""
-        columns = [reason, self.text] if target is None else [reason, self.text, target]
+    def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
+        columns = [*values.values(), self.text, *([] if target is None else [target])]
         return line("\t".join(columns))
 
-    def annotated(self, reason: str, target: str | None) -> bytes:
-        """The same, with `ok` for a reason where it is kept."""
-        return self.rejected(reason or "ok", target)
 
-
-@dataclass(frozen=True, slots=True)
 class RecordSegment:
-    """The fields of a record, its line as it was, and the file and number of the line."""
+    """A line of JSONL. Marked, it has the values as fields, the last ones unless they were there.
 
-    fields: dict[str, Any]
-    json: bytes
-    place: tuple[str, int]
+    Its properties raise DataError for a bad line.
+    """
+
+    def __init__(self, json: bytes, place: Place) -> None:
+        self.json = json
+        self.place = place
+        self._fields: dict[str, Any] | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields, each of its type."""
+        if self._fields is None:
+            self._fields = record.fields_from_bytes(self.json, *self.place)
+        return self._fields
 
     @property
     def text(self) -> str:
-        """The field src."""
         return str(self.fields["src"])
 
     @property
     def target(self) -> str | None:
-        """The field tgt."""
         return self.fields.get("tgt")
 
     @property
     def status(self) -> str:
-        """As a reader of records fills it in."""
-        return str(self.fields.get("status", "ok" if self.text else "empty"))
+        """The field, or what a reader of records fills in; any string."""
+        return str(self.fields.get("status", OK if self.text else EMPTY))
 
     @property
     def reason(self) -> str:
-        """The field reason."""
         return str(self.fields.get("reason", ""))
 
-    def heads(self, option: str) -> Sequence[int]:
-        """The field heads; raises DataError unless it is a tree, or several."""
+    @property
+    def heads(self) -> Sequence[int] | None:
+        """The field. Raises DataError unless it is a tree, or several."""
         if "heads" not in self.fields:
-            raise self.missing("heads", option)
+            return None
         if problem := tree_problem({k: v for k, v in self.fields.items() if k in KINDS}):
             raise DataError(*self.place, problem)
         heads: list[int] = self.fields["heads"]
         return heads
 
-    def n_pieces(self, side: int, option: str) -> int:
-        """Of pieces or tgt_pieces; where only transitions are there, those that are pieces."""
-        name = ("pieces", "tgt_pieces")[side]
-        if (pieces := self.fields.get(name)) is not None:
+    @property
+    def length(self) -> int:
+        words = self.fields.get("words")
+        return n_words(self.text) if words is None else len(words)
+
+    def n_pieces(self, side: int) -> int | None:
+        """The number of pieces or tgt_pieces; with transitions alone, of those that are pieces."""
+        if (pieces := self.fields.get(("pieces", "tgt_pieces")[side])) is not None:
             return len(pieces)
         if side and (transitions := self.fields.get("transitions")) is not None:
             return sum(not is_symbol(one) for one in transitions)
-        raise self.missing(name, option)
-
-    def missing(self, what: str, option: str) -> SynmtError:
-        """Names the record."""
-        return DataError(*self.place, f"field {what} is missing, but {option} needs it")
+        return None
 
     def written(self) -> bytes:
-        """The line."""
         return self.json + b"\n"
 
-    def rejected(self, reason: str, target: str | None) -> bytes:
-        """The record with the field `filtered`, the last one unless it was there."""
-        fields = {**self.fields, "filtered": reason}
-        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
-
-    def annotated(self, reason: str, target: str | None) -> bytes:
-        """The record, skipped unless it had a reason before or is kept."""
-        if not reason or self.status != "ok":
-            return self.written()
-        fields = {**self.fields, "status": SKIPPED, "reason": reason}
-        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+    def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
+        return orjson.dumps({**self.fields, **values}, option=orjson.OPT_APPEND_NEWLINE)
 
 
-@dataclass(frozen=True, slots=True)
 class TreeSegment:
-    """The sentences of one line, and the record that they make."""
+    """The blocks of one line. Marked, the first has the values as comments, `synmt_NAME`."""
 
-    sentences: list[Sentence]
-    record: Record
-    target: str | None = field(default=None, init=False)
+    target: str | None = None
+
+    def __init__(self, sentences: list[Sentence]) -> None:
+        self.sentences = sentences
+        self.place = sentences[0].source, sentences[0].line
+        self._record: Record | None = None
+
+    @property
+    def record(self) -> Record:
+        """The record of the line. Its id is "" unless the comments give one."""
+        if self._record is None:
+            self._record, _ = record_of(self.sentences, "")
+        return self._record
 
     @property
     def text(self) -> str:
-        """The comment text, or what the forms make."""
         return self.record.src
 
     @property
@@ -207,69 +157,31 @@ class TreeSegment:
 
     @property
     def reason(self) -> str:
-        """Of the comment, or what is wrong with the tokens."""
         return self.record.reason or ""
 
-    def heads(self, option: str) -> Sequence[int]:
-        """Of all the sentences together."""
+    @property
+    def heads(self) -> Sequence[int] | None:
         return self.record.heads or ()
 
-    def n_pieces(self, side: int, option: str) -> int:
-        """Trees have no pieces."""
-        raise self.missing("pieces", option)
+    @property
+    def length(self) -> int:
+        """Syntactic words; of a placeholder the words of its text."""
+        return sum(
+            n_words(one.comment("text") or "") if is_placeholder(one) else len(one.words)
+            for one in self.sentences
+        )
 
-    def missing(self, what: str, option: str) -> SynmtError:
-        """A wrong use, whatever the sentence."""
-        return UsageError(f"{option} needs {_NEEDED[what]}")
+    def n_pieces(self, side: int) -> int | None:
+        return None
 
     def written(self) -> bytes:
-        """Its blocks."""
         return b"".join(map(conllu.to_bytes, self.sentences))
 
-    def rejected(self, reason: str, target: str | None) -> bytes:
-        """Its blocks, the first with the comment synmt_filtered, and synmt_tgt for the target."""
-        added = {"synmt_filtered": reason}
-        return self._commented(added if target is None else {**added, "synmt_tgt": target})
-
-    def annotated(self, reason: str, target: str | None) -> bytes:
-        """Its blocks, the first skipped unless it had a reason before or is kept."""
-        if not reason or self.sentences[0].comment("synmt_status") is not None:
-            return self.written()
-        return self._commented({"synmt_status": SKIPPED, "synmt_reason": reason})
-
-    def _commented(self, values: dict[str, str]) -> bytes:
-        first = self.sentences[0]
-        kept = [one for one in first.comments if one[1:].partition("=")[0].strip() not in values]
-        added = [f"# {key} = {value}" for key, value in values.items()]
-        changed = Sentence([*kept, *added], first.rows, first.words, first.heads)
-        return b"".join(map(conllu.to_bytes, [changed, *self.sentences[1:]]))
+    def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
+        added = dict(values) if target is None else {**values, "tgt": target}
+        comments = {f"synmt_{name}": value for name, value in added.items()}
+        first = commented(self.sentences[0], comments)
+        return b"".join(map(conllu.to_bytes, [first, *self.sentences[1:]]))
 
 
-def text(source: Source) -> Iterator[TextSegment]:
-    """The lines of a source. Raises DataError, ReadError."""
-    for _, content in reading.text_lines(source):
-        yield TextSegment(content)
-
-
-def jsonl(source: Source) -> Iterator[RecordSegment]:
-    """The records of a source. Raises DataError, ReadError."""
-    for number, content in enumerate(reading.lines(source), 1):
-        fields = record.fields_from_bytes(content, source.name, number)
-        status = fields.get("status", "ok")
-        if status not in STATUSES:
-            problem = f"field status: {quoted(status)} is none of {', '.join(STATUSES)}"
-            raise DataError(source.name, number, problem)
-        yield RecordSegment(fields, content, (source.name, number))
-
-
-def trees(source: Source) -> Iterator[TreeSegment]:
-    """The lines that a source of CoNLL-U parses. Raises DataError, ReadError."""
-    for sentences in alignment.segments(conllu.read(source)):
-        yield TreeSegment(sentences, alignment.record_of(sentences, "")[0])
-
-
-READERS: dict[str, Callable[[Source], Iterator[Segment]]] = {
-    "text": text,
-    "jsonl": jsonl,
-    "conllu": trees,
-}
+Segment = TextSegment | RecordSegment | TreeSegment

@@ -1,38 +1,30 @@
-"""Splits segments over files by bucket, or by another kind: all the files appear, or none."""
+"""Files that segments are split over: their names from a template, and all of them or none."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain
 
-from synmt_cli.core.segments.buckets import Buckets
-from synmt_cli.core.segments.measured import Segment
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.io import writing
+from synmt_cli.io.writing import Writer
 
 PLACEHOLDER = re.compile(r"\{(.*?)\}")
-
-
-def paths(template: str, buckets: Buckets, sides: Sequence[str]) -> list[list[str]]:
-    """A path for each bucket and side. Raises UsageError where two would be the same.
-
-    template: with `{bucket}`, and for several sides `{name}`, the last part of the side's
-    path, or `{side}`, its number from 1.
-
-    >>> paths("{name}.{bucket}", Buckets((9,)), ["x/train.de"])
-    [['train.de.0-8'], ['train.de.9+']]
-    """
-    return filled(template, "bucket", buckets.names, sides, "--split-to")
 
 
 def filled(
     template: str, kind: str, values: Sequence[str], sides: Sequence[str], option: str
 ) -> list[list[str]]:
-    """A path for each value of {kind} and each side. Raises UsageError that names the option.
+    """A path for each value of {kind} and each side. Raises UsageError, which names the option.
 
-    sides: paths, "" for one that is several files.
+    template: with `{kind}`, and for several sides `{name}`, the last part of the side's path, or
+    `{side}`, its number from 1. sides: paths, "" for one that is several files.
+
+    >>> filled("{name}.{bucket}", "bucket", ["0-8", "9+"], ["x/train.de"], "--split-to")
+    [['train.de.0-8'], ['train.de.9+']]
     """
     for name in PLACEHOLDER.findall(template):
         if name not in (kind, "name", "side"):
@@ -46,7 +38,7 @@ def filled(
         ]
         for value in values
     ]
-    flat = [path for of_value in every for path in of_value]
+    flat = list(chain.from_iterable(every))
     if len(set(flat)) < len(flat):
         needed = f"{{{kind}}}" if len(sides) == 1 else f"{{{kind}}} and {{side}}"
         raise UsageError(f"{option} {quoted(template)} names a file twice: use {needed}")
@@ -54,7 +46,7 @@ def filled(
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    return PLACEHOLDER.sub(lambda found: values[found[1]], template)
+    return PLACEHOLDER.sub(lambda name: values[name[1]], template)
 
 
 def _file_name(side: str) -> str:
@@ -65,26 +57,20 @@ def refuse_inputs(
     outputs: Iterable[Sequence[str]], inputs: Sequence[str], option: str = "--split-to"
 ) -> None:
     """Raises UsageError if an output is one of the inputs."""
-    for path in (path for of_bucket in outputs for path in of_bucket):
+    for path in chain.from_iterable(outputs):
         for one in inputs:
             if one != "-" and os.path.exists(path) and os.path.samefile(path, one):
                 raise UsageError(f"{option} would replace an input: {printable(path)}")
 
 
-def split(segments: Iterable[Segment], buckets: Buckets, outputs: Sequence[Sequence[str]]) -> None:
-    """Writes each segment's parts to its bucket's files. Raises CreateError, WriteError.
+@contextmanager
+def written_together(outputs: Iterable[Sequence[str]]) -> Iterator[list[list[Writer]]]:
+    """A writer for each path. Every file appears at the end, even an empty one, or none does.
 
-    Every file exists afterwards, empty where its bucket is. Nothing appears before all is
-    written.
+    Raises CreateError, WriteError.
     """
-    with contextlib.ExitStack() as stack:
-        writers = [
-            [stack.enter_context(writing.atomic(path)) for path in of_bucket]
-            for of_bucket in outputs
-        ]
-        for segment in segments:
-            of_bucket = writers[buckets.index(segment.length)]
-            for writer, part in zip(of_bucket, segment.parts, strict=True):
-                writer.write(part)
-        for writer in (writer for of_bucket in writers for writer in of_bucket):
+    with ExitStack() as stack:
+        writers = [[stack.enter_context(writing.atomic(path)) for path in row] for row in outputs]
+        yield writers
+        for writer in chain.from_iterable(writers):
             writer.flush()  # a full disk shows before the first file takes its name

@@ -27,10 +27,10 @@ from multiprocessing.connection import Connection
 from typing import Any, BinaryIO
 
 from synmt_cli import pool
-from synmt_cli.core.text import udpipe
+from synmt_cli.core.segments.comments import status_of
 from synmt_cli.errors import DataError, UsageError, WorkerLost, quoted
-from synmt_cli.formats.conllu import Sentence, to_bytes
-from synmt_cli.formats.conllu_rows import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS
+from synmt_cli.formats.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence, to_bytes
+from synmt_cli.formats.record import OK
 
 PARTS = ("tokenizer", "tagger", "parser")
 METHOD = "morphodita_parsito"  # the only one of the library
@@ -153,7 +153,7 @@ def treebank(sentences: Iterable[Sentence]) -> Treebank:
 
 
 def _unfit(sentence: Sentence) -> str | None:
-    if sentence.comment("synmt_status") not in (None, udpipe.OK):
+    if status_of(sentence)[0] != OK:
         return "without a tree"
     for row in sentence.words:
         tag = len(f"{row[UPOS]}{row[XPOS]}{row[FEATS]}".encode())

@@ -20,13 +20,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from synmt_cli.core.segments.comments import LINE, placeholder, status_of
 from synmt_cli.errors import Unavailable, printable
 from synmt_cli.formats import conllu
+from synmt_cli.formats.record import EMPTY, FAILED, OK
 
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
 MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
-OK, EMPTY, FAILED = "ok", "empty", "failed"
 
 # White space that would end the line or become part of a word. NBSP and its like do not.
 _SPACES = dict.fromkeys([*range(0x0A, 0x0E), *range(0x1C, 0x20), 0x85, 0x2028, 0x2029], " ")
@@ -90,7 +91,7 @@ class Parser:
         record: list[str] = []
         begin = 0
         for k, (block, end) in enumerate(zip(blocks, ends, strict=True), 1):
-            record += _comments(f"{segment}.{k}", text[begin:end]), f"# synmt_line = {segment}\n"
+            record += _comments(f"{segment}.{k}", text[begin:end]), f"# {LINE} = {segment}\n"
             record.append(block)
             begin = end
         return Parsed("".join(record))
@@ -104,10 +105,9 @@ class Parser:
         """
         comments = "".join(f"{comment}\n" for comment in sentence.comments)
         rows = "".join("\t".join(row) + "\n" for row in sentence.rows) + "\n"
-        metadata = sentence.metadata()
-        status = metadata.get("synmt_status", OK)
+        status, reason = status_of(sentence)
         if status != OK:
-            return Parsed(comments + rows, status, metadata.get("synmt_reason", ""))
+            return Parsed(comments + rows, status, reason or "")
         reader = self._binding.InputFormat.newInputFormat("conllu")
         reader.setText(rows)
         try:
@@ -176,10 +176,7 @@ def _unparsed(text: str, segment: str) -> Parsed | None:
 
 
 def _placeholder(comments: str, status: str, reason: str = "") -> Parsed:
-    comments += f"# synmt_status = {status}\n"
-    if reason:
-        comments += f"# synmt_reason = {reason}\n"
-    return Parsed(comments + "1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n", status, reason)
+    return Parsed(placeholder(comments, status, reason), status, reason)
 
 
 def _comments(segment: str, text: str) -> str:

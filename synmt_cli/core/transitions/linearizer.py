@@ -16,14 +16,14 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
 from synmt_cli.core.segments.alignment import record_of
+from synmt_cli.core.segments.comments import recorded_status
 from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 from synmt_cli.core.trees.arc_standard import Move, oracle
 from synmt_cli.core.trees.heads import contracted
 from synmt_cli.core.trees.projective import projective
 from synmt_cli.errors import DataError, quoted
-from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.conllu_rows import FORM
-from synmt_cli.formats.record import STATUSES
+from synmt_cli.formats.conllu import FORM, Sentence
+from synmt_cli.formats.record import FAILED, OK
 from synmt_cli.formats.transitions import GLUE, LEFT, RIGHT, arc_tokens, escape, is_symbol
 
 LONGEST_LIFTED = 1_000  # words of a tree that is made projective: that takes longer than linear
@@ -31,7 +31,6 @@ N_CACHED = 2**16  # words whose pieces are remembered
 NOT_PROJECTIVE = "the tree is not projective"
 OnNonprojective = Literal["drop", "keep", "error"]
 Multiword = Literal["words", "token"]
-_STATUS = "# synmt_status"
 
 
 class Linearized(NamedTuple):
@@ -85,19 +84,13 @@ class Linearizer:
 
         Raises DataError for a tree that is not projective if `on_nonprojective` is `error`.
         """
-        first = sentences[0]
-        if any(comment.startswith(_STATUS) for comment in first.comments):
-            metadata = first.metadata()
-            status = metadata.get("synmt_status", "ok")
-            if status == "empty":
-                return Linearized([], status)
-            if status != "ok":
-                reason = metadata.get("synmt_reason") or f"synmt_status = {status}"
-                return Linearized([], status if status in STATUSES else "failed", reason)
+        status, reason = recorded_status(sentences[0])
+        if status != OK:
+            return Linearized([], status, reason)
         try:
             return self._of_line(sentences)
         except _NoSequence as problem:
-            return Linearized([], "failed", str(problem))
+            return Linearized([], FAILED, str(problem))
 
     def _of_line(self, sentences: Sequence[Sentence]) -> Linearized:
         if len(sentences) > 1:

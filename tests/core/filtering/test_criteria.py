@@ -13,14 +13,18 @@ from hypothesis import strategies as st
 from synmt_cli.core.filtering import criteria
 from synmt_cli.core.filtering.digests import Digests, digest
 from synmt_cli.core.filtering.pairs import Pair, pairs, score_of
-from synmt_cli.core.segments.segment import TextSegment, jsonl
+from synmt_cli.core.segments.reader import jsonl
+from synmt_cli.core.segments.segment import TextSegment
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.io.reading import Source
 
 
 def text(source, target=None, score=None):
     return Pair(
-        TextSegment(source), (source,) if target is None else (source, target), target, score
+        TextSegment(source, ("x", 1)),
+        (source,) if target is None else (source, target),
+        target,
+        score,
     )
 
 
@@ -46,35 +50,31 @@ words = st.lists(st.text("ab", min_size=1, max_size=4), max_size=6).map("  ".joi
 
 @given(words, words)
 def test_lengths_are_those_of_clean_corpus_n(source, target):
-    tests = (
-        *(criteria.Shortest(2), criteria.LongestCriterion(4)),
-        *(criteria.Ratio(1.5), criteria.LongestWord(3)),
-    )
-    found = [test.found(text(source, target)) for test in tests]
+    pair = text(source, target)
+    found = [
+        *(criteria.length(pair, least=2), criteria.length(pair, most=4)),
+        *(criteria.ratio(pair, 1.5), criteria.word_length(pair, 3)),
+    ]
     assert (not any(found)) == clean_corpus_n(source, target, 2, 4, 1.5, 3)
 
 
 def test_what_was_found_names_the_first_side_at_fault():
-    assert criteria.LongestCriterion(2).found(text("a b", "c d e")) == "3 target words"
-    assert criteria.LongestCriterion(2).found(text("a b c", "c d e")) == "3 source words"
-    assert criteria.Shortest(1).found(text("a", " \u3000")) == "0 target words"
-    assert criteria.LongestCriterion(3, "chars").found(text(" äöü ", "äöüß")) == "4 target chars"
-    assert criteria.LongestWord(3).found(text("a bb", "x longer y")) == (
-        "a target word of 6 characters"
-    )
-    assert criteria.Ratio(2).found(text("a b c", "d")) == "3 : 1 words"
-    assert criteria.Ratio(3).found(text("a b c", "d")) == ""
-    assert criteria.Ratio(99).found(text("", "d")) == "0 : 1 words"
+    assert criteria.length(text("a b", "c d e"), most=2) == "3 target words"
+    assert criteria.length(text("a b c", "c d e"), most=2) == "3 source words"
+    assert criteria.length(text("a", " \u3000"), least=1) == "0 target words"
+    assert criteria.length(text(" äöü ", "äöüß"), most=3, unit="chars") == "4 target chars"
+    assert criteria.word_length(text("a bb", "x longer y"), 3) == ("a target word of 6 characters")
+    assert criteria.ratio(text("a b c", "d"), 2) == "3 : 1 words"
+    assert criteria.ratio(text("a b c", "d"), 3) == ""
+    assert criteria.ratio(text("", "d"), 99) == "0 : 1 words"
 
 
 def test_one_side_alone_is_measured_alone():
-    assert (
-        criteria.LongestCriterion(1).found(text("a")) == criteria.Shortest(1).found(text("a")) == ""
-    )
+    assert criteria.length(text("a"), most=1) == criteria.length(text("a"), least=1) == ""
     with pytest.raises(UsageError, match=r"--ratio needs both sides: .* --tgt"):
-        criteria.Ratio(2).found(text("a"))
+        criteria.ratio(text("a"), 2)
     with pytest.raises(DataError, match="x:1: field tgt is missing, but --ratio needs it"):
-        criteria.Ratio(2).found(record())
+        criteria.ratio(record(), 2)
 
 
 @pytest.mark.parametrize(
@@ -86,18 +86,18 @@ def test_one_side_alone_is_measured_alone():
     ],
 )
 def test_transitions_that_are_no_pieces_do_not_count(fields, n):
-    assert criteria.TargetPieces(n).found(record(**fields)) == ""
-    assert criteria.TargetPieces(n - 1).found(record(**fields)) == f"{n} pieces"
+    assert criteria.target_pieces(record(**fields), n) == ""
+    assert criteria.target_pieces(record(**fields), n - 1) == f"{n} pieces"
     with pytest.raises(DataError, match="field tgt_pieces is missing, but --max-tgt-pieces"):
-        criteria.TargetPieces(1).found(record())
+        criteria.target_pieces(record(), 1)
 
 
 def test_pieces_are_a_unit_of_records():
     pair = record(pieces=["a", "b", "c"], tgt="x", tgt_pieces=["x"])
-    assert criteria.LongestCriterion(2, "pieces").found(pair) == "3 source pieces"
-    assert criteria.Ratio(2, "pieces").found(pair) == "3 : 1 pieces"
+    assert criteria.length(pair, most=2, unit="pieces") == "3 source pieces"
+    assert criteria.ratio(pair, 2, "pieces") == "3 : 1 pieces"
     with pytest.raises(UsageError, match="--unit pieces needs records with pieces"):
-        criteria.LongestCriterion(2, "pieces").found(text("a"))
+        criteria.length(text("a"), most=2, unit="pieces")
 
 
 def crosses(heads):
@@ -121,7 +121,7 @@ def test_projective_means_that_no_arcs_cross():
         heads = random_tree(random.randint(1, 6))
         n = len(heads)
         tree = {"words": ["w"] * n, "spans": [[0, 1]] * n, "deprels": ["d"] * n, "upos": ["X"] * n}
-        found = criteria.Projective().found(record(heads=heads, **tree))
+        found = criteria.projective(record(heads=heads, **tree))
         assert bool(found) == crosses(heads)
         n_crossing += crosses(heads)
     assert 50 < n_crossing < 250
@@ -132,16 +132,16 @@ def test_heads_that_are_no_tree_are_refused(heads):
     n = len(heads)
     tree = {"words": ["w"] * n, "spans": [[0, 1]] * n, "deprels": ["d"] * n, "upos": ["X"] * n}
     with pytest.raises(DataError, match="x:1: field heads"):
-        criteria.Projective().found(record(heads=heads, **tree))
+        criteria.projective(record(heads=heads, **tree))
     with pytest.raises(DataError, match="x:1: field heads is missing, but --projective"):
-        criteria.Projective().found(record())
+        criteria.projective(record())
 
 
 def test_failures_have_their_reason_and_empty_is_none():
-    assert criteria.Status().found(record(status="failed", reason="2 roots")) == "failed: 2 roots"
-    assert criteria.Status().found(record(status="skipped")) == "skipped"
-    assert criteria.Status().found(record(status="empty", src="")) == ""
-    assert criteria.Status().found(record()) == ""
+    assert criteria.status(record(status="failed", reason="2 roots")) == "failed: 2 roots"
+    assert criteria.status(record(status="skipped")) == "skipped"
+    assert criteria.status(record(status="empty", src="")) == ""
+    assert criteria.status(record()) == ""
 
 
 def lines(*texts):
@@ -153,11 +153,11 @@ def lines(*texts):
 
 def test_a_line_of_an_excluded_file_on_the_side_that_counts():
     excluded = lines("a b", "x")
-    assert criteria.Excluded(excluded).found(text("a  b ", "y")) == "src in an excluded file"
-    assert criteria.Excluded(excluded).found(text("a", "x")) == "tgt in an excluded file"
-    assert criteria.Excluded(excluded, "src").found(text("a", "x")) == ""
-    assert criteria.Excluded(excluded, "tgt").found(text("a b", "y")) == ""
-    assert criteria.Excluded(excluded).found(text("a")) == ""
+    assert criteria.excluded(text("a  b ", "y"), excluded) == "src in an excluded file"
+    assert criteria.excluded(text("a", "x"), excluded) == "tgt in an excluded file"
+    assert criteria.excluded(text("a", "x"), excluded, "src") == ""
+    assert criteria.excluded(text("a b", "y"), excluded, "tgt") == ""
+    assert criteria.excluded(text("a"), excluded) == ""
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["c", "c ", "d"]))))
@@ -167,9 +167,9 @@ def test_the_first_of_equal_pairs_is_kept(both):
         ("src", lambda s, t: s),
         ("tgt", lambda s, t: t.strip()),
     ):
-        test = criteria.Unique(Digests(), side)
+        seen = Digests()
         first = {key(*pair): i for i, pair in reversed(list(enumerate(both)))}
-        kept = [i for i, pair in enumerate(both) if not test.found(text(*pair))]
+        kept = [i for i, pair in enumerate(both) if not criteria.repeated(text(*pair), seen, side)]
         assert kept == sorted(first.values())
 
 
@@ -185,7 +185,7 @@ def test_the_first_of_equal_pairs_is_kept(both):
 )
 def test_a_score_stands_alone_or_last(line, score):
     assert score_of(line, "x", 1) == score
-    assert bool(criteria.Alignment(-50).found(text("a", "b", score))) == (score < -50)
+    assert bool(criteria.alignment(text("a", "b", score), -50)) == (score < -50)
 
 
 @pytest.mark.parametrize("line", ["", "nan", "1 2", "١", "1_0", "0x1", "||| ", "-1 ||| a", "--1"])

@@ -17,39 +17,39 @@ def model():
 
 
 def test_the_likeliest_language_of_both_sides_counts(model):
-    assert model.found((ENGLISH, GERMAN)) == ""
-    assert model.found((ENGLISH.upper(), GERMAN.upper())) == ""
-    assert model.found((FRENCH, GERMAN)).startswith("source is fr (")
-    assert model.found((ENGLISH, FRENCH)).startswith("target is fr (")
-    assert model.found((GERMAN, ENGLISH)).startswith("source is de (")
+    assert model.problem((ENGLISH, GERMAN)) == ""
+    assert model.problem((ENGLISH.upper(), GERMAN.upper())) == ""
+    assert model.problem((FRENCH, GERMAN)).startswith("source is fr (")
+    assert model.problem((ENGLISH, FRENCH)).startswith("target is fr (")
+    assert model.problem((GERMAN, ENGLISH)).startswith("source is de (")
 
 
 @pytest.mark.parametrize("text", NOTHING)
 def test_a_text_without_evidence_has_no_language(model, text):
     assert model.identify(text) == ("", 0.0)
-    assert model.found((text, GERMAN)) == "source has no language"
-    assert model.found((ENGLISH, text)) == "target has no language"
+    assert model.problem((text, GERMAN)) == "source has no language"
+    assert model.problem((ENGLISH, text)) == "target has no language"
 
 
 def test_no_language_is_expected_where_the_library_would_name_its_first():
     """Serbian has two classes in the model, so it is first where nothing is known."""
     serbian = Languages("sr")
-    assert [serbian.found((text,)) for text in NOTHING] == ["source has no language"] * 6
-    assert serbian.found(("Девојка чита књигу у башти.",)) == ""
+    assert [serbian.problem((text,)) for text in NOTHING] == ["source has no language"] * 6
+    assert serbian.problem(("Девојка чита књигу у башти.",)) == ""
 
 
 def test_one_code_looks_at_the_source_alone():
-    assert Languages("en").found((ENGLISH, FRENCH)) == ""
+    assert Languages("en").problem((ENGLISH, FRENCH)) == ""
 
 
 def test_thresholds_of_the_expected_and_of_another_language(model):
-    assert Languages("en-de", probability=0.999).found((ENGLISH, "Haus")) == (
+    assert Languages("en-de", probability=0.999).problem((ENGLISH, "Haus")) == (
         f"source is en with {model.identify(ENGLISH)[1]:.2f} only"
     )
     sure = Languages("en-de", sure=0.5)
-    assert sure.found((ENGLISH, "He continued:")) == sure.found(("12", "...")) == ""
-    assert model.found((ENGLISH, "He continued:")).startswith("target is ")
-    assert sure.found((ENGLISH, FRENCH)).startswith("target is fr")
+    assert sure.problem((ENGLISH, "He continued:")) == sure.problem(("12", "...")) == ""
+    assert model.problem((ENGLISH, "He continued:")).startswith("target is ")
+    assert sure.problem((ENGLISH, FRENCH)).startswith("target is fr")
 
 
 @pytest.mark.parametrize("codes", ["", "english", "en-", "-de", "en_de", "EN-DE", "en-de-fr", "xx"])

@@ -1,18 +1,21 @@
 """Pairs from any kind of stream through the tests: order, sameness, errors."""
 
 import io
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.core.filtering import criteria
+from synmt_cli.core.filtering.criteria import Criterion
 from synmt_cli.core.filtering.digests import Digests
 from synmt_cli.core.filtering.languages import Languages
 from synmt_cli.core.filtering.pairs import pairs
 from synmt_cli.core.filtering.sieve import Sieve
 from synmt_cli.core.jobs.featurize import Featurizer
-from synmt_cli.core.segments.segment import READERS, line
+from synmt_cli.core.segments.reader import READERS
+from synmt_cli.core.segments.segment import line
 from synmt_cli.core.text.udpipe import failed
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
@@ -35,17 +38,21 @@ def source(content, name="x"):
 
 def usual():
     return [
-        criteria.Status(),
-        criteria.Shortest(1),
-        criteria.LongestCriterion(3),
-        criteria.Ratio(2),
+        Criterion("status", criteria.status),
+        Criterion("min-len", partial(criteria.length, least=1)),
+        Criterion("max-len", partial(criteria.length, most=3)),
+        Criterion("ratio", partial(criteria.ratio, most=2)),
     ]
+
+
+def unique(side="pair"):
+    return Criterion("dedup", partial(criteria.repeated, seen=Digests(), side=side))
 
 
 def sifted(kind, content, target=None, jobs=1, side="pair"):
     """(kept source and target lines, reasons)."""
     beside = None if target is None else source(target, "tgt")
-    sieve = Sieve(usual(), None, criteria.Unique(Digests(), side))
+    sieve = Sieve(usual(), None, unique(side))
     found = list(sieve.sift(pairs(READERS[kind](source(content)), beside), jobs))
     return [pair.texts for pair, reason in found if not reason], [reason for _, reason in found]
 
@@ -135,7 +142,7 @@ def test_the_first_test_that_fails_gives_the_reason_and_the_last_sees_the_rest()
 
 
 def test_pairs_of_blank_lines_pass_everything_if_they_may(languages):
-    sieve = Sieve(usual()[2:], languages, criteria.Unique(Digests()), keep_empty=True)
+    sieve = Sieve(usual()[2:], languages, unique(), keep_empty=True)
     found = pairs(READERS["text"](source(b"\n \na\n")), source(b"\n\n\n"))
     assert [reason for _, reason in sieve.sift(found)] == ["", "", "ratio: 1 : 0 words"]
 
@@ -157,7 +164,7 @@ def test_processes_change_nothing(languages, lines):
     content = b"".join(map(line, lines))
 
     def reasons(jobs):
-        sieve = Sieve(usual(), languages, criteria.Unique(Digests(), "src"))
+        sieve = Sieve(usual(), languages, unique("src"))
         found = pairs(READERS["text"](source(content)), source(content))
         return [reason for _, reason in sieve.sift(found, jobs)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from synmt_cli.core.inspection import counts
 from synmt_cli.core.inspection.problems import Search
-from synmt_cli.core.jobs.view import Drawing, of_records, of_sentences
+from synmt_cli.core.jobs.view import Drawing, of_conllu
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
 from synmt_cli.io.reading import Source
@@ -59,8 +59,8 @@ def failure(results):
 @pytest.mark.parametrize(
     ("kind", "data", "read", "views"),
     [
-        ("conllu", CONLLU, conllu.read, of_sentences),
-        ("jsonl", RECORDS, record.read, of_records),
+        ("conllu", CONLLU, conllu.read, of_conllu),
+        ("jsonl", RECORDS, record.read, record.read),
     ],
 )
 def test_the_first_problem_is_the_readers_and_the_rest_follow(kind, data, read, views):

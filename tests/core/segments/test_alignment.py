@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synmt_cli.core.segments.alignment import piece_words, record_of, segments
+from synmt_cli.core.segments.alignment import piece_words, record_of
+from synmt_cli.core.segments.comments import lines
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import from_bytes, to_bytes
 from synmt_cli.io.reading import Source
@@ -159,7 +160,7 @@ def test_a_trimmed_text_is_filled_up_by_token_range():
 def test_lines_begin_where_the_mark_changes():
     lone = block("x", ["sent_id = 9"])
     text = "".join([lone, *PARTS, *PARTS[:2], PARTS[0].replace("= 1", "= 2"), lone, lone])
-    assert [len(group) for group in segments(sentences(text))] == [1, 3, 2, 1, 1, 1]
+    assert [len(group) for group in lines(sentences(text))] == [1, 3, 2, 1, 1, 1]
 
 
 @given(

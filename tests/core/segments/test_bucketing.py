@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from synmt_cli.core.segments import measured, splitting
+from synmt_cli.core.segments import bucketing, reader, splitting
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.io import reading
@@ -24,7 +24,7 @@ def block(n_words, **comments):
 def test_a_tree_is_as_long_as_its_syntactic_words():
     rows = "1-2\tim\t_\t_\t_\t_\t_\t_\t_\t_\n1\tin\t_\tX\t_\t_\t2\tx\t_\t_\n"
     rows += "2\tdem\t_\tX\t_\t_\t0\troot\t_\t_\n2.1\te\t_\tX\t_\t_\t_\t_\t_\t_\n\n"
-    assert [one.length for one in measured.trees(source(rows))] == [2]
+    assert [one.length for one in reader.trees(source(rows))] == [2]
 
 
 def test_sentences_of_a_line_are_one_segment():
@@ -37,14 +37,15 @@ def test_sentences_of_a_line_are_one_segment():
         + block(1, synmt_status="empty")
         + block(1, synmt_status="failed", text="three words here")
     )
-    found = list(measured.trees(source(text)))
+    found = list(reader.trees(source(text)))
     assert [one.length for one in found] == [5, 4, 5, 6, 0, 3]
-    assert b"".join(part for one in found for part in one.parts) == text.encode()
+    assert b"".join(one.written() for one in found) == text.encode()
 
 
 def test_the_label_of_a_tree_replaces_an_older_one():
-    [one] = measured.trees(source(block(2, sent_id=1, synmt_bucket="old", text="w w")))
-    assert one.labelled("0-9").startswith(b"# sent_id = 1\n# text = w w\n# synmt_bucket = 0-9\n1\t")
+    segments = reader.trees(source(block(2, sent_id=1, synmt_bucket="old", text="w w")))
+    [one] = bucketing.MeasuredStream([""], segments).labelled(Buckets((10,)))
+    assert one.startswith(b"# sent_id = 1\n# text = w w\n# synmt_bucket = 0-9\n1\t")
 
 
 @pytest.mark.parametrize(
@@ -57,14 +58,15 @@ def test_the_label_of_a_tree_replaces_an_older_one():
     ],
 )
 def test_a_record_is_as_long_as_its_words(line, length):
-    [one] = measured.jsonl(source(line))
+    [one] = reader.jsonl(source(line))
     assert one.length == length
-    assert one.parts == [line.encode() + b"\n"]
+    assert one.written() == line.encode() + b"\n"
 
 
 def test_the_label_of_a_record_leaves_its_fields_alone():
-    [one] = measured.jsonl(source('{"z":[1.5,{"a":null}],"src":"a"}'))
-    assert one.labelled("0-9") == b'{"z":[1.5,{"a":null}],"src":"a","bucket":"0-9"}\n'
+    segments = reader.jsonl(source('{"z":[1.5,{"a":null}],"src":"a"}'))
+    [one] = bucketing.MeasuredStream([""], segments).labelled(Buckets((10,)))
+    assert one == b'{"z":[1.5,{"a":null}],"src":"a","bucket":"0-9"}\n'
 
 
 @pytest.mark.parametrize(
@@ -72,29 +74,35 @@ def test_the_label_of_a_record_leaves_its_fields_alone():
 )
 def test_a_broken_record_is_refused_with_its_line(line):
     with pytest.raises(DataError, match="x:2"):
-        list(measured.jsonl(source('{"src":""}\n' + line)))
+        [one.length for one in reader.jsonl(source('{"src":""}\n' + line))]
 
 
 def test_parallel_texts_of_different_length_name_both_counts():
     sides = [source("a\nb c\n", "de"), source("x\n", "en"), source("1\n2\n3\n", "fr")]
     with pytest.raises(DataError, match="en: 1 lines, but 2 in de"):
-        list(measured.text(sides))
+        list(bucketing.parallel_lines(sides))
 
 
 def test_a_hidden_text_is_measured_and_not_a_part():
-    [one] = measured.text([source("a b"), source("x"), source("y\r\n")], n_hidden=1)
-    assert (one.length, one.parts, one.labelled("B")) == (2, [b"x\n", b"y\n"], b"B\tx\ty\n")
+    [one] = bucketing.parallel_lines([source("a b"), source("x"), source("y\r\n")], n_hidden=1)
+    assert one == (2, [b"x", b"y"])
+    [labelled] = bucketing.MeasuredStream(["", ""], [one]).labelled(Buckets((2,)))
+    assert labelled == b"2+\tx\ty\n"
+
+
+def paths(template, buckets, sides):
+    return splitting.filled(template, "bucket", buckets.names, sides, "--split-to")
 
 
 def test_paths_of_parallel_files():
     buckets = Buckets((5,))
-    assert splitting.paths("{bucket}/{name}.gz", buckets, ["a/de", "-"]) == [
+    assert paths("{bucket}/{name}.gz", buckets, ["a/de", "-"]) == [
         ["0-4/de.gz", "0-4/stdin.gz"],
         ["5+/de.gz", "5+/stdin.gz"],
     ]
-    assert splitting.paths("{side}.{bucket}", buckets, ["{bucket}"]) == [["1.0-4"], ["1.5+"]]
+    assert paths("{side}.{bucket}", buckets, ["{bucket}"]) == [["1.0-4"], ["1.5+"]]
     # A name is not a template.
-    assert splitting.paths("{bucket}.{name}", buckets, ["{bucket}"])[0] == ["0-4.{bucket}"]
+    assert paths("{bucket}.{name}", buckets, ["{bucket}"])[0] == ["0-4.{bucket}"]
 
 
 @pytest.mark.parametrize(
@@ -111,4 +119,4 @@ def test_paths_of_parallel_files():
 )
 def test_templates_that_name_a_file_twice_or_nothing(template, sides):
     with pytest.raises(UsageError, match="--split-to"):
-        splitting.paths(template, Buckets((5,)), sides)
+        paths(template, Buckets((5,)), sides)

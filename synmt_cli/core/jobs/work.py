@@ -1,28 +1,27 @@
-"""CoNLL-U cut into work: batches of whole lines of text, with their targets.
+"""CoNLL-U cut into work: blocks of whole lines of text as bytes, with their targets.
 
-The unit is a Batch of blocks as bytes, so that a worker process reads and checks, and its
-parent only cuts.
+Worker processes read and check the blocks; their parent only cuts.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from typing import NamedTuple
 
 from synmt_cli import pool
-from synmt_cli.core.segments.alignment import begins_segment
+from synmt_cli.core.segments.comments import LINE, LineStarts
 from synmt_cli.errors import DataError, SynmtError, printable, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import RawBlocks, Sentence
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
-_MARK = b"# synmt_line"
-_LINE = re.compile(rb"^# synmt_line *= ?(.*)$", re.MULTILINE)
+_MARK = f"# {LINE}".encode()
+_LINE = re.compile(rb"^%s *= ?(.*)$" % _MARK, re.MULTILINE)
 _SENT_ID = re.compile(rb"^# sent_id *= ?(.*)$", re.MULTILINE)
 _BLOCK = re.compile(rb"(?:[^\n]+\n)+\n")
 Target = str | RawBlocks
@@ -30,11 +29,11 @@ Target = str | RawBlocks
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The blocks of `n` lines. first: the number of the first line over all inputs.
+    """The blocks of `n` lines. first: the number of the first line over all inputs, from 1.
 
     sizes: how many blocks each line has, None for one each. targets: the target of each
-    line, its text or the blocks of its trees, None without targets; if there are fewer, the
-    other lines are left out.
+    line, its text or the blocks of its trees; None without targets. If there are fewer targets
+    than lines, the other lines are left out.
     """
 
     batch: RawBlocks
@@ -49,18 +48,17 @@ class Work:
 
 @dataclass(slots=True)
 class Done:
-    """Lines of output, and what happened on the way. error: what ended the work early.
+    """Records made from some work, and what was counted on the way.
 
-    statuses: how many lines of each. first_failure: of those failed or skipped, with its place.
-    n_lifted_trees, n_lifted: trees that were made projective, and the words of them that got
-    another head. unknown: transitions that are no symbols of the vocabulary, how many of each.
+    statuses: how many lines of each. first_failure: the first that failed or was skipped, with
+    its place. counts: other figures by name. unknown: transitions that are not symbols of the
+    vocabulary, how many of each. error: the one that ended the work early.
     """
 
-    lines: list[bytes] = field(default_factory=list)
+    records: list[bytes] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
     first_failure: str = ""
-    n_lifted_trees: int = 0
-    n_lifted: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     error: SynmtError | None = None
 
@@ -74,29 +72,29 @@ class Done:
             self.first_failure = self.first_failure or str(where)
 
     def count_lifted(self, n_words: int) -> None:
-        """Counts a tree of which so many words were lifted."""
-        self.n_lifted += n_words
-        self.n_lifted_trees += n_words > 0
+        """Counts a tree by the words of it that got another head to make it projective."""
+        if n_words:
+            self.counts["lifted words"] += n_words
+            self.counts["lifted trees"] += 1
 
     def add(self, other: Done) -> None:
-        """Counts what another one counted; its lines and its error stay there."""
+        """Adds the counts of another one, not its records or its error."""
         self.statuses += other.statuses
         self.first_failure = self.first_failure or other.first_failure
-        self.n_lifted_trees += other.n_lifted_trees
-        self.n_lifted += other.n_lifted
+        self.counts += other.counts
         self.unknown += other.unknown
 
-    def warnings(self, what: str) -> Iterator[str]:
-        """What to say at the end. what: `lines`, `segments`."""
+    def warnings(self, unit: str) -> Iterator[str]:
+        """The warnings of the end. unit: `lines`, `segments`."""
         of_all = f"of {self.statuses.total():,}"
-        if self.n_lifted_trees:
+        if n_trees := self.counts["lifted trees"]:
             yield (
-                f"{self.n_lifted_trees:,} {of_all} trees were not projective and lifted: "
-                f"{self.n_lifted:,} words have other heads"
+                f"{n_trees:,} {of_all} trees were not projective and lifted: "
+                f"{self.counts['lifted words']:,} words have other heads"
             )
         for status in ("failed", "skipped"):
             if n := self.statuses[status]:
-                yield f"{n:,} {of_all} {what} {status}"
+                yield f"{n:,} {of_all} {unit} {status}"
         if self.first_failure:
             yield f"the first of them: {self.first_failure}"
         if self.unknown:
@@ -113,13 +111,24 @@ def batches(files: Sequence[str]) -> Iterator[RawBlocks]:
         yield from conllu.batches(source)
 
 
-def counted(every: Iterable[Done], total: Done) -> Iterator[list[bytes]]:
-    """Yields the lines of each, counted in `total`; then raises the error that came with them."""
-    for done in every:
-        total.add(done)
-        yield done.lines
-        if done.error is not None:
-            raise done.error
+def do(make: Callable[[Work, Done], Iterator[bytes]], work: Work) -> Done:
+    """The records that `make` yields. An error of it is kept in the result, after the records."""
+    result = Done()
+    try:
+        for record in make(work, result):
+            result.records.append(record)
+    except SynmtError as error:
+        result.error = error
+    return result
+
+
+def counted(parts: Iterable[Done], total: Done) -> Iterator[list[bytes]]:
+    """Yields the records of each part, counted in `total`; then raises the part's error."""
+    for part in parts:
+        total.add(part)
+        yield part.records
+        if part.error is not None:
+            raise part.error
 
 
 def where(parts: Sequence[Work]) -> str:
@@ -129,51 +138,59 @@ def where(parts: Sequence[Work]) -> str:
     return pool.span((first.source, first.line), (last.source, end))
 
 
-def groups(sentences: Iterator[Sentence], sizes: Sequence[int] | None) -> Iterator[list[Sentence]]:
-    """The sentences of each line, of which `sizes` says how many they are."""
-    if sizes is None:
-        for sentence in sentences:
-            yield [sentence]
-        return
-    for size in sizes:
-        if group := list(islice(sentences, size)):
-            yield group
+def lines(work: Work) -> Iterator[tuple[int, list[Sentence]]]:
+    """The number and the sentences of each line. Raises DataError."""
+    sentences = conllu.sentences(work.batch)
+    if work.sizes is None:
+        groups: Iterable[list[Sentence]] = ([sentence] for sentence in sentences)
+    else:
+        groups = filter(None, (list(islice(sentences, size)) for size in work.sizes))
+    return enumerate(groups, work.first)
 
 
-def works(batches: Iterable[RawBlocks]) -> Iterator[Work]:
-    """Cuts batches so that every line is in one piece of work.
-
-    The last line waits for the next batch if its blocks say `# synmt_line`: there may be more.
-    """
+def cut_by_sentence(batches: Iterable[RawBlocks]) -> Iterator[Work]:
+    """Work in which each sentence is a line."""
     first = 1
+    for batch in batches:
+        yield Work(batch, first, len(batch), None)
+        first += len(batch)
+
+
+def cut_by_line(batches: Iterable[RawBlocks]) -> Iterator[Work]:
+    """Work in which every line of text is whole."""
+    first = 1
+    for batch in _whole_lines(batches):
+        work = _work(batch, first)
+        yield work
+        first += len(work)
+
+
+def _whole_lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
+    """Batches of whole lines.
+
+    The last line waits for the next batch if its blocks have `# synmt_line`: more may follow.
+    """
     held: RawBlocks | None = None
     for batch in batches:
-        if held is not None and held.source != batch.source:
-            work = _work(held, first)
-            first += len(work)
-            yield work
-            held = None
-        if held is not None:
+        if held is not None and held.source == batch.source:
             batch = RawBlocks(held.source, held.line, held.data + batch.data)
-            held = None
-        if _MARK in batch.data:
-            batch, held = _without_last_line(batch)
+        elif held is not None:
+            yield held
+        batch, held = _without_last_line(batch) if _MARK in batch.data else (batch, None)
         if batch.data:
-            work = _work(batch, first)
-            first += len(work)
-            yield work
+            yield batch
     if held is not None:
-        yield _work(held, first)
+        yield held
 
 
 def with_targets(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
     """The same work with the target line of each line. Raises DataError if the numbers differ."""
-    lines = (text for _, text in reading.text_lines(targets))
-    return _paired(parts, lines, targets.name, "lines")
+    texts = (text for _, text in reading.text_lines(targets))
+    return _paired(parts, texts, targets.name, "lines")
 
 
 def with_target_trees(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
-    """The same work with the target's blocks of each line, cut into lines as the sources are.
+    """The same work with the blocks of each target line, cut into lines as the sources are.
 
     Raises DataError if the numbers differ.
     """
@@ -181,7 +198,7 @@ def with_target_trees(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
 
 
 def _paired(
-    parts: Iterable[Work], targets: Iterator[Target], name: str, what: str
+    parts: Iterable[Work], targets: Iterator[Target], name: str, unit: str
 ) -> Iterator[Work]:
     n_targets = n_segments = 0
     parts = iter(parts)
@@ -200,13 +217,13 @@ def _paired(
     n_segments += sum(map(len, parts))
     n_targets += sum(1 for _ in targets)
     if n_targets != n_segments:
-        problem = f"{n_targets:,} {what}, but there are {n_segments:,} source segments"
+        problem = f"{n_targets:,} {unit}, but there are {n_segments:,} source segments"
         raise DataError(name, None, problem)
 
 
 def _lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
     """Yields the blocks of one line at a time."""
-    for work in works(batches):
+    for work in cut_by_line(batches):
         sizes = iter(work.sizes or repeat(1))
         line, at = work.batch.line, 0
         blocks = _BLOCK.finditer(work.batch.data)
@@ -233,7 +250,7 @@ def _work(batch: RawBlocks, first: int) -> Work:
 
 
 def _without_last_line(batch: RawBlocks) -> tuple[RawBlocks, RawBlocks | None]:
-    """(the batch without its last line, that line) if more of the line may follow."""
+    """The batch without its last line, and that line, if more of the line may follow."""
     last = begin = None
     for last in _blocks(batch.data):
         begin = last.at if last.begins else begin
@@ -251,11 +268,10 @@ class _Block(NamedTuple):
 
 
 def _blocks(data: bytes) -> Iterator[_Block]:
-    before: str | None = None
+    starts = LineStarts()
     for match in _BLOCK.finditer(data):
         line, sent_id = (
-            found[1].decode("utf-8", "replace") if found else None
-            for found in (pattern.search(match[0]) for pattern in (_LINE, _SENT_ID))
+            comment[1].decode("utf-8", "replace") if comment else None
+            for comment in (pattern.search(match[0]) for pattern in (_LINE, _SENT_ID))
         )
-        yield _Block(match.start(), begins_segment(before, line, sent_id), line is not None)
-        before = line
+        yield _Block(match.start(), starts.begins(line, sent_id), line is not None)

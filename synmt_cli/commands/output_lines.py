@@ -1,0 +1,26 @@
+"""The end of every command that makes records of CoNLL-U: written, counted, warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from synmt_cli import console
+from synmt_cli.core.jobs.work import Done, counted
+from synmt_cli.io import writing
+
+
+def write(parts: Iterable[Done], output: str, line_buffered: bool, label: str, unit: str) -> Done:
+    """Writes the records of each part as it is done. Returns the counts of all. Raises SynmtError.
+
+    label, unit: of the progress.
+    """
+    total = Done()
+    with (
+        writing.output(output, line_buffered) as writer,
+        console.progress(label, unit=unit) as bar,
+    ):
+        for records in counted(parts, total):
+            for record in records:
+                writer.write(record)
+            bar.advance(len(records))
+    return total

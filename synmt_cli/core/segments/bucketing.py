@@ -1,0 +1,140 @@
+"""Segments by the length of their source, in words: counted, labelled, or split over files.
+
+text: several files are parallel, one line each. jsonl and conllu: several files follow one
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from synmt_cli.core.segments import reader, splitting
+from synmt_cli.core.segments.buckets import Buckets, n_words
+from synmt_cli.core.segments.comments import commented
+from synmt_cli.core.segments.segment import Segment, TreeSegment
+from synmt_cli.errors import DataError, UsageError, printable
+from synmt_cli.formats import conllu
+from synmt_cli.io import reading
+from synmt_cli.io.reading import Source
+
+
+class ParallelLines(NamedTuple):
+    """One line of each of several texts. length: words of the first. lines: those to write."""
+
+    length: int
+    lines: list[bytes]
+
+
+BUCKET = "bucket"  # the field, and in CoNLL-U the comment synmt_bucket
+Measured = Segment | ParallelLines
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStream:
+    """Segments with their lengths. sides: the name of the file of each of a segment's parts.
+
+    Iteration raises DataError, ReadError.
+    """
+
+    sides: list[str]
+    segments: Iterable[Measured]
+
+    def table(self, buckets: Buckets) -> bytes:
+        """`BUCKET<TAB>N<TAB>PERCENT` for each bucket, under a header."""
+        counts = [0] * len(buckets.names)
+        for segment in self.segments:
+            counts[buckets.index(segment.length)] += 1
+        total = max(sum(counts), 1)
+        rows = [
+            f"{name}\t{n}\t{100 * n / total:.1f}\n"
+            for name, n in zip(buckets.names, counts, strict=True)
+        ]
+        return "".join(["bucket\tn\t%\n", *rows]).encode()
+
+    def labelled(self, buckets: Buckets) -> Iterator[bytes]:
+        """Each segment with the name of its bucket."""
+        for segment in self.segments:
+            yield _labelled(segment, buckets.names[buckets.index(segment.length)])
+
+    def split(self, buckets: Buckets, template: str, inputs: Sequence[str]) -> None:
+        """Writes each segment's parts to its bucket's files, of which all appear, or none.
+
+        inputs: files that must not be replaced. Raises UsageError, CreateError, WriteError.
+        """
+        outputs = splitting.filled(template, "bucket", buckets.names, self.sides, "--split-to")
+        splitting.refuse_inputs(outputs, inputs)
+        with splitting.written_together(outputs) as writers:
+            for segment in self.segments:
+                of_bucket = writers[buckets.index(segment.length)]
+                for writer, part in zip(of_bucket, _parts(segment), strict=True):
+                    writer.write(part)
+
+
+def _labelled(segment: Measured, bucket: str) -> bytes:
+    if isinstance(segment, ParallelLines):
+        return b"\t".join([bucket.encode(), *segment.lines]) + b"\n"
+    if isinstance(segment, TreeSegment):  # each of its blocks
+        label = {f"synmt_{BUCKET}": bucket}
+        return b"".join(conllu.to_bytes(commented(one, label)) for one in segment.sentences)
+    return segment.marked({BUCKET: bucket})
+
+
+def _parts(segment: Measured) -> list[bytes]:
+    if isinstance(segment, ParallelLines):
+        return [line + b"\n" for line in segment.lines]
+    return [segment.written()]
+
+
+@contextmanager
+def opened(
+    paths: Sequence[str], kind: str = "auto", src: str | None = None
+) -> Iterator[MeasuredStream]:
+    """The segments of files of one kind: text, jsonl, conllu, or the one that the first shows.
+
+    src: a text that gives the lengths and is not among the parts; only for text, so that
+    `auto` is text with it. Several files of records are one side without a name. Raises
+    DataError, ReadError; UsageError where src does not fit.
+    """
+    with ExitStack() as stack:
+        if kind == "auto" and src is not None:
+            kind = "text"
+        stream = stack.enter_context(reader.opened(paths, kind))
+        if stream.kind == "text":
+            measured = [stack.enter_context(reading.open_source(src))] if src is not None else []
+            others = [stack.enter_context(reading.open_source(path)) for path in paths[1:]]
+            lines = parallel_lines([*measured, stream.first, *others], len(measured))
+            yield MeasuredStream(list(paths), lines)
+            return
+        if src is not None:
+            raise UsageError(f"--src gives the lengths of text; {stream.kind} has its own source")
+        yield MeasuredStream([paths[0] if len(paths) == 1 else ""], stream)
+
+
+def parallel_lines(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[ParallelLines]:
+    """Parallel lines; the first source gives the length. Raises DataError, ReadError.
+
+    n_hidden: how many of the first sources are not to be written. Sources of different
+    lengths are an error, at the end of the shortest, that names both counts.
+    """
+    readers = [reading.lines(source) for source in sources]
+    number, row = 0, [next(reader, None) for reader in readers]
+    while None not in row:
+        number += 1
+        lines = [line for line in row if line is not None]
+        texts = [
+            reading.decode(line, source.name, number)
+            for source, line in zip(sources, lines, strict=True)
+        ]
+        yield ParallelLines(n_words(texts[0]), lines[n_hidden:])
+        row = [next(reader, None) for reader in readers]
+    counts = [
+        number + (line is not None) + sum(1 for _ in reader)
+        for line, reader in zip(row, readers, strict=True)
+    ]
+    for source, count in zip(sources, counts, strict=True):
+        if count != counts[0]:
+            expected = f"{counts[0]:,} in {printable(sources[0].name)}"
+            raise DataError(source.name, None, f"{count:,} lines, but {expected}")

@@ -1,0 +1,103 @@
+"""Comments of CoNLL-U that say which line of text a block belongs to and whether it has a tree.
+
+    # sent_id = 7.2              the sentence
+    # synmt_line = 7             its line, where one line is several sentences
+    # synmt_status = failed      the line has no tree: a value of STATUSES other than ok
+    # synmt_reason = 2 roots     why
+
+A line without a tree is a block of one word `_`, so that no line is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from synmt_cli.formats.conllu import Sentence
+from synmt_cli.formats.record import EMPTY, FAILED, OK, STATUSES
+
+LINE, STATUS, REASON = "synmt_line", "synmt_status", "synmt_reason"
+_ROW = "1\t_\t_\tX\t_\t_\t0\troot\t_\t_"
+
+
+def status_of(sentence: Sentence) -> tuple[str, str | None]:
+    """The status of a block, and the reason that its comments give."""
+    metadata = _metadata_with(STATUS, sentence)
+    return metadata.get(STATUS, OK), metadata.get(REASON)
+
+
+def _metadata_with(key: str, sentence: Sentence) -> dict[str, str]:
+    """The comments of a block, none if `key` is nowhere in them, as nearly always."""
+    for comment in sentence.comments:
+        if key in comment:
+            return sentence.metadata()
+    return {}
+
+
+def recorded_status(sentence: Sentence) -> tuple[str, str | None]:
+    """The status and the reason of a record made of a block. One that is unknown is failed."""
+    status, reason = status_of(sentence)
+    if status in (OK, EMPTY):
+        return status, None
+    stated = f"{STATUS} = {status}"
+    return (status, reason or stated) if status in STATUSES else (FAILED, stated)
+
+
+def is_placeholder(sentence: Sentence) -> bool:
+    """Whether the one word of a block only stands for a line that is empty or has failed."""
+    return status_of(sentence)[0] in (EMPTY, FAILED)
+
+
+def placeholder(comments: str, status: str, reason: str | None = None) -> str:
+    """The block of a line without a tree. comments: its first lines, each with its LF."""
+    comments += f"# {STATUS} = {status}\n"
+    if reason:
+        comments += f"# {REASON} = {reason}\n"
+    return f"{comments}{_ROW}\n\n"
+
+
+def commented(sentence: Sentence, values: Mapping[str, str | None]) -> Sentence:
+    """The sentence with other values of some comments, added at the end; None removes one."""
+    kept = [
+        one for one in sentence.comments if one[1:].partition("=")[0].strip(" \t") not in values
+    ]
+    added = [f"# {key} = {value}" for key, value in values.items() if value is not None]
+    return Sentence([*kept, *added], sentence.rows, sentence.words, sentence.heads)
+
+
+@dataclass(slots=True)
+class LineStarts:
+    """Tells where lines of text begin in a stream of sentences.
+
+    line: synmt_line of the last sentence.
+    """
+
+    line: str | None = None
+
+    def begins(self, line: str | None, sent_id: str | None) -> bool:
+        """Whether the next sentence, with these comments, begins a line.
+
+        A sentence without synmt_line is a line. sent_id `N.1` begins a line N even after a
+        line N, as where one file follows another.
+        """
+        begins = line is None or line != self.line or sent_id == f"{line}.1"
+        self.line = line
+        return begins
+
+    def begins_with(self, sentence: Sentence) -> bool:
+        """Whether the next sentence begins a line."""
+        metadata = _metadata_with(LINE, sentence)
+        return self.begins(metadata.get(LINE), metadata.get("sent_id"))
+
+
+def lines(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """The sentences of each line of text: those of one synmt_line, else one at a time."""
+    starts = LineStarts()
+    group: list[Sentence] = []
+    for sentence in sentences:
+        if starts.begins_with(sentence) and group:
+            yield group
+            group = []
+        group.append(sentence)
+    if group:
+        yield group

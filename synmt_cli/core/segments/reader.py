@@ -1,0 +1,99 @@
+"""The segments of files, one at a time, whatever their kind, and lines parallel to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from synmt_cli.core.segments import comments
+from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
+from synmt_cli.errors import DataError
+from synmt_cli.formats import conllu
+from synmt_cli.formats.detect import detect, detected
+from synmt_cli.io import reading
+from synmt_cli.io.reading import Source
+
+T = TypeVar("T")
+
+
+def text(source: Source) -> Iterator[TextSegment]:
+    """The lines of a source. Raises DataError, ReadError."""
+    for number, content in reading.text_lines(source):
+        yield TextSegment(content, (source.name, number))
+
+
+def jsonl(source: Source) -> Iterator[RecordSegment]:
+    """The records of a source, not yet parsed. Raises DataError, ReadError."""
+    for number, content in enumerate(reading.lines(source), 1):
+        yield RecordSegment(content, (source.name, number))
+
+
+def trees(source: Source) -> Iterator[TreeSegment]:
+    """The lines that a source of CoNLL-U parses. Raises DataError, ReadError."""
+    return map(TreeSegment, comments.lines(conllu.read(source)))
+
+
+READERS: dict[str, Callable[[Source], Iterator[Segment]]] = {
+    "text": text,
+    "jsonl": jsonl,
+    "conllu": trees,
+}
+
+
+def read(paths: Sequence[str], kind: str = "auto") -> Iterator[Segment]:
+    """The segments of files of one kind, or each of the kind that it shows (auto).
+
+    Raises DataError, ReadError.
+    """
+    for of_file, source in detected(paths, kind):
+        yield from READERS[of_file](source)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Files of one kind, of which the first is open."""
+
+    kind: str
+    first: Source
+    further: Sequence[str]
+
+    def __iter__(self) -> Iterator[Segment]:
+        """The segments of all files, one file after the other. Raises DataError, ReadError."""
+        yield from READERS[self.kind](self.first)
+        if self.further:
+            yield from read(self.further, self.kind)
+
+
+@contextmanager
+def opened(paths: Sequence[str], kind: str = "auto") -> Iterator[Stream]:
+    """Files of one kind, or of the kind that the first one shows. Raises DataError, ReadError."""
+    with reading.open_source(paths[0]) as first:
+        if kind == "auto":
+            kind, first = detect(first)
+        yield Stream(kind, first, paths[1:])
+
+
+def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple[T, list[str]]]:
+    """Each segment with its line of each source.
+
+    Raises DataError where a source has another number of lines, at the end of the shortest.
+    """
+    segments = iter(segments)
+    readers = [reading.text_lines(source) for source in sources]
+    n = 0
+    while True:
+        segment = next(segments, None)
+        row = [next(reader, None) for reader in readers]
+        lines = [one[1] for one in row if one is not None]
+        if segment is None or len(lines) < len(row):
+            break
+        n += 1
+        yield segment, lines
+    n_segments = n + (segment is not None) + sum(1 for _ in segments)
+    for source, taken, reader in zip(sources, row, readers, strict=True):
+        n_lines = n + (taken is not None) + sum(1 for _ in reader)
+        if n_lines != n_segments:
+            problem = f"{n_lines:,} lines, but there are {n_segments:,} source segments"
+            raise DataError(source.name, None, problem)
