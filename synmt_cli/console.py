@@ -4,8 +4,6 @@ Progress is a bar on a terminal, and a line every 30 seconds elsewhere, so that 
 readable. `--quiet` hides everything but errors, `--verbose` adds detail, NO_COLOR is honoured.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -15,8 +15,6 @@ SynmtError              the root of the tree; never raised itself
 A bug exits 70 with its traceback; signals exit 128 + their number (signals.py).
 """
 
-from __future__ import annotations
-
 import unicodedata
 from os import PathLike
 

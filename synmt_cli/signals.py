@@ -5,8 +5,6 @@ A signal that arrives while a record is being written waits until the record is 
 process alive. Further signals change nothing.
 """
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`synmt analyze awsl`: how much a model's attention rests on syntax."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from synmt_cli import console

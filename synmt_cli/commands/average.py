@@ -1,7 +1,5 @@
 """`synmt average`: several checkpoints, one model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`synmt bucket-by-length`: segments by the length of their source."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from synmt_cli.commands import options

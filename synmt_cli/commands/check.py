@@ -1,7 +1,5 @@
 """`synmt check`: everything that is wrong with files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal

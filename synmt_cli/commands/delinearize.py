@@ -1,7 +1,5 @@
 """`synmt delinearize`: transitions to text or CoNLL-U."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """`synmt export`: a trained model for another program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

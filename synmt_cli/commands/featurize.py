@@ -1,7 +1,5 @@
 """`synmt featurize`: CoNLL-U to JSONL records."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """`synmt filter`: the pairs that are fit to train on."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`synmt info`: what files are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """`synmt linearize`: CoNLL-U to transitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal

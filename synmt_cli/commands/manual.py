@@ -1,7 +1,5 @@
 """The parts of a command's help and man page that its options do not give."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

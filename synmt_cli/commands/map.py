@@ -1,7 +1,5 @@
 """`synmt map`: a filter over the processes of this machine or the CPUs of a cluster."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`synmt mixup make`: German sentences with subject and object in both orders."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from synmt_cli.commands import options

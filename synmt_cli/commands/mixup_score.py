@@ -1,7 +1,5 @@
 """`synmt mixup score`: whether translations keep subject and object."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from synmt_cli.commands import options

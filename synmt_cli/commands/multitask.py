@@ -1,7 +1,5 @@
 """`synmt multitask`: records that teach translation and syntax by data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 

@@ -6,8 +6,6 @@ Typer reads the annotations. A command's own options stand in its signature, as 
 `argument`, in the words of the help line that they become.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import typer

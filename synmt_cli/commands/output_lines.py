@@ -1,7 +1,5 @@
 """The end of every command that makes records of CoNLL-U: written, counted, warned of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from synmt_cli import console

@@ -1,7 +1,5 @@
 """`synmt parse`: text to CoNLL-U."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 from typing import Annotated

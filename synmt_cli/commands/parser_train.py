@@ -1,7 +1,5 @@
 """`synmt parser train`: CoNLL-U to a UDPipe model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 

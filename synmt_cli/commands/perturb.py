@@ -1,7 +1,5 @@
 """`synmt perturb`: CoNLL-U with other trees."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """`synmt synth`: English-German sentence pairs with gold trees."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from synmt_cli import console

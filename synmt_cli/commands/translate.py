@@ -1,7 +1,5 @@
 """`synmt translate`: records, trees or text to translations."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """`synmt view`: dependency trees drawn for a terminal."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """`synmt vocab decode`: pieces to text."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated
 

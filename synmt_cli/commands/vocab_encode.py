@@ -1,7 +1,5 @@
 """`synmt vocab encode`: text to pieces."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`synmt vocab info`: what a vocabulary holds."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from synmt_cli.commands import options

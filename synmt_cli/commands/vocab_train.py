@@ -1,7 +1,5 @@
 """`synmt vocab train`: a subword vocabulary from text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated
 

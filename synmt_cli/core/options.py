@@ -5,8 +5,6 @@
 So do the fields of a dataclass. Presets, TOML files, `--set` and `synmt variants` read them here.
 """
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import math

@@ -1,7 +1,5 @@
 """Whether heads form trees, by operations on whole lists: fast enough for every sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -7,8 +7,6 @@
 count from 0. A segment without weights has empty tokens, keys and weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -8,8 +8,6 @@ empty. Comments stand before the first word.
 Memory is one sentence and a chunk of the stream. A sentence has at most SENTENCE_LIMIT bytes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@
 https://github.com/huggingface/safetensors#format: little-endian header length, header, data.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

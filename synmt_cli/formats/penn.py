@@ -10,8 +10,6 @@ is `ROOT`. An empty line, `()` and `(())`, which parsers write where they fail, 
 A tree is read into a flat list, so that no depth is too deep.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ for each sentence, no key twice. The checks are operations on whole lists, so th
 stays near the speed of the JSON parser. Memory is one line.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@ https://github.com/facebookresearch/SentEval, data/probing. SPLIT is tr, va or t
 may be columns between label and sentence, which are not read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The file is a protocol buffer (sentencepiece_model.proto). sentencepiece gives n
 part, and a few fields are not worth a protobuf library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -14,8 +14,6 @@ words, pieces and labels `\s` is a space, `\r` a carriage return, `\b` a byte-or
 backslash, so that every token comes back code point for code point.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Compressed streams: recognised by their first bytes when read, by suffix when written."""
 
-from __future__ import annotations
-
 import io
 import lzma
 import zlib

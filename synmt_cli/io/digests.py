@@ -1,7 +1,5 @@
 """SHA-256 digests of files."""
 
-from __future__ import annotations
-
 import hashlib
 
 from synmt_cli.errors import ReadError, printable, reason

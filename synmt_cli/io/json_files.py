@@ -1,7 +1,5 @@
 """JSON files: plain, or sealed with a format number and a digest that is checked on reading."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

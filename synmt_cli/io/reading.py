@@ -4,8 +4,6 @@
 before it is dropped, and a byte-order mark at the very start of a file.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

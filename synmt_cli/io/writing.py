@@ -4,8 +4,6 @@
 to disk and renamed, so that it appears whole or not at all.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -8,8 +8,6 @@ processes.py has the workers of this machine, cluster.py those of a Ray cluster,
 what both share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Connection to a Ray cluster, or the reason why not, in bounded time."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

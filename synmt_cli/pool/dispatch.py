@@ -8,8 +8,6 @@ A chunk whose worker is lost goes to another one, since nothing of it was yielde
 that has lost several workers is taken for the cause and ends the run.
 """
 
-from __future__ import annotations
-
 import heapq
 import threading
 import traceback

@@ -1,7 +1,5 @@
 """A worker on a machine of a cluster: it checks the machine, makes the function, and works."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import platform

@@ -1,7 +1,5 @@
 """What a drawn sentence shows: its phenomena, its depth, and what its German leaves open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Pairs as bytes: a line or block for a stream, or four aligned files at once."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Sentence pairs by seed: drawn, said in both languages, numbered."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b

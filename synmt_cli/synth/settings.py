@@ -1,7 +1,5 @@
 """The options of the grammar, checked."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Word forms with their UD analysis, as far as both languages make them in the same way."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@
 Weights are those of each head in every layer after mask and softmax, without dropout.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -14,8 +14,6 @@ does not count. For variants that do not add to the scores, e^s is the change th
 (D - 1) e for PASCAL.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 

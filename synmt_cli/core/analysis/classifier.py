@@ -7,8 +7,6 @@ model that is best there is kept. Training ends at the sixth such check without 
 or after 200 epochs. SentEval also tunes a weight decay on dev; here there is none.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

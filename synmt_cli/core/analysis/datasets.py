@@ -1,7 +1,5 @@
 """Probing data: read from SentEval's files, or made from trees and balanced."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

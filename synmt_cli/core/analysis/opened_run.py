@@ -1,7 +1,5 @@
 """A run directory opened for analysis: takes records, gives batches of sources."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

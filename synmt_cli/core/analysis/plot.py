@@ -3,8 +3,6 @@
 matplotlib is an optional extra, imported only here. It writes no file besides the picture.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import os

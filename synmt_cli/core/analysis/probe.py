@@ -6,8 +6,6 @@ hidden layer is trained on these means. They do not say how they pool and classi
 reading.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 

@@ -19,8 +19,6 @@ label is about is in one split only. Some tasks differ, because they come from d
     object-number     the same of the root's obj
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

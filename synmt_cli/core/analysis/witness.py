@@ -4,8 +4,6 @@ A Witness is a modifier in every layer; one stands before the model's own modifi
 after them. So they see the scores before and after they are modified, and the weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

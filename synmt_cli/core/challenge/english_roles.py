@@ -4,8 +4,6 @@ Which verb a translation has is disregarded, as in the paper: any of VERBS count
 German one. They tell where a verb is. Nouns have to be those of the sentence.
 """
 
-from __future__ import annotations
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

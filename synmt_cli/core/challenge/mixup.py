@@ -10,8 +10,6 @@ same 99 with the subject first. The article tells subject and object apart:
 The sentences stand without a full stop, as in the paper.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 

@@ -7,8 +7,6 @@ has no distance. There rows were counted; here ids, so that multiword tokens and
 change nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

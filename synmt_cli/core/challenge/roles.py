@@ -10,8 +10,6 @@ form in the lexicon, or another word that is inflected like one (-s, -ed, -ing) 
 listed as something else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

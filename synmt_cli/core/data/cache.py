@@ -5,8 +5,6 @@ A cache is used while the records' files keep their size and time of change and 
 same things from them; else it is made anew.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """Targets of training: the pieces of a line, or the transitions of its tree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Task tags around the pieces of a source: <TR> asks for a translation, <PA> for a parse."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

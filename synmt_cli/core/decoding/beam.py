@@ -12,8 +12,6 @@ most log P(prefix) / limit^lenpen. With less `patience` it is done when enough a
 Tokens that may not come next have probability 0, and the others are not scaled up for it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

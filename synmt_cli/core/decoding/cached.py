@@ -8,8 +8,6 @@ tokens lies. So nothing is copied when hypotheses change places, and attention t
 K queries against the T * K tokens of the source, of which each query sees its own T.
 """
 
-from __future__ import annotations
-
 import itertools
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The models that translate: one run directory, or several as an ensemble."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

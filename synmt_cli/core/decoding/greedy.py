@@ -1,7 +1,5 @@
 """Greedy search: the most probable token at each step, until EOS."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

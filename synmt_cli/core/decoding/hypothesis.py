@@ -1,7 +1,5 @@
 """Translations found by search, their score, and the rules of a search."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

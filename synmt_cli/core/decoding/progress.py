@@ -7,8 +7,6 @@ tree. Lengths are in pieces: transitions do not count. After the last piece that
 room for only arcs may follow, until the tree is complete.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

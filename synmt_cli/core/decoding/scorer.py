@@ -1,7 +1,5 @@
 """Scorers of the next token: the interface that search uses, re-reading, and ensembles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,7 +1,5 @@
 """The largest of many numbers, faster than torch.topk over a whole vocabulary."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

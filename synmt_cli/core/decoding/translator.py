@@ -1,7 +1,5 @@
 """Records to translations: batches of similar length, features, search, text again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

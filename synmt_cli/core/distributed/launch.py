@@ -1,7 +1,5 @@
 """Several processes of one command on this machine, through torchrun."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import sys

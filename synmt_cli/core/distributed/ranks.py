@@ -6,8 +6,6 @@ summed over the processes once an update, and every process makes the same step.
 one validates, saves and reports.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence

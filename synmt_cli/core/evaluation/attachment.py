@@ -7,8 +7,6 @@ relation decides which these are. Labels are universal relations without subtype
 2018, unless `subtypes` is set.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence

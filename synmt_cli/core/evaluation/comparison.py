@@ -1,7 +1,5 @@
 """The scores of systems, their comparisons with the first system, and scores by length."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

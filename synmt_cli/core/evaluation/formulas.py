@@ -4,8 +4,6 @@ Each takes sums (m, k), a row for each set of sentences, and returns m scores. T
 sacreBLEU's own formulas on rows, so that a bootstrap costs one matrix product and one call.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

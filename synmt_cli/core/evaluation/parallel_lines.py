@@ -1,7 +1,5 @@
 """The lines of one test set, read whole: references, hypotheses, sources."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from synmt_cli.errors import DataError, UsageError, printable

@@ -8,8 +8,6 @@ of BLEU, on the sentence. The alignment is that of RIBES.py 1.03 (NTT): a word t
 on both sides is aligned; a repeated word is told apart by its neighbours.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from bisect import bisect_left, insort

@@ -6,8 +6,6 @@ not independent, nor are metrics that count the same n-grams, so p is smaller th
 be: it says how one-sided the table is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from synmt_cli.core.evaluation.significance import TIE, binomial

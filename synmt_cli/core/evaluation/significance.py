@@ -15,8 +15,6 @@ The samples are those that sacreBLEU draws with the same seed, the same for ever
 system, and sentence statistics are summed over them by matrix products.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ is the longest span without such a cut, one pair of sentences where the streams 
 that stands for a line without a tree has the characters of its `# text` and no word.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Each is about one thing. It gives the problem of a pair, or "" where the pair pa
 the pair's error where the pair lacks what is tested.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass

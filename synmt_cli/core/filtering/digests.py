@@ -3,8 +3,6 @@
 The probability that two different lines of a billion have the same digest is 1e-21.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from array import array
 from collections.abc import Sequence

@@ -12,8 +12,6 @@ Probabilities are the library's: a softmax of the scores divided by the square r
 number of bytes, so that long lines are not all certain.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

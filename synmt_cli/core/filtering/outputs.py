@@ -1,7 +1,5 @@
 """The outputs of a filter: pairs that are kept, marked or counted, and those that are rejected."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -3,8 +3,6 @@
 Records hold both sides. For text and CoNLL-U a second file gives the target lines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

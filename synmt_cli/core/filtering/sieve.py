@@ -5,8 +5,6 @@ new comes last: only the process that sees all pairs can tell, and a pair that a
 rejects must not count as seen.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The figures of a stream, counted as it passes. Memory: one segment, and all names."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any

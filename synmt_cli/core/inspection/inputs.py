@@ -1,7 +1,5 @@
 """Inputs of any kind by their names: streams, models, and folders of training."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Memory is the weights of one checkpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

@@ -3,8 +3,6 @@
 Of weights only the header is read; `synmt check` verifies their digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

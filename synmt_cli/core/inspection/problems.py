@@ -5,8 +5,6 @@ neither can be found (a line without end, damaged compression) the rest is not c
 last problem says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Lines of transitions, or records that have them, to text or CoNLL-U."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

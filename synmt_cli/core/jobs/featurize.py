@@ -1,7 +1,5 @@
 """CoNLL-U to records: trees joined with the line, its pieces, its target, and features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

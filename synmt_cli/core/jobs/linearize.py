@@ -1,7 +1,5 @@
 """CoNLL-U to lines of transitions, and the symbols that these need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ that no text becomes (vocabulary.py). So are the brackets, unless they are wante
 Pieces that are tags or brackets belong to no word, so the tree still fits the other pieces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """Text, or CoNLL-U without trees, to CoNLL-U: what a process of `synmt parse` does."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

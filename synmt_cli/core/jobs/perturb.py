@@ -4,8 +4,6 @@ All draws depend on the seed and the number of the sentence alone. Heads and lab
 apart, so that the share of one never changes the draws of the other.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@
 Each process opens the models once and translates windows of records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path

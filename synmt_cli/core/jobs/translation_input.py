@@ -4,8 +4,6 @@ Text is parsed first where the models need a tree. A segment without a tree keep
 each of its pieces stands for itself.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The output of `synmt translate` for a segment, and the remarks that it counts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain

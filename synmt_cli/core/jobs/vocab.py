@@ -1,7 +1,5 @@
 """Lines of text to lines of pieces or ids, and back, spread over processes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

@@ -6,8 +6,6 @@ Scores stay four-dimensional, (B, H, Tq, T), so that "the first h heads" is a sl
 cannot be confused with the batch axis.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

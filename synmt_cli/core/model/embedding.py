@@ -1,7 +1,5 @@
 """Tokens and their absolute positions, with the three hooks of a stack's input."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

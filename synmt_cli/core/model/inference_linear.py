@@ -13,8 +13,6 @@ arrives: so a translation does not depend on the other sentences of its batch. S
 in 32-bit integers. Attention, sums and normalisation stay in single precision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """Modules without values: to read their shapes, or to fill them with weights from a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

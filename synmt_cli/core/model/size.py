@@ -1,7 +1,5 @@
 """The shape of a Transformer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """The translation model: encoder, decoder, and the scores of the next token."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

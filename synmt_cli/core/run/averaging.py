@@ -5,8 +5,6 @@ model and of the last 20 of a big one. Each checkpoint counts once; the sum is i
 rounded once. The result is a run directory like any other, but without checkpoints to resume.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The model of a run: its modifiers, the features they need, fresh weights or trained ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from torch import Tensor

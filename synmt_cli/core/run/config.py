@@ -4,8 +4,6 @@ Later layers win: defaults < preset < --config < --set and flags. The resolved v
 written to the run directory's config.toml and compared when a run resumes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

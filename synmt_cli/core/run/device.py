@@ -1,7 +1,5 @@
 """The device to compute on, its precision and its threads."""
 
-from __future__ import annotations
-
 import contextlib
 
 import torch

@@ -10,8 +10,6 @@ env.json             versions, machine, hashes of the data
 cache/               the training records as numbers; it may be deleted
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ CTranslate2 has encoders and decoders of its own, so only models without modifie
 sinusoids, which differ from CTranslate2's, are written with the weights.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -27,8 +27,6 @@ d_model here), label smoothing and dropout (0.1), the schedule after the warm-up
 root). Norms are before each sub-layer in the authors' code. At most 40 target pieces: `filter`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 Tables = dict[str, Any]

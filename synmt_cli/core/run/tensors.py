@@ -4,8 +4,6 @@ No pickle is ever read. A file that is cut, has a flipped bit, or is something e
 this suffix is refused by name before its tensors are used.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping

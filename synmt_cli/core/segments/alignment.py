@@ -8,8 +8,6 @@ its status is `failed`. The text of a sentence without `# text` is made from its
 Every step is linear in the line.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 import sys

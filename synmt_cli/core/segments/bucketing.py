@@ -4,8 +4,6 @@ text: several files are parallel, one line each. jsonl and conllu: several files
 another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Buckets of sentence lengths: [0, e1), [e1, e2), ..., [ek, infinity), in source words."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@
 A line without a tree is a block of one word `_`, so that no line is lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

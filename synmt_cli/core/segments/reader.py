@@ -1,7 +1,5 @@
 """The segments of files, one at a time, whatever their kind, and lines parallel to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ Whatever takes time is made on demand: the fields of a record; the text, status 
 blocks, which are those of the record that `featurize` makes of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files that segments are split over: their names from a template, and all of them or none."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

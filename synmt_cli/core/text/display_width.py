@@ -4,8 +4,6 @@ Wide and full-width East Asian characters take two columns (Unicode Annex 11), m
 joiners none. Terminals differ on joined emoji and on ambiguous characters (here: one column).
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 ELLIPSIS = "…"

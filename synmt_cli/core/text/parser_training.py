@@ -12,8 +12,6 @@ This module prepares what it does not take:
 - it ignores options that it does not know. `merged` refuses them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

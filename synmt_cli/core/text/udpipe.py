@@ -14,8 +14,6 @@ Where the library handles odd lines badly, this module steps in:
   words). Sentences over LONG words are searched greedily, in linear time (0.1 s).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The same text and settings give the same bytes: every sentence is used, in order
 number of threads is fixed. All text is held in memory.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence

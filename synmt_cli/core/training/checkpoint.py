@@ -4,8 +4,6 @@ A checkpoint is written under a temporary folder name and renamed when it is com
 on disk; old ones are removed only after that.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """The events of training, as the loop yields them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """The training loop. It yields events; commands decide what to show."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

@@ -7,8 +7,6 @@ computed a block of tokens at a time and turned into their gradient at once, in 
 one block, and each logit is visited while it is still in the cache.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

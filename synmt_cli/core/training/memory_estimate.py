@@ -1,7 +1,5 @@
 """An estimate of what a training run will need, before it is started."""
 
-from __future__ import annotations
-
 import math
 
 import torch

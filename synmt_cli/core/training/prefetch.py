@@ -1,7 +1,5 @@
 """Work done in a thread before it is asked for."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The run directory of a training: one writer, the same run as before, whole files."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import fcntl

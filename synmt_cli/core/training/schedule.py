@@ -1,7 +1,5 @@
 """The learning rate of each update."""
 
-from __future__ import annotations
-
 
 def inverse_square_root(step: int, peak: float, warmup: int, initial: float = 1e-7) -> float:
     """Linear from `initial` to `peak` over `warmup` updates, then peak * sqrt(warmup / step).

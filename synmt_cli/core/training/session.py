@@ -1,7 +1,5 @@
 """From options to a Trainer: reads the data, opens the run directory, builds the model."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The batches of each update: those of an epoch, as many at a time as one gradient takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """How good a model is on held-out pairs: negative log-likelihood, accuracy, BLEU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

@@ -17,8 +17,6 @@ As pieces, brackets are symbols (vocabulary.py): `<(nsubj>` and `<)>`. Their nam
 sentencepiece cuts the text it learns from wherever the name of a symbol stands, as in `(case`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from synmt_cli.core.segments.alignment import Mismatch, piece_words

@@ -7,8 +7,6 @@ is the same whatever else is done about them. Arcs are put in at the end, as RIG
 word without a head depends on the one before it that has none either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -8,8 +8,6 @@ its neighbours are, so that no piece belongs to two words. Either way a form com
 by character.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise

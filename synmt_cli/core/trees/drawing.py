@@ -12,8 +12,6 @@ A root's horizontal line begins at the edge. Lines that share a row never share 
 the drawing shows one tree. Where it is not projective, lines pass one another.
 """
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -10,8 +10,6 @@ else after it. Positions are 0-based indices into the pieces.
 models build them on the device, and `featurize --emit` shows them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

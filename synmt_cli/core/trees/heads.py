@@ -4,8 +4,6 @@ A line of several sentences is one list with several roots. Nothing here recurse
 a chain of a hundred thousand words is as safe as a short one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

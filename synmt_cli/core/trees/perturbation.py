@@ -17,8 +17,6 @@ p. With n words, m of them dependents of the root:
 For long sentences q = r = p but for rounding. In a sentence of two words both change, or neither.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from functools import lru_cache

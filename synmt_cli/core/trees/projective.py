@@ -4,8 +4,6 @@ is left. The word of the shortest arc comes first, the leftmost among equals. La
 change, and nothing in them tells what was lifted: this is their baseline without an encoding.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 

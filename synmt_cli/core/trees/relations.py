@@ -3,8 +3,6 @@
 A label is a relation, or a relation with a subtype: `RELATION:SUBTYPE`.
 """
 
-from __future__ import annotations
-
 # As CLAS counts them (Nivre and Fang 2017; CoNLL 2018).
 CONTENT = frozenset(
     """

@@ -4,8 +4,6 @@ Heads are 0-based, -1 marks the one root. `draw` gives numbers uniform in [0, 1)
 Random.random, the one method whose sequence Python promises to keep. Everything is linear in n.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 

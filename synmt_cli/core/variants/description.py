@@ -1,7 +1,5 @@
 """Descriptions of variants, read from the table, the options and the modifiers they build."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -21,8 +21,6 @@ products, the edges between them (B, T, T) numbers: with P_ij = [j is a parent o
     Left:  m = sigmoid(..) (h W_L + b),  out = P^T m
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import torch

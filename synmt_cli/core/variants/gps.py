@@ -13,8 +13,6 @@ A path is its head's path and one label more, so the LSTM takes one step for eac
 path of the batch, from the state it had at the prefix.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple

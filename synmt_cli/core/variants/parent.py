@@ -9,8 +9,6 @@ The other heads see the whole prefix. There are no parameters, and labels are no
 paper does not say which head; in the authors' code it is the first.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

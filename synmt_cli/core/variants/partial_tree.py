@@ -6,8 +6,6 @@ x is in the prefix. So the parents of a token are the tokens of one word, and on
 three numbers for each token, and no list of edges.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

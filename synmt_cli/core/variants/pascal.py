@@ -10,8 +10,6 @@ parent is EOS itself. The published code scales rows of other sentences and shif
 against left-padded sources; this follows the paper.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Annotated

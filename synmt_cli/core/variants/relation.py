@@ -20,8 +20,6 @@ In Wang et al. the end of sentence is one deeper than all words (section 3.1), a
 the second rule; so are words of two sentences. Their sign(i - j) is opposite to Shaw's j - i.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Annotated, Literal

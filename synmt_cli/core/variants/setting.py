@@ -1,7 +1,5 @@
 """The stack that a variant's builder changes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -14,8 +14,6 @@ sentence and pieces outside the tree teach nothing. In attention the scores are 
 other heads'. Parents at test time are the model's own, so translating needs no parser.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

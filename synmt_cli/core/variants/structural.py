@@ -12,8 +12,6 @@ and footnote 1 has p + s. Without sequential positions (`positions=none`, model 
 it is PE(depth_i) itself. The origin is the root, verb or not.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import torch

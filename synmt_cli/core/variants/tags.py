@@ -7,8 +7,6 @@ all dimensions afterwards; the paper does not say. Every subword has its word's 
 mark of its place in the word; the end of sentence has a vector of its own.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import torch

@@ -1,7 +1,5 @@
 """What `synmt analyze awsl` reports. Layers and heads count from 0."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 

@@ -1,7 +1,5 @@
 """What `synmt mixup score` reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 

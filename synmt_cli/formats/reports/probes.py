@@ -1,7 +1,5 @@
 """What `synmt analyze probe` reports. Accuracies are percent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 

@@ -1,7 +1,5 @@
 """The properties of one thing, as lines for people and as a JSON object for programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What `synmt score` reports: scores, comparisons with the baseline, scores by length."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

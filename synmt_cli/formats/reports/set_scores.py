@@ -1,7 +1,5 @@
 """Scores on several test sets: read from `synmt score --format json`, compared, and shown."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

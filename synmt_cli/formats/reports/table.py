@@ -4,8 +4,6 @@ A result says what it has for each form (`Tabular`); the layout is decided here.
 result gives the same bytes wherever it is printed: no width, no colour, no locale.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """What `synmt evaltree` reports. Figures are in percent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 

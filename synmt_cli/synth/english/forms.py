@@ -1,7 +1,5 @@
 """English words in every form the grammar needs, with their UD features."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from synmt_cli.synth import words

@@ -6,8 +6,6 @@ to the front (stranding): as in UD, the preposition depends on the moved word, a
 the verb's.
 """
 
-from __future__ import annotations
-
 from synmt_cli.synth.english import forms
 from synmt_cli.synth.lexicon.entries import PERSON, EnglishVerb, Preposition
 from synmt_cli.synth.meaning import Clause, Determiner, Kind, Phrase

@@ -3,8 +3,6 @@
 Endings are looked up by case and by gender, which is Plur in the plural.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 from synmt_cli.synth import words

@@ -6,8 +6,6 @@ with its prefix joined to it. The middle is subject, pronouns, adverbs of time, 
 `nicht`, manner, place, prepositional complement or predicate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from synmt_cli.synth.german import forms

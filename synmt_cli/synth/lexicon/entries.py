@@ -4,8 +4,6 @@ A noun has one sort (person, food, ...); a verb says which sorts its subject and
 may have, so that nobody eats a bridge. Sorts are bits, masks of sorts are integers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 SORTS = (

@@ -1,7 +1,5 @@
 """Adjectives, adverbs, prepositions of place, modals and conjunctions."""
 
-from __future__ import annotations
-
 from synmt_cli.synth.lexicon.entries import Adjective, Adverb, Conjunction, Modal, Preposition, mask
 from synmt_cli.synth.lexicon.nouns import NOUNS
 

@@ -6,8 +6,6 @@ word, unless the entry says otherwise (das Mädchen, but she). No noun has an En
 its singular, and no two share a word in either language.
 """
 
-from __future__ import annotations
-
 from synmt_cli.synth.lexicon.entries import PERSON, SORT, Noun, Pronoun, with_s
 
 GENDERS = {"m": "Masc", "f": "Fem", "n": "Neut"}

@@ -6,8 +6,6 @@ preposition (look for, suchen), a particle (invite, einladen) or a reflexive (hu
 beeilen), or German has a dative for the object (help, helfen).
 """
 
-from __future__ import annotations
-
 from synmt_cli.synth.lexicon.entries import Verb, english_verb, german_verb, mask
 
 _VERBS = """

@@ -1,7 +1,5 @@
 """Draws adverbials of time, place, manner and frequency."""
 
-from __future__ import annotations
-
 from synmt_cli.synth.lexicon.entries import Adverb
 from synmt_cli.synth.lexicon.modifiers import FREQUENCIES, MANNERS, NOW, TODAY, TOMORROW, YESTERDAY
 from synmt_cli.synth.meaning import Clause

@@ -1,7 +1,5 @@
 """Draws a verb's arguments and tense: a clause without its adverbials and inner clauses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from synmt_cli.synth.lexicon.entries import PERSON, Adjective, Modal, Pronoun, Verb

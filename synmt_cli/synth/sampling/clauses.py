@@ -1,7 +1,5 @@
 """Draws the clauses of one sentence by its plan; raises Again if it cannot be completed."""
 
-from __future__ import annotations
-
 from synmt_cli.synth.description import cue
 from synmt_cli.synth.lexicon.entries import ANIMAL, PERSON
 from synmt_cli.synth.lexicon.modifiers import CIRCUMSTANCES, THAT, WHETHER

@@ -1,7 +1,5 @@
 """Random choices by seed, the same on every machine and in every version of Python."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 from typing import TypeVar

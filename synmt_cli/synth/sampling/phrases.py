@@ -1,7 +1,5 @@
 """Draws noun phrases."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

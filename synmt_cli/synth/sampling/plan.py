@@ -1,7 +1,5 @@
 """Draws plans: what a sentence is to show, before any of its words."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from synmt_cli.synth.sampling.dice import Dice

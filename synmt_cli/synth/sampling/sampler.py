@@ -4,8 +4,6 @@ A plan is loose, so the finished sentence is held against it. A sentence that do
 phenomenon it is built around, shows one that was not chosen, or has another depth is drawn again.
 """
 
-from __future__ import annotations
-
 from synmt_cli.synth.description import MeaningDescription, describe
 from synmt_cli.synth.meaning import Clause
 from synmt_cli.synth.sampling.clauses import Clauses

@@ -1,7 +1,5 @@
 """The verbs of the lexicon that fit a clause."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 
