@@ -17,6 +17,7 @@ from synmt_cli import console, signals
 from synmt_cli.commands import options
 from synmt_cli.commands.manual import Manual
 from synmt_cli.commands.options import option
+from synmt_cli.core.distributed.launch import end_with_launcher, launch, without
 from synmt_cli.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
@@ -142,9 +143,8 @@ def train(
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
     resolved = resolve(variant, preset, config, settings or (), flags)  # refused once, not by each
     if nproc > 1 and not dry_run:
-        from synmt_cli.core.distributed.launch import launch, without
-
         return launch(without("--nproc", sys.argv[1:]), nproc)
+    end_with_launcher()
     with signals.requested() as request:
         from synmt_cli.core.distributed import ranks
         from synmt_cli.core.run.device import choose, set_threads

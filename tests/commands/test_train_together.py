@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.run_folders import children, wait_for
@@ -21,6 +23,7 @@ SIZE = (
     *("--set", "training.metric=loss", "--set", "training.validate_every=4"),
 )
 PROGRAM = (sys.executable, "-m", "synmt_cli", "train")
+INSTALLED = (str(Path(sys.executable).with_name("synmt")), "train")
 ELASTIC = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
 ALONE = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 
@@ -127,6 +130,56 @@ def test_torchrun_starts_what_was_killed_again(start, tmp_path):
     assert status == 0, errors
     assert "resuming" in errors
     assert weights(run, 200)
+
+
+def listening(pid):
+    """The (address, port) of every TCP socket on which a process listens, as the kernel knows."""
+    inodes = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):  # closed since
+            inodes.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    for table in ("tcp", "tcp6"):
+        lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+        for _, local, _, state, *_, inode in (line.split()[:10] for line in lines):
+            if state == "0A" and f"socket:[{inode}]" in inodes:
+                address, port = local.split(":")
+                yield address, int(port, 16)
+
+
+def test_a_training_listens_on_loopback_alone(start, tmp_path):
+    process = start("--max-steps", 100_000, "--nproc", 2)
+    wait_for(lambda: list((tmp_path / "r").glob("checkpoints/step-*")), 120)
+    everyone = [process.pid, *children(process)]
+    sockets = [one for pid in everyone for one in listening(pid)]
+    assert len(everyone) == 3
+    assert sockets, "gloo connects through sockets: nothing was looked at"
+    assert {address for address, _ in sockets} == {"0100007F"}  # 127.0.0.1
+    process.terminate()
+    assert ended(process)[0] == 75
+
+
+def test_a_killed_launcher_takes_its_processes_along(start, tmp_path):
+    run = tmp_path / "r"
+    process = start("--max-steps", 100_000, "--nproc", 2)
+    wait_for(lambda: list(run.glob("checkpoints/step-*")), 120)
+    pids = children(process)
+    process.kill()
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 30)
+    process.communicate()
+    steps = {int(path.name[5:]) for path in run.glob("checkpoints/step-*")}
+    status, errors = ended(start("--max-steps", max(steps) + 1))  # the lock is free
+    assert status == 0, errors
+
+
+def test_python_files_of_the_working_folder_are_not_run(start, tmp_path, monkeypatch):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for name in ("numpy", "torch", "orjson", "synmt_cli", "sitecustomize"):
+        (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(folder)
+    status, errors = ended(start("--max-steps", 2, "--nproc", 2, program=INSTALLED))
+    assert status == 0, errors
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_signal_saves_and_a_refusal_is_said_once(start, tmp_path):

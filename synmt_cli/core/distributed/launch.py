@@ -1,52 +1,154 @@
-"""Several processes of one command on this machine, through torchrun."""
+"""Several processes of one command on this machine, started and ended together.
 
-import logging
+They meet in a file that only they have open, and send over the loopback interface alone: no port
+is open to another machine, and nothing that arrives is unpickled. Each process holds the reading
+end of a pipe whose writing end the launcher holds. When the launcher is gone, however it went,
+the pipe ends, and the processes save and end.
+"""
+
+import contextlib
+import os
 import signal
+import socket
+import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from torch.distributed.elastic.multiprocessing.api import SignalException
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from synmt_cli import signals
+from synmt_cli.errors import WorkerLost, reason
 
-from synmt_cli.errors import Stopped, WorkerLost
-
+MEETING, LIFELINE = "SYNMT_MEETING", "SYNMT_LIFELINE"  # a path, and the number of a descriptor
+DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
+GRACE = 30.0  # seconds to save and end
+TICK = 0.05  # seconds between looks at the processes
 ENDED = (WorkerLost.exit_code, 128 + signal.SIGINT, 128 + signal.SIGTERM)
+# -P: the working folder holds data; its Python files are not for this program.
+PROGRAM = (
+    "import sys; sys.path.append(sys.argv.pop(1)); from synmt_cli.__main__ import main; main()"
+)
+
+Children = list[subprocess.Popen[bytes]]
 
 
 def launch(arguments: Sequence[str], n: int) -> int:
-    """Runs `python -m synmt_cli ARGUMENTS` in n processes. Returns 0, or a status that is not.
+    """Runs `synmt ARGUMENTS` in n processes. Returns 0, or a status that is not.
 
-    When one process fails, the others are ended. They print their own messages, so torchrun's
-    log is not shown.
+    A first SIGINT or SIGTERM asks all processes to end, and so does the failure of one, which
+    leaves the others GRACE seconds; a second signal ends them at once. They print their own
+    messages. Raises WorkerLost where none can be started.
     """
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL + 1)
-    config = LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=n,
-        run_id="none",
-        rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0",
-        max_restarts=0,
+    children: Children = []
+    with signals.requested() as request, _meeting() as meeting, _lifeline() as lifeline:
+        try:
+            for rank in range(n):
+                children.append(_start(arguments, rank, n, meeting, lifeline))
+            return _watch(children, request)
+        except OSError as error:
+            raise WorkerLost(f"cannot start a process: {reason(error)}") from error
+        finally:
+            for child in children:
+                child.kill()
+            for child in children:
+                child.wait()
+
+
+def _start(
+    arguments: Sequence[str], rank: int, n: int, meeting: str, lifeline: int
+) -> subprocess.Popen[bytes]:
+    interfaces = [name for _, name in socket.if_nameindex()]
+    loopback = next((name for name in interfaces if name.startswith("lo")), "lo")
+    settings = {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(n),
+        "GLOO_SOCKET_IFNAME": loopback,
+        "NCCL_SOCKET_IFNAME": loopback,
+        "PYTHONSAFEPATH": "1",  # as -P, for its own children
+        MEETING: meeting,
+        LIFELINE: str(lifeline),
+    }
+    inherited = [lifeline]
+    if meeting.startswith(DESCRIPTOR):
+        inherited.append(int(meeting.removeprefix(DESCRIPTOR)))
+    package = Path(__file__).parents[3]  # the folder that synmt_cli is in
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", PROGRAM, str(package), *arguments],
+        stdin=subprocess.DEVNULL,
+        env=os.environ | settings,
+        pass_fds=inherited,
+        process_group=0,  # so that Ctrl-C reaches the launcher alone, which passes it on
     )
+
+
+def _watch(children: Children, request: signals.Request) -> int:
+    is_asked, deadline = False, float("inf")
+    while any(child.poll() is None for child in children):
+        is_failed = any(child.returncode for child in children)
+        if is_failed:
+            deadline = min(deadline, time.monotonic() + GRACE)
+        if (is_failed or request) and not is_asked:
+            is_asked = True
+            for child in children:
+                child.terminate()
+        if time.monotonic() > deadline:
+            for child in children:
+                child.kill()
+        time.sleep(TICK)
+    statuses = [child.returncode for child in children]
+    return one_of(statuses) if any(statuses) else 0
+
+
+@contextlib.contextmanager
+def _meeting() -> Iterator[str]:
+    """The path of a file in which the processes meet, and which no other user can open."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.TemporaryDirectory(prefix="synmt-") as folder:
+            yield str(Path(folder) / "meeting")
+        return
+    descriptor = os.memfd_create("synmt")  # Linux: a file without a name, in no folder
     try:
-        elastic_launch(config, sys.executable)("-m", "synmt_cli", *arguments)
-    except ChildFailedError as error:
-        return one_of([failure.exitcode for failure in error.failures.values()])
-    except SignalException:  # passed on: the processes have saved, or the next start will say so
-        return Stopped.exit_code
-    return 0
+        yield f"{DESCRIPTOR}{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _lifeline() -> Iterator[int]:
+    """The reading end of a pipe to which nothing is written, and which ends with this process."""
+    reading, writing = os.pipe()
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def end_with_launcher() -> None:
+    """In a process that `launch` started: when the launcher is gone, saves and ends."""
+    if (descriptor := os.environ.pop(LIFELINE, None)) is not None:
+        threading.Thread(target=_wait_for_end, args=(int(descriptor),), daemon=True).start()
+
+
+def _wait_for_end(lifeline: int) -> None:
+    with contextlib.suppress(OSError):
+        os.read(lifeline, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def one_of(statuses: Sequence[int]) -> int:
     """One status for several: that of a process's own failure, if there is one.
 
-    A process that lost another one, or was ended because of it, did not fail by itself; torchrun
-    sends signals, and may send two.
+    A process that lost another one, or was ended because of it, did not fail by itself. If all
+    were asked to end, it is the status of those that saved.
 
-    >>> one_of([74, 78]), one_of([74, -9]), one_of([143, -9])
-    (78, 74, 74)
+    >>> one_of([74, 78]), one_of([74, -9]), one_of([143, -9]), one_of([75, 75])
+    (78, 74, 74, 75)
     """
     own = [status for status in statuses if status > 0 and status not in ENDED]
     return min(own, default=WorkerLost.exit_code)

@@ -16,6 +16,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from synmt_cli.core.data.ragged import Array
+from synmt_cli.core.distributed.launch import MEETING
 from synmt_cli.errors import ConfigError, WorkerLost
 
 PATIENCE = timedelta(hours=2)  # the first process may validate that long
@@ -135,12 +136,13 @@ def _lost() -> WorkerLost:
 
 
 def asked_for() -> bool:
-    """Whether torchrun started this process."""
-    return {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
+    """Whether `launch` or torchrun started this process."""
+    by_torchrun = {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
+    return {"RANK", "WORLD_SIZE"} <= os.environ.keys() and (by_torchrun or MEETING in os.environ)
 
 
 def local_device(device: torch.device) -> torch.device:
-    """The GPU of this process if torchrun started one process for each; else `device`."""
+    """The GPU of this process if one process was started for each; else `device`."""
     if device.type != "cuda" or device.index is not None or not asked_for():
         return device
     index = int(os.environ.get("LOCAL_RANK", "0"))
@@ -152,12 +154,18 @@ def local_device(device: torch.device) -> torch.device:
 
 @contextlib.contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
-    """Joins the other processes that torchrun started, if it did. Raises WorkerLost."""
+    """Joins the other processes that `launch` or torchrun started, if any. Raises WorkerLost."""
     if not asked_for():
         yield Ranks()
         return
+    backend = "nccl" if device.type == "cuda" else "gloo"
     with _collective():
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+        if (meeting := os.environ.get(MEETING)) is None:
+            dist.init_process_group(backend, timeout=PATIENCE)
+        else:
+            rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+            store = dist.FileStore(meeting, size)  # type: ignore[attr-defined]
+            dist.init_process_group(backend, None, PATIENCE, size, rank, store)
     try:
         yield Ranks(dist.get_rank(), dist.get_world_size(), device)
     finally:
