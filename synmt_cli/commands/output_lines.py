@@ -1,4 +1,4 @@
-"""The end of every command that makes records of CoNLL-U: written, counted, warned of."""
+"""Writes what commands make of CoNLL-U, with the progress and the counts."""
 
 from collections.abc import Iterable
 
