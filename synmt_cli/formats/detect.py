@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from synmt_cli.formats.transitions import is_symbol
-from synmt_cli.io.reading import BOM, BUFFER, Source, sources
+from synmt_cli.io import compression
+from synmt_cli.io.reading import BOM, BUFFER, Source, read_failure, sources
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -36,7 +37,7 @@ def detect(source: Source) -> tuple[Kind, Source]:
     head = b""
     kind: Kind | None = None
     while kind is None and len(head) < LOOK_AHEAD:
-        line = source.file.readline(LOOK_AHEAD)
+        line = _line(source, head)
         kind = _kind(line.removeprefix(BOM) if not head else line)
         head += line
     return kind or "text", replayed(head, source)
@@ -51,7 +52,7 @@ def detect_trees(source: Source) -> tuple[TreeKind, Source]:
     if kind != "text":
         return kind, source
     head = b""
-    while len(head) < LOOK_AHEAD and (line := source.file.readline(LOOK_AHEAD)):
+    while len(head) < LOOK_AHEAD and (line := _line(source, head)):
         head += line
         tokens = line.rstrip(b"\r\n").split(b" ")
         if len(tokens) > 1:
@@ -71,6 +72,19 @@ def detected(
     """
     for source in sources(paths):
         yield detect(source) if kind == "auto" else (kind, source)
+
+
+def _line(source: Source, head: bytes) -> bytes:
+    """The next line; b"" at the end, and where the data is damaged after `head`.
+
+    The reader of what comes before will say so. Raises DataError if nothing does.
+    """
+    try:
+        return source.file.readline(LOOK_AHEAD)
+    except compression.Damaged as error:
+        if not head:
+            raise read_failure(source, 1, error) from error
+        return b""
 
 
 def replayed(head: bytes, source: Source) -> Source:

@@ -1,8 +1,11 @@
 """Compressed streams: recognised by their first bytes when read, by suffix when written."""
 
+import bz2
 import io
 import lzma
+import re
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -14,8 +17,18 @@ MAGIC = {
 }
 SUFFIXES = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 LONGEST = max(map(len, MAGIC))
-# Exceptions of xopen's libraries by name, because the libraries are imported only when needed.
-FOREIGN = {"ZstdError", "IsalError"}
+FURTHER = {  # how a stream begins that follows another one
+    "gz": re.compile(rb"\x1f\x8b"),
+    "bz2": re.compile(rb"BZh[1-9]"),
+    "xz": re.compile(rb"\xfd7zXZ\x00"),
+    "zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),  # a frame, or one to skip
+}
+PADDING = {"gz": 1, "xz": 4}  # zeros may follow a stream, a multiple of so many
+BLOCK = 2**16  # bytes
+
+
+class Damaged(Exception):
+    """Compressed data that is cut, corrupt, or followed by something else."""
 
 
 def decompressed(raw: BinaryIO) -> BinaryIO:
@@ -29,9 +42,7 @@ def decompressed(raw: BinaryIO) -> BinaryIO:
         file = io.BufferedReader(_Rejoined(start, raw))
     for magic, kind in MAGIC.items():
         if start.startswith(magic):
-            from xopen import xopen  # imported only where needed: filters start fast
-
-            return xopen(file, "rb", threads=0, format=kind)
+            return io.BufferedReader(_Decompressed(file, kind), 2 * BLOCK)
     return file
 
 
@@ -60,6 +71,122 @@ class _Rejoined(io.RawIOBase):
         super().close()
 
 
+class _Decompressed(io.RawIOBase):
+    """The text of compressed data: one stream after another up to the end, and nothing else.
+
+    Python's readers of bz2 and xz take bytes that do not begin a stream for the end, so that one
+    wrong bit silently cuts a file of several streams. Raises Damaged, at each further read too.
+    """
+
+    def __init__(self, raw: io.BufferedReader, kind: str) -> None:
+        self._raw = raw
+        self._kind = kind
+        self._new = _decompressor(kind)
+        self._stream = self._new()
+        self._n_read = 0  # compressed bytes
+        self._begin = 0  # offset of this stream
+        self._problem = ""
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        text = b""
+        while not text:
+            if self._problem:
+                raise Damaged(self._problem)
+            data = b""
+            if self._stream.eof:
+                if not (data := self._next_stream()):
+                    return 0
+            elif self._stream.needs_input and not (data := self._more()):
+                raise self._damaged(f"the {self._kind} stream at offset {self._begin} is cut")
+            try:
+                text = self._stream.decompress(data, len(buffer))
+            except MemoryError:
+                raise
+            except Exception as error:  # each library has exceptions of its own
+                where = f"{self._kind} stream at offset {self._begin}"
+                raise self._damaged(f"{where}: {error}") from error
+        buffer[: len(text)] = text
+        return len(text)
+
+    def _more(self) -> bytes:
+        data = self._raw.read1(BLOCK)
+        self._n_read += len(data)
+        return data
+
+    def _next_stream(self) -> bytes:
+        """Begins the next stream and returns its first bytes; b"" at the end. Raises Damaged."""
+        data: bytes = self._stream.unused_data
+        n_zeros = 0
+        unit = PADDING.get(self._kind)
+        while True:
+            if unit:
+                rest = data.lstrip(b"\0")
+                n_zeros += len(data) - len(rest)
+                data = rest
+            if len(data) >= LONGEST or not (more := self._more()):
+                break
+            data += more
+        self._begin = self._n_read - len(data)
+        if (data and not FURTHER[self._kind].match(data)) or n_zeros % (unit or 1):
+            problem = f"what follows at offset {self._begin} is not another {self._kind} stream"
+            raise self._damaged(problem)
+        if data:
+            self._stream = self._new()
+        return data
+
+    def _damaged(self, problem: str) -> Damaged:
+        self._problem = problem
+        return Damaged(problem)
+
+
+class _GzipMember:
+    """One member of gz by zlib, with the methods that the other decompressors have."""
+
+    def __init__(self) -> None:
+        self._member: Any = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._member.eof)
+
+    @property
+    def needs_input(self) -> bool:
+        return not (self.eof or self._member.unconsumed_tail)
+
+    @property
+    def unused_data(self) -> Any:
+        return self._member.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> Any:
+        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
+
+
+def _decompressor(kind: str) -> Callable[[], Any]:
+    """Makes decompressors of one stream each. Imports only what is needed: filters start fast."""
+    if kind == "gz":
+        try:
+            from isal import igzip_lib
+        except ImportError:  # xopen brings it where there is a build of it
+            return _GzipMember
+        return lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+    if kind == "zst":
+        try:
+            from compression import zstd  # type: ignore[import-not-found]  # Python 3.14
+        except ImportError:
+            from backports import zstd
+
+        make: Callable[[], Any] = zstd.ZstdDecompressor
+        return make
+    return {"bz2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}[kind]
+
+
 def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
     """A stream that compresses into `raw` by the suffix of `name`; `raw` itself without one."""
     suffix = Path(name).suffix
@@ -68,14 +195,3 @@ def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
     from xopen import xopen
 
     return cast(IO[bytes], xopen(raw, "wb", threads=0, format=SUFFIXES[suffix]))
-
-
-def is_damage(error: BaseException) -> bool:
-    """Whether reading failed because compressed data is cut or corrupt."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return False  # the system failed, not the data
-    return (
-        isinstance(error, (OSError, EOFError, zlib.error, lzma.LZMAError))
-        or type(error).__name__ in FOREIGN
-        or type(error).__module__ == "zlib_ng"
-    )

@@ -125,6 +125,6 @@ def read_failure(source: Source, line: int, error: Exception) -> Exception:
         return DataError(source.name, line, "line too long for the available memory")
     if isinstance(error, OSError) and error.errno is not None:
         return cannot_read(source.name, error)
-    if compression.is_damage(error):
+    if isinstance(error, compression.Damaged):
         return DataError(source.name, line, f"damaged compressed data: {printable(str(error))}")
     return error

@@ -15,7 +15,7 @@ import sys
 import time
 
 import pytest
-import zstandard
+from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,13 +28,13 @@ COMPRESS = {
     "gz": gzip.compress,
     "bz2": bz2.compress,
     "xz": lzma.compress,
-    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+    "zst": lambda data: zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1}),
 }
 DECOMPRESS = {
     "gz": gzip.decompress,
     "bz2": bz2.decompress,
     "xz": lzma.decompress,
-    "zst": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data),
+    "zst": zstd.decompress,
 }
 each_format = pytest.mark.parametrize("kind", COMPRESS)
 TEXT = b"".join(b"%d %x\n" % (n, n * n * 2654435761 % 2**32) for n in range(20_000))
@@ -266,6 +266,82 @@ def test_a_flipped_bit_in_compressed_data_is_noticed(tmp_path, kind, place):
     path.write_bytes(data)
     with pytest.raises(DataError, match=r"x:\d+: damaged compressed data: "):
         read(path)
+
+
+PARTS = [b"%d\n%d\n" % (n, n + 1) for n in range(0, 12, 2)]  # two lines each
+
+
+def lines_and_problem(path):
+    """The lines before the data is found damaged, and the message, "" for sound data."""
+    lines = []
+    try:
+        with reading.open_source(str(path)) as source:
+            lines.extend(reading.lines(source))
+    except DataError as error:
+        return lines, str(error)
+    return lines, ""
+
+
+@each_format
+@pytest.mark.parametrize("bit", range(8))
+def test_no_flipped_bit_in_a_later_stream_ends_the_input_in_silence(tmp_path, kind, bit):
+    """Each bit of the head of each later stream, where a reader looks whether there is one."""
+    path, streams = tmp_path / "x", [COMPRESS[kind](part) for part in PARTS]
+    whole = b"".join(PARTS).splitlines()
+    for n in range(1, len(streams)):
+        begin = sum(map(len, streams[:n]))
+        for place in range(begin, begin + 12):
+            data = bytearray(b"".join(streams))
+            data[place] ^= 1 << bit
+            path.write_bytes(data)
+            lines, problem = lines_and_problem(path)
+            assert lines == whole[: len(lines)]
+            assert problem or lines == whole, (n, place - begin)
+            assert not problem or f"x:{len(lines) + 1}: damaged compressed data: " in problem
+
+
+@each_format
+@pytest.mark.parametrize("after", [b"plain\n", b"x", b"\0\0\0\0x", b"\n"])
+def test_what_follows_compressed_data_is_not_passed_over(tmp_path, kind, after):
+    path, data = tmp_path / "x", b"".join(map(COMPRESS[kind], PARTS))
+    path.write_bytes(data + after)
+    lines, problem = lines_and_problem(path)
+    assert lines == b"".join(PARTS).splitlines()
+    n_zeros = len(after) - len(after.lstrip(b"\0"))
+    offset = len(data) + (n_zeros if kind in ("gz", "xz") else 0)
+    assert (
+        f"x:{len(lines) + 1}: damaged compressed data: what follows at offset {offset}" in problem
+    )
+
+
+@each_format
+@pytest.mark.parametrize("n_zeros", [1, 4, 7, 8, 70_000])
+def test_zeros_are_padding_where_the_format_has_it(tmp_path, kind, n_zeros):
+    """gz: any number (tapes, and gzip itself); xz: a multiple of four; bz2 and zst: none."""
+    path, streams = tmp_path / "x", [COMPRESS[kind](part) for part in PARTS]
+    path.write_bytes(streams[0] + bytes(n_zeros) + streams[1] + bytes(n_zeros))
+    lines, problem = lines_and_problem(path)
+    is_padding = kind == "gz" or (kind == "xz" and n_zeros % 4 == 0)
+    assert lines == b"".join(PARTS[: 2 if is_padding else 1]).splitlines()
+    assert bool(problem) != is_padding
+
+
+def test_frames_of_zst_that_hold_no_text_are_skipped(tmp_path):
+    path, skipped = tmp_path / "x", b"\x53\x2a\x4d\x18\x04\0\0\0none"
+    data = COMPRESS["zst"](b"a\n") + skipped + COMPRESS["zst"](b"b\n") + skipped
+    path.write_bytes(data)
+    assert read(path) == [b"a", b"b"]
+
+
+@each_format
+@pytest.mark.parametrize("command", ["filter", "info", "check", "view", "bucket-by-length --count"])
+def test_a_cut_is_the_datas_fault_in_commands_that_look_first(tmp_path, run, kind, command):
+    block = b"1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "x").write_bytes(COMPRESS[kind](block * 9)[:-3])
+    done = run(*command.split(), "x", cwd=tmp_path)
+    assert done.returncode == (1 if command == "check" else 65)
+    assert b"damaged compressed data" in done.stdout + done.stderr
+    assert b"Traceback" not in done.stderr
 
 
 @each_format
