@@ -4,8 +4,6 @@ A command is a module in commands/ with a function of its name and a MANUAL. A m
 imported only when its command runs, so `synmt --help` stays fast and never loads torch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os
@@ -13,17 +11,15 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals
+from synmt_cli.commands import Manual
 from synmt_cli.errors import BUG, SynmtError, UsageError, WriteError, printable
 from synmt_cli.io import writing
-
-if TYPE_CHECKING:
-    from synmt_cli.commands.manual import Manual
 
 # name: (module in commands/, what it does). The order is the order of the pipe.
 COMMANDS: dict[str, tuple[str, str]] = {

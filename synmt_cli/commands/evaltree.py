@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options, output_lines
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options, output_lines
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.jobs.work import (

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.filtering import digests
 from synmt_cli.core.filtering.sieve import CHUNK

@@ -5,8 +5,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options, output_lines
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options, output_lines
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.linearize import LinearizeJob
 from synmt_cli.core.jobs.linearize import symbols as symbols_of

@@ -4,8 +4,7 @@ from collections import Counter
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options, output_lines
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options, output_lines
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber
 from synmt_cli.core.jobs.work import batches, cut_by_sentence

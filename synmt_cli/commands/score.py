@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
 from synmt_cli.io import writing
