@@ -4,19 +4,17 @@ from collections import Counter
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import Manual, options, output_lines
+from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber
 from synmt_cli.core.jobs.work import batches, cut_by_sentence
 from synmt_cli.errors import DataError, UsageError
-from synmt_cli.formats import conllu
 from synmt_cli.io import reading
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
     output="The input with other trees: `2\tdog\tdog\tNOUN\t_\t_\t1\tnsubj\t_\t_`",
-    memory=f"Some {reading.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
-    f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
+    memory=conllu_work.MEMORY,
     examples=(
         "synmt perturb --heads 0.2 --seed 1 train.en.conllu > noisy.conllu",
         "synmt perturb --heads 0.3 test.en.conllu | synmt evaltree test.en.conllu -",
@@ -107,7 +105,7 @@ def perturb(
     perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
     work = cut_by_sentence(batches(files or ()))
     parts = pool.ordered_map(perturber.run, work, jobs, chunk=1)
-    _report(output_lines.write(parts, output, line_buffered, "perturbed", "sentences").counts)
+    _report(conllu_work.write(parts, output, line_buffered, "perturbed", "sentences").counts)
 
 
 def _check(
