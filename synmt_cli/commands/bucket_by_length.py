@@ -70,8 +70,7 @@ def bucket_by_length(
     if split_to is not None and output != "-":
         raise UsageError("--split-to names its files: no --output")
     paths = files or ["-"]
-    if [*paths, src].count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins([*paths, src])
     with bucketing.opened(paths, kind, src) as stream:
         if split_to is not None:
             stream.split(buckets, split_to, [*paths, *([src] if src else [])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
@@ -13,7 +13,7 @@ from synmt_cli.errors import UsageError, quoted
 from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.challenge.phenomena import ChallengeSegment, Condition
+    from synmt_cli.core.challenge.phenomena import Condition
 
 MANUAL = Manual(
     input="CoNLL-U of the side with the phenomenon, source or reference. --with: text, one line"
@@ -111,7 +111,7 @@ def challenge(
     with contextlib.ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in further]
         bar = stack.enter_context(console.progress("searched", unit="segments"))
-        selected = parallel(_watched(core.segments(paths, finder), bar), sources)
+        selected = parallel(bar.watched(core.segments(paths, finder)), sources)
         if template is not None:
             core.split(selected, outputs, form)
             return
@@ -120,17 +120,8 @@ def challenge(
             writer.write(record)
 
 
-def _watched(
-    segments: Iterable[ChallengeSegment], bar: console.Progress
-) -> Iterator[ChallengeSegment]:
-    for segment in segments:
-        bar.advance()
-        yield segment
-
-
 def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: str) -> None:
-    if inputs.count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins(inputs)
     if split and (output != "-" or form == "counts"):
         raise UsageError("--out-template names its files: no --output, no --format counts")
     if others and not split and form in ("conllu", "counts"):

@@ -79,8 +79,7 @@ def evaltree(
     from synmt_cli.formats.reports.table import FORMATS
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
-    if gold == system == "-":
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins([gold, system])
     if get is not None and by is not None:
         raise UsageError("--get prints one figure: it cannot be split --by")
     groups = _by(by)

@@ -215,8 +215,7 @@ def _check_target(tgt: str | None, tgt_out: str | None, keeps: bool) -> None:
 
 def _check_streams(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
     """Raises UsageError if stdin is read twice, or two outputs are one file."""
-    if inputs.count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins(inputs)
     places = [path if path == "-" else os.path.realpath(path) for path in outputs if path]
     if len(set(places)) < len(places):
         raise UsageError("-o, --tgt-out and --rejects must be different files")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument
-from synmt_cli.errors import DataError, UsageError
+from synmt_cli.errors import DataError
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -59,8 +59,7 @@ def mixup_score(
     from synmt_cli.formats.reports.table import FORMATS
 
     paths = systems or ["-"]
-    if paths.count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins(paths)
     sentences, scored = items(), []
     with writing.output(output) as writer:
         for path in paths:

@@ -6,11 +6,13 @@ Typer reads the annotations. A command's own options stand in its signature, as 
 `argument`, in the words of the help line that they become.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import typer
 
 from synmt_cli import console
+from synmt_cli.errors import UsageError
 
 
 def option(flags: str, help: str, shown_default: str = "", **details: Any) -> Any:
@@ -29,6 +31,12 @@ def option(flags: str, help: str, shown_default: str = "", **details: Any) -> An
 def argument(metavar: str, help: str) -> Any:
     """A typer.Argument from the two columns of its help."""
     return typer.Argument(metavar=metavar, help=help)
+
+
+def refuse_two_stdins(paths: Iterable[str | None]) -> None:
+    """Raises UsageError if `-` is named twice, because stdin can be read once."""
+    if [*paths].count("-") > 1:
+        raise UsageError("only one input can be stdin")
 
 
 def _quiet(value: bool) -> None:

@@ -150,6 +150,7 @@ def score(
     buckets = _buckets(by, src, get)
     paths = [ref, *(refs or []), *systems, *([src] if src else [])]
     with writing.output(output) as writer:
+        options.refuse_two_stdins(paths)
         texts = read_parallel(paths)
         references = [ref, *(refs or [])]
         _warn(texts, references, systems if "bleu" in names and tokenize != "none" else [])
@@ -170,18 +171,17 @@ def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str
     from synmt_cli.formats.reports import set_scores
     from synmt_cli.formats.reports.table import FORMATS
 
-    if paths.count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins(paths)
     with writing.output(output) as writer:
         names = list(dict.fromkeys(metrics.split(","))) if metrics else None
         report = set_comparison.compare([set_scores.read(path) for path in paths], names)
         writer.write(FORMATS[form](report))
 
 
-def _limits(options: Sequence[str]) -> dict[str, float]:
+def _limits(bounds: Sequence[str]) -> dict[str, float]:
     """`bleu=30` as {"bleu": 30.0}."""
     limits = {}
-    for text in options:
+    for text in bounds:
         name, _, value = text.partition("=")
         try:
             limits[name] = float(value)
