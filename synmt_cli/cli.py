@@ -69,7 +69,9 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names at this level, in the order of the table."""
-        return list(dict.fromkeys(name.split()[0] for name in self._below()))
+        prefix = self._prefix()
+        below = (name.removeprefix(prefix) for name in COMMANDS if name.startswith(prefix))
+        return list(dict.fromkeys(name.split()[0] for name in below))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command or group of that name, or None."""
@@ -97,10 +99,6 @@ class Commands(TyperGroup):
 
     def _prefix(self) -> str:
         return f"{self.name} " if self.name in GROUPS else ""
-
-    def _below(self) -> list[str]:
-        prefix = self._prefix()
-        return [name[len(prefix) :] for name in COMMANDS if name.startswith(prefix)]
 
 
 def module(name: str) -> Any:

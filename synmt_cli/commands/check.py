@@ -129,7 +129,7 @@ class _Checker:
 
         if self._parallel:
             raise UsageError(f"{printable(one.name)} has no segments that could be --parallel")
-        _refuse_unnamed(one)
+        one.refuse_unnamed()
         if one.kind == "weights":
             yield from model_problems.of_weights(Path(one.path))
         elif one.kind == "checkpoint":
@@ -149,7 +149,7 @@ def _of_model(one: InspectedInput) -> Iterator[SynmtError]:
     """Whether a vocabulary or a parser loads."""
     from synmt_cli.core.text import udpipe
 
-    _refuse_unnamed(one)
+    one.refuse_unnamed()
     try:
         if one.kind == "udpipe":
             udpipe.load(one.path)
@@ -157,9 +157,3 @@ def _of_model(one: InspectedInput) -> Iterator[SynmtError]:
             Vocabulary.load(one.path)
     except SynmtError as error:
         yield error
-
-
-def _refuse_unnamed(one: InspectedInput) -> None:
-    """Raises UsageError for a model on stdin, or one that is compressed: libraries open files."""
-    if one.source is not None and (one.path == "-" or one.compression):
-        raise UsageError(f"{printable(one.name)}: a model is checked in a plain file: name that")

@@ -1,6 +1,5 @@
 """`synmt perturb`: CoNLL-U with other trees."""
 
-from collections import Counter
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
@@ -105,7 +104,15 @@ def perturb(
     perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
     work = cut_by_sentence(batches(files or ()))
     parts = pool.ordered_map(perturber.run, work, jobs, chunk=1)
-    _report(conllu_work.write(parts, output, line_buffered, "perturbed", "sentences").counts)
+    counts = conllu_work.write(parts, output, line_buffered, "perturbed", "sentences").counts
+    n = counts["words"]
+    console.info(
+        f"{counts['heads']:,} heads and {counts['labels']:,} labels of {n:,} words changed, in "
+        f"{counts['changed']:,} of {counts['sentences']:,} sentences"
+    )
+    if n:
+        uas, las = (100 * (1 - counts[wrong] / n) for wrong in ("heads", "wrong"))
+        console.info(f"against the input: UAS {uas:.2f}, LAS {las:.2f}")
 
 
 def _check(
@@ -135,14 +142,3 @@ def _labels(path: str | None) -> LabelSampler:
             return LabelSampler(filter(None, labels))
         except ValueError as error:
             raise DataError(source.name, None, str(error)) from None
-
-
-def _report(counts: Counter[str]) -> None:
-    n = counts["words"]
-    console.info(
-        f"{counts['heads']:,} heads and {counts['labels']:,} labels of {n:,} words changed, in "
-        f"{counts['changed']:,} of {counts['sentences']:,} sentences"
-    )
-    if n:
-        uas, las = (100 * (1 - counts[wrong] / n) for wrong in ("heads", "wrong"))
-        console.info(f"against the input: UAS {uas:.2f}, LAS {las:.2f}")
