@@ -131,12 +131,9 @@ def load(name: str) -> TyperCommand:
     assert isinstance(command, TyperCommand)
     for parameter in command.params:
         if isinstance(parameter, TyperArgument):
-            parameter.display_type_rich = _no_type  # type: ignore[method-assign]
+            # Help names it by its metavar alone: `FILE`, not `FILE <list[str]>`.
+            parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
     return command
-
-
-def _no_type(ctx: Any) -> None:
-    """Lets help name an argument by its metavar alone: `FILE`, not `FILE <list[str]>`."""
 
 
 app = typer.Typer(
