@@ -6,13 +6,15 @@ Typer reads the annotations. A command's own options stand in its signature, as 
 `argument`, in the words of the help line that they become.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import typer
 
 from synmt_cli import console
 from synmt_cli.errors import UsageError
+
+TWO_STDINS = "only one input can be stdin"
 
 
 def option(flags: str, help: str, shown_default: str = "", **details: Any) -> Any:
@@ -33,10 +35,16 @@ def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help)
 
 
+def refuse(problems: Mapping[str, object]) -> None:
+    """Raises UsageError with the first message whose value is true."""
+    for message, holds in problems.items():
+        if holds:
+            raise UsageError(message)
+
+
 def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     """Raises UsageError if `-` is named twice, because stdin can be read once."""
-    if [*paths].count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    refuse({TWO_STDINS: [*paths].count("-") > 1})
 
 
 def _quiet(value: bool) -> None:

@@ -7,7 +7,7 @@ from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber
 from synmt_cli.core.jobs.work import batches, cut_by_sentence
-from synmt_cli.errors import DataError, UsageError
+from synmt_cli.errors import DataError
 from synmt_cli.io import reading
 
 MANUAL = Manual(
@@ -100,7 +100,15 @@ def perturb(
     --labels does not change which heads are drawn. At the end the heads and labels that differ
     from the input are counted, with UAS and LAS against it (labels with subtypes).
     """
-    _check(tree, heads, labels, label_set, projective)
+    unfit = {
+        "nothing to change: give --tree, --heads or --labels": not (tree or heads or labels),
+        "--label-set is for --labels": label_set is not None and not labels,
+        "shuffled trees cannot be kept --projective": projective and tree == SHUFFLED,
+        "--projective is for --heads and --tree random": (
+            projective and tree != RANDOM and not heads
+        ),
+    }
+    options.refuse(unfit)
     perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
     work = cut_by_sentence(batches(files or ()))
     parts = pool.ordered_map(perturber.run, work, jobs, chunk=1)
@@ -113,20 +121,6 @@ def perturb(
     if n:
         uas, las = (100 * (1 - counts[wrong] / n) for wrong in ("heads", "wrong"))
         console.info(f"against the input: UAS {uas:.2f}, LAS {las:.2f}")
-
-
-def _check(
-    tree: str | None, heads: float, labels: float, label_set: str | None, projective: bool
-) -> None:
-    """Raises UsageError where options do not fit together."""
-    if tree is None and not heads and not labels:
-        raise UsageError("nothing to change: give --tree, --heads or --labels")
-    if label_set is not None and not labels:
-        raise UsageError("--label-set is for --labels")
-    if projective and tree == SHUFFLED:
-        raise UsageError("shuffled trees cannot be kept --projective")
-    if projective and tree != RANDOM and not heads:
-        raise UsageError("--projective is for --heads and --tree random")
 
 
 def _labels(path: str | None) -> LabelSampler:
