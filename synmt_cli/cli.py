@@ -4,8 +4,6 @@ A command is a module in commands/ with a function of its name and a MANUAL. A m
 imported only when its command runs, so `synmt --help` stays fast and never loads torch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os
@@ -13,17 +11,15 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals
+from synmt_cli.commands import Manual
 from synmt_cli.errors import BUG, SynmtError, UsageError, WriteError, printable
 from synmt_cli.io import writing
-
-if TYPE_CHECKING:
-    from synmt_cli.commands.manual import Manual
 
 # name: (module in commands/, what it does). The order is the order of the pipe.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -73,7 +69,9 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names at this level, in the order of the table."""
-        return list(dict.fromkeys(name.split()[0] for name in self._below()))
+        prefix = self._prefix()
+        below = (name.removeprefix(prefix) for name in COMMANDS if name.startswith(prefix))
+        return list(dict.fromkeys(name.split()[0] for name in below))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command or group of that name, or None."""
@@ -101,10 +99,6 @@ class Commands(TyperGroup):
 
     def _prefix(self) -> str:
         return f"{self.name} " if self.name in GROUPS else ""
-
-    def _below(self) -> list[str]:
-        prefix = self._prefix()
-        return [name[len(prefix) :] for name in COMMANDS if name.startswith(prefix)]
 
 
 def module(name: str) -> Any:
@@ -137,12 +131,9 @@ def load(name: str) -> TyperCommand:
     assert isinstance(command, TyperCommand)
     for parameter in command.params:
         if isinstance(parameter, TyperArgument):
-            parameter.display_type_rich = _no_type  # type: ignore[method-assign]
+            # Help names it by its metavar alone: `FILE`, not `FILE <list[str]>`.
+            parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
     return command
-
-
-def _no_type(ctx: Any) -> None:
-    """Lets help name an argument by its metavar alone: `FILE`, not `FILE <list[str]>`."""
 
 
 app = typer.Typer(

@@ -1,19 +1,16 @@
 """`synmt analyze probe`: what encoder states know about a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
+from synmt_cli.core.analysis import datasets
+from synmt_cli.core.analysis.tasks import MADE
 from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.formats import senteval
 from synmt_cli.io import writing
-
-if TYPE_CHECKING:
-    from synmt_cli.core.analysis.datasets import Dataset
 
 MANUAL = Manual(
     input="SentEval's probing files, one for each task, `tr<TAB>PAST<TAB>He slept .` a line; or "
@@ -98,11 +95,9 @@ def analyze_probe(
     if not model and not save_to:
         raise UsageError("name a run by -m RUN, or where to write the tasks by --save-to TEMPLATE")
     with writing.output(output) as writer, console.progress("encoded", unit="sentences") as bar:
-        from synmt_cli.core.analysis import datasets
         from synmt_cli.core.analysis.classifier import ClassifierSettings
         from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.analysis.probe import Probe, info
-        from synmt_cli.core.analysis.tasks import MADE
         from synmt_cli.core.run import device as devices
         from synmt_cli.formats.reports import probes, table
 
@@ -137,13 +132,11 @@ def names(text: str, known: Sequence[str]) -> list[str]:
     return tasks
 
 
-def save(datasets: Sequence[Dataset], template: str) -> None:
+def save(made: Sequence[datasets.Dataset], template: str) -> None:
     """Writes each task to its file, if there is a template. Raises UsageError."""
-    from synmt_cli.formats import senteval
-
-    if template and "{task}" not in template and len(datasets) > 1:
-        raise UsageError(f"--save-to needs {{task}} in the name for {len(datasets)} tasks")
-    for dataset in datasets if template else ():
+    if template and "{task}" not in template and len(made) > 1:
+        raise UsageError(f"--save-to needs {{task}} in the name for {len(made)} tasks")
+    for dataset in made if template else ():
         with writing.atomic(template.replace("{task}", dataset.task)) as writer:
             for example in dataset.examples:
                 writer.write(senteval.to_bytes(example))

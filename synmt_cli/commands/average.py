@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, printable
 

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
@@ -71,8 +70,7 @@ def bucket_by_length(
     if split_to is not None and output != "-":
         raise UsageError("--split-to names its files: no --output")
     paths = files or ["-"]
-    if [*paths, src].count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins([*paths, src])
     with bucketing.opened(paths, kind, src) as stream:
         if split_to is not None:
             stream.split(buckets, split_to, [*paths, *([src] if src else [])])

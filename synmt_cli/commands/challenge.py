@@ -1,20 +1,17 @@
 """`synmt challenge`: the sentences in which words are far from their heads."""
 
-from __future__ import annotations
-
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
+from synmt_cli.core.challenge import phenomena as core
+from synmt_cli.core.segments import splitting
+from synmt_cli.core.segments.reader import parallel
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.io import reading, writing
-
-if TYPE_CHECKING:
-    from synmt_cli.core.challenge.phenomena import ChallengeSegment, Condition
 
 MANUAL = Manual(
     input="CoNLL-U of the side with the phenomenon, source or reference. --with: text, one line"
@@ -36,7 +33,6 @@ MANUAL = Manual(
     ),
     see_also=("parse", "filter", "score", "bucket-by-length", "mixup make"),
 )
-PHENOMENA = ("particle", "reflexive", "preposition-stranding")
 Form = Literal["conllu", "text", "ids", "counts"]
 DISTANCE = 1  # --min-dist
 OWN = "own"  # the condition of --deprel, --upos and --feats
@@ -46,7 +42,7 @@ def challenge(
     files: options.Files = None,
     phenomena: Annotated[
         list[str] | None,
-        option(f"--phenomenon {'|'.join(PHENOMENA)}", "Phenomenon to search for; repeatable."),
+        option(f"--phenomenon {'|'.join(core.PHENOMENA)}", "Phenomenon to search for; repeatable."),
     ] = None,
     deprel: Annotated[str, option("--deprel REGEX", "A condition of your own: on DEPREL,")] = "",
     upos: Annotated[str, option("--upos REGEX", "and on UPOS,")] = "",
@@ -100,9 +96,6 @@ def challenge(
 
     --format counts counts selected segments and words, with the rows `any` and `all` at the end.
     """
-    from synmt_cli.core.challenge import phenomena as core
-    from synmt_cli.core.segments.reader import parallel
-
     paths, further = files or ["-"], parallel_files or []
     _check([*paths, *further], form, bool(further), template is not None, output)
     conditions = _conditions(phenomena or [], deprel, upos, feats)
@@ -112,7 +105,7 @@ def challenge(
     with contextlib.ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in further]
         bar = stack.enter_context(console.progress("searched", unit="segments"))
-        selected = parallel(_watched(core.segments(paths, finder), bar), sources)
+        selected = parallel(bar.watched(core.segments(paths, finder)), sources)
         if template is not None:
             core.split(selected, outputs, form)
             return
@@ -121,29 +114,20 @@ def challenge(
             writer.write(record)
 
 
-def _watched(
-    segments: Iterable[ChallengeSegment], bar: console.Progress
-) -> Iterator[ChallengeSegment]:
-    for segment in segments:
-        bar.advance()
-        yield segment
-
-
 def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: str) -> None:
-    if inputs.count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins(inputs)
     if split and (output != "-" or form == "counts"):
         raise UsageError("--out-template names its files: no --output, no --format counts")
     if others and not split and form in ("conllu", "counts"):
         raise UsageError(f"--with needs --out-template, or --format text or ids, not {form}")
 
 
-def _conditions(phenomena: Sequence[str], deprel: str, upos: str, feats: str) -> list[Condition]:
-    from synmt_cli.core.challenge import phenomena as core
-
+def _conditions(
+    phenomena: Sequence[str], deprel: str, upos: str, feats: str
+) -> list[core.Condition]:
     for name in phenomena:
-        if name not in PHENOMENA:
-            known = ", ".join(PHENOMENA)
+        if name not in core.PHENOMENA:
+            known = ", ".join(core.PHENOMENA)
             raise UsageError(f"no phenomenon {quoted(name)}; there are {known}")
     conditions = [core.PHENOMENA[name] for name in dict.fromkeys(phenomena)]
     if deprel or upos or feats:
@@ -165,10 +149,7 @@ def _range(min_dist: int | None, exactly: int | None) -> tuple[int, int | None]:
 def _outputs(
     template: str, names: Sequence[str], paths: Sequence[str], further: Sequence[str]
 ) -> dict[str, list[str]]:
-    from synmt_cli.core.challenge.phenomena import ANY
-    from synmt_cli.core.segments import splitting
-
-    values = names if "{phenomenon}" in template else [ANY]
+    values = names if "{phenomenon}" in template else [core.ANY]
     sides = [paths[0] if len(paths) == 1 else "", *further]
     filled = splitting.filled(template, "phenomenon", values, sides, "--out-template")
     splitting.refuse_inputs(filled, [*paths, *further], "--out-template")

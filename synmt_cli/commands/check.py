@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.core.inspection.problems import Search
@@ -130,7 +129,7 @@ class _Checker:
 
         if self._parallel:
             raise UsageError(f"{printable(one.name)} has no segments that could be --parallel")
-        _refuse_unnamed(one)
+        one.refuse_unnamed()
         if one.kind == "weights":
             yield from model_problems.of_weights(Path(one.path))
         elif one.kind == "checkpoint":
@@ -150,7 +149,7 @@ def _of_model(one: InspectedInput) -> Iterator[SynmtError]:
     """Whether a vocabulary or a parser loads."""
     from synmt_cli.core.text import udpipe
 
-    _refuse_unnamed(one)
+    one.refuse_unnamed()
     try:
         if one.kind == "udpipe":
             udpipe.load(one.path)
@@ -158,9 +157,3 @@ def _of_model(one: InspectedInput) -> Iterator[SynmtError]:
             Vocabulary.load(one.path)
     except SynmtError as error:
         yield error
-
-
-def _refuse_unnamed(one: InspectedInput) -> None:
-    """Raises UsageError for a model on stdin, or one that is compressed: libraries open files."""
-    if one.source is not None and (one.path == "-" or one.compression):
-        raise UsageError(f"{printable(one.name)}: a model is checked in a plain file: name that")

@@ -1,19 +1,14 @@
 """`synmt evaltree`: how well trees are parsed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
+from synmt_cli.core.segments.buckets import Buckets, parse_edges
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading, writing
-
-if TYPE_CHECKING:
-    from synmt_cli.core.segments.buckets import Buckets
 
 MANUAL = Manual(
     input="CoNLL-U twice, of the same text: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
@@ -80,8 +75,7 @@ def evaltree(
     from synmt_cli.formats.reports.table import FORMATS
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
-    if gold == system == "-":
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins([gold, system])
     if get is not None and by is not None:
         raise UsageError("--get prints one figure: it cannot be split --by")
     groups = _by(by)
@@ -108,8 +102,6 @@ def evaltree(
 
 
 def _by(option: str | None) -> Buckets | Literal["deprel"] | None:
-    from synmt_cli.core.segments.buckets import Buckets, parse_edges
-
     if option is None:
         return None
     kind, colon, edges = option.partition(":")

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options, output_lines
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.jobs.work import (
@@ -23,15 +22,13 @@ from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.core.trees.features import EMITTED
 from synmt_cli.errors import UsageError, quoted
-from synmt_cli.formats import conllu
 from synmt_cli.io import reading
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\tTokenRange=4:7`",
     output='One JSON object a segment: `{"id":"1","status":"ok","src":"A dog.",'
     '"words":["A","dog","."],"spans":[[0,1],[2,5],[5,6]],"heads":[1,-1,1],…}`',
-    memory=f"Some {reading.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
-    f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
+    memory=conllu_work.MEMORY,
     examples=(
         "synmt featurize --spm spm.model --tgt train.de train.en.conllu > train.de.jsonl",
         "synmt featurize --spm spm.model --tgt-conllu dev.de.conllu dev.en.conllu > trees.jsonl",
@@ -104,9 +101,7 @@ def featurize(
             pair = with_targets if tgt_conllu is None else with_target_trees
             work = pair(work, stack.enter_context(reading.open_source(target)))
         parts = pool.mapped(recipe, work, jobs, chunk=1)
-        total = output_lines.write(parts, output, line_buffered, "featurized", "segments")
-    for warning in total.warnings("segments"):
-        console.warn(warning)
+        conllu_work.write(parts, output, line_buffered, "featurized", "segments")
 
 
 def featurizing(

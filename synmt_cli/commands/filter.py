@@ -2,17 +2,18 @@
 
 import math
 import os
-from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
-from synmt_cli.core.filtering import digests
-from synmt_cli.core.filtering.sieve import CHUNK
-from synmt_cli.errors import UsageError
+from synmt_cli.core.filtering import criteria, digests, outputs, pairs
+from synmt_cli.core.filtering.criteria import Criterion
+from synmt_cli.core.filtering.digests import Digests
+from synmt_cli.core.filtering.languages import Languages
+from synmt_cli.core.filtering.outputs import Mode
+from synmt_cli.core.filtering.sieve import CHUNK, Sieve
 
 MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
@@ -157,22 +158,28 @@ def filter(
       synmt filter train.jsonl --max-tgt-pieces 40 --lang en-ru --align-scores scores \\
         --min-align -180 > clean.jsonl
     """
-    from synmt_cli.core.filtering import criteria, outputs, pairs
-    from synmt_cli.core.filtering.criteria import Criterion
-    from synmt_cli.core.filtering.digests import Digests
-    from synmt_cli.core.filtering.languages import Languages
-    from synmt_cli.core.filtering.outputs import Mode
-    from synmt_cli.core.filtering.sieve import Sieve
-
-    if annotate and count:
-        raise UsageError("one of --annotate and --count at a time")
     mode = Mode.ANNOTATE if annotate else Mode.COUNT if count else Mode.KEEP
-    _check_target(tgt, tgt_out, mode is Mode.KEEP)
-    paths, excluded = files or ["-"], exclude or []
-    _check_streams([*paths, *excluded, tgt, align_scores], [output, tgt_out, rejects])
-    _check_companions(
-        align_scores, min_align, lang, max(lang_prob, lang_sure), excluded, exclude_side
-    )
+    keeps, paths, excluded = mode is Mode.KEEP, files or ["-"], exclude or []
+    inputs = [*paths, *excluded, tgt, align_scores]
+    places = [p if p == "-" else os.path.realpath(p) for p in (output, tgt_out, rejects) if p]
+    unfit = {
+        "one of --annotate and --count at a time": annotate and count,
+        "--tgt-out is for the kept lines of --tgt; not for --annotate, --count": (
+            tgt_out is not None and (tgt is None or not keeps)
+        ),
+        "--tgt needs --tgt-out FILE, where its kept lines go": (
+            tgt is not None and tgt_out is None and keeps
+        ),
+        options.TWO_STDINS: inputs.count("-") > 1,
+        "-o, --tgt-out and --rejects must be different files": len(set(places)) < len(places),
+        "--align-scores and --min-align need one another": (
+            (align_scores is None) != (min_align is None)
+        ),
+        "--min-align is a number, not nan": min_align is not None and math.isnan(min_align),
+        "--lang-prob and --lang-sure need --lang": lang is None and max(lang_prob, lang_sure) > 0,
+        "--exclude-side needs --exclude": not excluded and exclude_side != "any",
+    }
+    options.refuse(unfit)
     problems = {
         "status": criteria.status,
         "min-len": min_len and partial(criteria.length, least=min_len, unit=unit),
@@ -204,39 +211,3 @@ def filter(
         destinations.finish(sieve.names)
     if mode is not Mode.COUNT:
         console.info(destinations.summary(sieve.names))
-
-
-def _check_target(tgt: str | None, tgt_out: str | None, keeps: bool) -> None:
-    """Raises UsageError unless --tgt-out is there when its lines have to go somewhere."""
-    if tgt_out is not None and (tgt is None or not keeps):
-        raise UsageError("--tgt-out is for the kept lines of --tgt; not for --annotate, --count")
-    if tgt is not None and tgt_out is None and keeps:
-        raise UsageError("--tgt needs --tgt-out FILE, where its kept lines go")
-
-
-def _check_streams(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
-    """Raises UsageError if stdin is read twice, or two outputs are one file."""
-    if inputs.count("-") > 1:
-        raise UsageError("only one input can be stdin")
-    places = [path if path == "-" else os.path.realpath(path) for path in outputs if path]
-    if len(set(places)) < len(places):
-        raise UsageError("-o, --tgt-out and --rejects must be different files")
-
-
-def _check_companions(
-    align_scores: str | None,
-    min_align: float | None,
-    lang: str | None,
-    lang_prob: float,
-    exclude: Sequence[str],
-    exclude_side: str,
-) -> None:
-    """Raises UsageError where an option lacks the one that it belongs to."""
-    if (align_scores is None) != (min_align is None):
-        raise UsageError("--align-scores and --min-align need one another")
-    if min_align is not None and math.isnan(min_align):
-        raise UsageError("--min-align is a number, not nan")
-    if lang is None and lang_prob > 0:
-        raise UsageError("--lang-prob and --lang-sure need --lang")
-    if not exclude and exclude_side != "any":
-        raise UsageError("--exclude-side needs --exclude")

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.inspection import counts
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
-from synmt_cli.errors import UsageError, printable
+from synmt_cli.errors import printable
 from synmt_cli.formats.reports import properties
 from synmt_cli.io import reading, writing
 
@@ -89,10 +88,10 @@ def _figures(one: InspectedInput) -> counts.Facts:
         case "checkpoint":
             return models.of_checkpoint(Path(one.path))
         case "weights":
-            _refuse_unnamed(one)
+            one.refuse_unnamed()
             return models.of_weights(Path(one.path))
         case "udpipe":
-            _refuse_unnamed(one)
+            one.refuse_unnamed()
             return models.of_udpipe(one.path)
         case "sentencepiece":
             assert one.source is not None
@@ -100,9 +99,3 @@ def _figures(one: InspectedInput) -> counts.Facts:
         case kind:
             assert one.source is not None
             return counts.of_stream(one.source, kind)
-
-
-def _refuse_unnamed(one: InspectedInput) -> None:
-    """Raises UsageError for a model on stdin, or one that is compressed: libraries open files."""
-    if one.path == "-" or one.compression:
-        raise UsageError(f"{printable(one.name)}: a model of this kind needs a plain file's name")

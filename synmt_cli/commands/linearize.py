@@ -1,12 +1,11 @@
 """`synmt linearize`: CoNLL-U to transitions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options, output_lines
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.linearize import LinearizeJob
 from synmt_cli.core.jobs.linearize import symbols as symbols_of
@@ -21,8 +20,7 @@ MANUAL = Manual(
     output="A line for each line: `The dog LEFT-ARC:det sleeps LEFT-ARC:nsubj . RIGHT-ARC:punct`."
     ' As JSONL: `{"id":"1","status":"ok","src":"The dog sleeps.","transitions":["The","dog",'
     '"LEFT-ARC:det",…]}`.',
-    memory=f"Some {reading.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
-    f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
+    memory=conllu_work.MEMORY,
     examples=(
         "synmt linearize train.en.conllu > train.en.trans",
         "synmt linearize --glue --multiword token --on-nonprojective keep test.en.conllu"
@@ -87,7 +85,11 @@ def linearize(
     also <+>) for vocab train --symbols: no text ever becomes such a piece.
     """
     if symbols:
-        return _write_symbols(files or (), split_transitions, glue, output)
+        sentences = (one for source in reading.sources(files or ()) for one in conllu.read(source))
+        with writing.output(output) as writer:
+            for symbol in symbols_of(sentences, split_transitions, glue):
+                writer.write(symbol.encode() + b"\n")
+        return
     options = on_nonprojective, split_transitions, glue, multiword
     recipe = pool.Recipe(
         partial(linearizing, spm, options, format == "jsonl", strict),
@@ -95,10 +97,7 @@ def linearize(
         pool.Care(where=where, warn=console.warn),
     )
     parts = pool.mapped(recipe, cut_by_line(batches(files or ())), jobs, chunk=1)
-    total = output_lines.write(parts, output, line_buffered, "linearized", "lines")
-    for warning in total.warnings("lines"):
-        console.warn(warning)
-    return None
+    conllu_work.write(parts, output, line_buffered, "linearized", "lines")
 
 
 def linearizing(
@@ -107,10 +106,3 @@ def linearizing(
     """The function of a worker. options: those of Linearizer. Raises SynmtError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
     return LinearizeJob(Linearizer(vocabulary, *options), as_json, strict).run
-
-
-def _write_symbols(files: Sequence[str], split: bool, glue: bool, output: str) -> None:
-    with writing.output(output) as writer:
-        sentences = (one for source in reading.sources(files) for one in conllu.read(source))
-        for symbol in symbols_of(sentences, split, glue):
-            writer.write(symbol.encode() + b"\n")

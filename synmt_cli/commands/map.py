@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from synmt_cli import console, pool
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, printable, quoted
 

@@ -2,8 +2,7 @@
 
 from typing import Annotated, Literal
 
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.io import writing
 

@@ -2,10 +2,14 @@
 
 from typing import Annotated
 
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument
-from synmt_cli.errors import DataError, UsageError
+from synmt_cli.core.challenge.mixup import items
+from synmt_cli.core.challenge.roles import judged
+from synmt_cli.core.evaluation import parallel_lines
+from synmt_cli.errors import DataError
+from synmt_cli.formats.reports.mixup_scores import JudgedSystem, MixupReport
+from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -53,15 +57,8 @@ def mixup_score(
     `right` counts active and passive together, as Table 3 of the paper does for OVS.
     Percentages are of all sentences: an undecided one is not right.
     """
-    from synmt_cli.core.challenge.mixup import items
-    from synmt_cli.core.challenge.roles import judged
-    from synmt_cli.core.evaluation import parallel_lines
-    from synmt_cli.formats.reports.mixup_scores import JudgedSystem, MixupReport
-    from synmt_cli.formats.reports.table import FORMATS
-
     paths = systems or ["-"]
-    if paths.count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins(paths)
     sentences, scored = items(), []
     with writing.output(output) as writer:
         for path in paths:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import multitask as job
 from synmt_cli.core.text.vocabulary import Vocabulary

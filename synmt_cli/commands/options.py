@@ -6,11 +6,15 @@ Typer reads the annotations. A command's own options stand in its signature, as 
 `argument`, in the words of the help line that they become.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import typer
 
 from synmt_cli import console
+from synmt_cli.errors import UsageError
+
+TWO_STDINS = "only one input can be stdin"
 
 
 def option(flags: str, help: str, shown_default: str = "", **details: Any) -> Any:
@@ -29,6 +33,18 @@ def option(flags: str, help: str, shown_default: str = "", **details: Any) -> An
 def argument(metavar: str, help: str) -> Any:
     """A typer.Argument from the two columns of its help."""
     return typer.Argument(metavar=metavar, help=help)
+
+
+def refuse(problems: Mapping[str, object]) -> None:
+    """Raises UsageError with the first message whose value is true."""
+    for message, holds in problems.items():
+        if holds:
+            raise UsageError(message)
+
+
+def refuse_two_stdins(paths: Iterable[str | None]) -> None:
+    """Raises UsageError if `-` is named twice, because stdin can be read once."""
+    refuse({TWO_STDINS: [*paths].count("-") > 1})
 
 
 def _quiet(value: bool) -> None:

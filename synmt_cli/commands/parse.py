@@ -5,8 +5,7 @@ from functools import partial
 from typing import Annotated
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import parse as job
 from synmt_cli.core.text import udpipe

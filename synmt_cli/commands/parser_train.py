@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.text import parser_training
 from synmt_cli.errors import DataError

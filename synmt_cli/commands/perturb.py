@@ -1,23 +1,19 @@
 """`synmt perturb`: CoNLL-U with other trees."""
 
-from collections import Counter
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options, output_lines
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber
 from synmt_cli.core.jobs.work import batches, cut_by_sentence
-from synmt_cli.errors import DataError, UsageError
-from synmt_cli.formats import conllu
+from synmt_cli.errors import DataError
 from synmt_cli.io import reading
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
     output="The input with other trees: `2\tdog\tdog\tNOUN\t_\t_\t1\tnsubj\t_\t_`",
-    memory=f"Some {reading.BUFFER // 1024} KiB of input, {pool.IN_FLIGHT} N + 2 times that "
-    f"with -j N, and the longest sentence: at most {conllu.SENTENCE_LIMIT // 2**20} MiB.",
+    memory=conllu_work.MEMORY,
     examples=(
         "synmt perturb --heads 0.2 --seed 1 train.en.conllu > noisy.conllu",
         "synmt perturb --heads 0.3 test.en.conllu | synmt evaltree test.en.conllu -",
@@ -104,25 +100,27 @@ def perturb(
     --labels does not change which heads are drawn. At the end the heads and labels that differ
     from the input are counted, with UAS and LAS against it (labels with subtypes).
     """
-    _check(tree, heads, labels, label_set, projective)
+    unfit = {
+        "nothing to change: give --tree, --heads or --labels": not (tree or heads or labels),
+        "--label-set is for --labels": label_set is not None and not labels,
+        "shuffled trees cannot be kept --projective": projective and tree == SHUFFLED,
+        "--projective is for --heads and --tree random": (
+            projective and tree != RANDOM and not heads
+        ),
+    }
+    options.refuse(unfit)
     perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
     work = cut_by_sentence(batches(files or ()))
     parts = pool.ordered_map(perturber.run, work, jobs, chunk=1)
-    _report(output_lines.write(parts, output, line_buffered, "perturbed", "sentences").counts)
-
-
-def _check(
-    tree: str | None, heads: float, labels: float, label_set: str | None, projective: bool
-) -> None:
-    """Raises UsageError where options do not fit together."""
-    if tree is None and not heads and not labels:
-        raise UsageError("nothing to change: give --tree, --heads or --labels")
-    if label_set is not None and not labels:
-        raise UsageError("--label-set is for --labels")
-    if projective and tree == SHUFFLED:
-        raise UsageError("shuffled trees cannot be kept --projective")
-    if projective and tree != RANDOM and not heads:
-        raise UsageError("--projective is for --heads and --tree random")
+    counts = conllu_work.write(parts, output, line_buffered, "perturbed", "sentences").counts
+    n = counts["words"]
+    console.info(
+        f"{counts['heads']:,} heads and {counts['labels']:,} labels of {n:,} words changed, in "
+        f"{counts['changed']:,} of {counts['sentences']:,} sentences"
+    )
+    if n:
+        uas, las = (100 * (1 - counts[wrong] / n) for wrong in ("heads", "wrong"))
+        console.info(f"against the input: UAS {uas:.2f}, LAS {las:.2f}")
 
 
 def _labels(path: str | None) -> LabelSampler:
@@ -138,14 +136,3 @@ def _labels(path: str | None) -> LabelSampler:
             return LabelSampler(filter(None, labels))
         except ValueError as error:
             raise DataError(source.name, None, str(error)) from None
-
-
-def _report(counts: Counter[str]) -> None:
-    n = counts["words"]
-    console.info(
-        f"{counts['heads']:,} heads and {counts['labels']:,} labels of {n:,} words changed, in "
-        f"{counts['changed']:,} of {counts['sentences']:,} sentences"
-    )
-    if n:
-        uas, las = (100 * (1 - counts[wrong] / n) for wrong in ("heads", "wrong"))
-        console.info(f"against the input: UAS {uas:.2f}, LAS {las:.2f}")

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
+from synmt_cli.core.segments.buckets import Buckets, parse_edges
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
+from synmt_cli.formats.reports import set_scores
+from synmt_cli.formats.reports.scores import ScoreReport
+from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.evaluation.significance import SignificanceTest
-    from synmt_cli.core.segments.buckets import Buckets
-    from synmt_cli.formats.reports.scores import ScoreReport
 
 MANUAL = Manual(
     input="Plain text, one segment a line, not tokenized. REF, each SYS, each --refs and --src"
@@ -151,6 +152,7 @@ def score(
     buckets = _buckets(by, src, get)
     paths = [ref, *(refs or []), *systems, *([src] if src else [])]
     with writing.output(output) as writer:
+        options.refuse_two_stdins(paths)
         texts = read_parallel(paths)
         references = [ref, *(refs or [])]
         _warn(texts, references, systems if "bleu" in names and tokenize != "none" else [])
@@ -168,21 +170,18 @@ def score(
 
 def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str) -> None:
     from synmt_cli.core.evaluation import set_comparison
-    from synmt_cli.formats.reports import set_scores
-    from synmt_cli.formats.reports.table import FORMATS
 
-    if paths.count("-") > 1:
-        raise UsageError("only one input can be stdin")
+    options.refuse_two_stdins(paths)
     with writing.output(output) as writer:
         names = list(dict.fromkeys(metrics.split(","))) if metrics else None
         report = set_comparison.compare([set_scores.read(path) for path in paths], names)
         writer.write(FORMATS[form](report))
 
 
-def _limits(options: Sequence[str]) -> dict[str, float]:
+def _limits(bounds: Sequence[str]) -> dict[str, float]:
     """`bleu=30` as {"bleu": 30.0}."""
     limits = {}
-    for text in options:
+    for text in bounds:
         name, _, value = text.partition("=")
         try:
             limits[name] = float(value)
@@ -213,8 +212,6 @@ def _test(
 
 
 def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None:
-    from synmt_cli.core.segments.buckets import Buckets, parse_edges
-
     if by is None:
         if src is not None:
             raise UsageError("--src is for --by length")
@@ -244,8 +241,6 @@ def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Seque
 
 
 def _shown(report: ScoreReport, get: str | None, form: str) -> bytes:
-    from synmt_cli.formats.reports.table import FORMATS
-
     if get is None:
         return FORMATS[form](report)
     metric = next(metric for metric in report.metrics if metric.name == get)

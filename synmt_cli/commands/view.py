@@ -3,8 +3,7 @@
 import os
 from typing import Annotated, Literal
 
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.delinearize import DelinearizeJob
 from synmt_cli.core.jobs.view import Drawing, read

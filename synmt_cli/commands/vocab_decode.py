@@ -4,8 +4,7 @@ from functools import partial
 from typing import Annotated
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.vocab import CHUNK, decoding, each_line
 from synmt_cli.io import writing

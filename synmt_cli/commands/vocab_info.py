@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from synmt_cli.formats.reports import properties

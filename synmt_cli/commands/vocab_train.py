@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from synmt_cli import console, pool
-from synmt_cli.commands import options
-from synmt_cli.commands.manual import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.text import vocabulary_training
 from synmt_cli.core.text.vocabulary import Vocabulary, symbol_problem

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from synmt_cli.core.analysis.plot import lines, picture
-from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights, SyntaxWeight
+from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights
 
 NO_MATPLOTLIB = importlib.util.find_spec("matplotlib") is None
 
@@ -65,7 +65,7 @@ def weights(run, **shares):
     for layer in range(3):
         share = shares.get(f"layer{layer}", 0.0)
         variants = ["gps"] if share else []
-        layers.append(LayerWeights(layer, variants, SyntaxWeight(share, 1 - share), []))
+        layers.append(LayerWeights(layer, variants, share, []))
     return RunWeights(run, "gps", 1, layers)
 
 

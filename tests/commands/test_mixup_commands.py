@@ -8,8 +8,8 @@ import pytest
 @pytest.fixture(scope="module")
 def english():
     """A right translation of each line, and one that keeps the order of the German words."""
-    from synmt_cli.core.challenge.english_roles import NOUNS
     from synmt_cli.core.challenge.mixup import items
+    from synmt_cli.core.challenge.roles import NOUNS
 
     right, literal = [], []
     for one in items():

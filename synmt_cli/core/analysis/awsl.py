@@ -26,7 +26,7 @@ from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.formats.record import Record
-from synmt_cli.formats.reports.awsl import AwslReport, LayerWeights, RunWeights, SyntaxWeight
+from synmt_cli.formats.reports.awsl import AwslReport, LayerWeights, RunWeights
 
 NEEDS = ("sentence",)
 WINDOW = 500  # records that are sorted by length at a time
@@ -99,11 +99,8 @@ class AwslMeter:
         ]
 
 
-def _weight(total: Tensor, n: Tensor) -> SyntaxWeight | None:
-    if not n:
-        return None
-    share = float(total / n)
-    return SyntaxWeight(share, 1.0 - share)
+def _weight(total: Tensor, n: Tensor) -> float | None:
+    return float(total / n) if n else None
 
 
 def measure(

@@ -37,7 +37,7 @@ def lines(runs: Sequence[RunWeights]) -> list[PlottedLine]:
     """
     lines: list[PlottedLine] = []
     for run in runs:
-        points = [(o.layer, o.weight.awsl) for o in run.layers if o.weight and o.variants]
+        points = [(o.layer, o.weight) for o in run.layers if o.weight is not None and o.variants]
         if points:
             lines.append((run.run, points))
     if len(lines) > 1 and all(len(points) == 1 for _, points in lines):

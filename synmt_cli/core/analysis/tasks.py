@@ -23,6 +23,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from synmt_cli.core.trees.heads import depths
@@ -147,23 +148,14 @@ def tense(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
                 break
 
 
-def subject_number(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Number of the main clause's subject."""
-    return _number(sentences, "nsubj")
-
-
-def object_number(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Number of the main clause's object."""
-    return _number(sentences, "obj")
-
-
-def _number(sentences: Sequence[Sentence], relation: str) -> Iterator[Case]:
+def number(sentences: Sequence[Sentence], random: Random, relation: str) -> Iterator[Case]:
+    """Number of the main clause's one dependent by a relation, if it is a common noun."""
     for sentence in sentences:
         rows = _dependents(sentence, sentence.heads.index(0), relation)
         if len(rows) == 1 and rows[0][UPOS] == "NOUN":
-            number = _features(rows[0]).get("Number")
-            if number in ("Sing", "Plur"):
-                yield Case(number, sentence, rows[0][FORM].lower())
+            label = _features(rows[0]).get("Number")
+            if label in ("Sing", "Plur"):
+                yield Case(label, sentence, rows[0][FORM].lower())
 
 
 def _dependents(sentence: Sentence, head: int, relation: str) -> list[list[str]]:
@@ -187,8 +179,8 @@ TASKS = {
     "top-constituents": Task("syntactic", "top_constituents"),
     "bigram-shift": Task("syntactic", "bigram_shift", bigram_shift),
     "tense": Task("semantic", "past_present", tense),
-    "subject-number": Task("semantic", "subj_number", subject_number),
-    "object-number": Task("semantic", "obj_number", object_number),
+    "subject-number": Task("semantic", "subj_number", partial(number, relation="nsubj")),
+    "object-number": Task("semantic", "obj_number", partial(number, relation="obj")),
     "odd-man-out": Task("semantic", "odd_man_out"),
     "coordination-inversion": Task("semantic", "coordination_inversion"),
 }

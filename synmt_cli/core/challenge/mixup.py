@@ -14,23 +14,14 @@ from dataclasses import dataclass
 from itertools import product
 
 ORDERS = ("ovs", "svo")
+THINGS = ("Ball", "Stein", "Tisch", "Hamster")
+VERBS_OF_THINGS = ("bringt", "wirft", "drückt")
+MASCULINE = ("Vater", "Hund", "Student")
 # Construction: objects, verbs, subjects. Every noun is the same in both cases.
 LISTS = {
-    "object": (
-        ("Ball", "Stein", "Tisch", "Hamster"),
-        ("bringt", "wirft", "drückt"),
-        ("Kind", "Mutter", "Mädchen"),
-    ),
-    "subject": (
-        ("Pferd", "Kind", "Mädchen"),
-        ("drängt", "drückt", "zieht"),
-        ("Vater", "Hund", "Student"),
-    ),
-    "both": (
-        ("Ball", "Stein", "Tisch", "Hamster"),
-        ("bringt", "wirft", "drückt"),
-        ("Vater", "Hund", "Student"),
-    ),
+    "object": (THINGS, VERBS_OF_THINGS, ("Kind", "Mutter", "Mädchen")),
+    "subject": (("Pferd", "Kind", "Mädchen"), ("drängt", "drückt", "zieht"), MASCULINE),
+    "both": (THINGS, VERBS_OF_THINGS, MASCULINE),
 }
 NEUTER, FEMININE = {"Kind", "Mädchen", "Pferd"}, {"Mutter"}
 

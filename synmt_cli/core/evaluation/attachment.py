@@ -64,7 +64,7 @@ class Attachment:
         self._count_side(SYSTEM, system_groups, system_labels)
         if isinstance(self._by, Buckets):
             for _, length in gold.sentences:
-                self._groups[self._bucket(length)]["sentences"] += 1
+                self._groups[self._by.names[self._by.index(length)]]["sentences"] += 1
         for s, g in enumerate(aligned):
             if g == NONE:
                 continue
@@ -97,12 +97,8 @@ class Attachment:
         if self._by is None:
             return [""] * len(labels)
         begins = [begin for begin, _ in gold.sentences]
-        buckets = [self._bucket(length) for _, length in gold.sentences]
+        buckets = [self._by.names[self._by.index(length)] for _, length in gold.sentences]
         return [buckets[bisect_right(begins, begin) - 1] for begin, _ in side.spans]
-
-    def _bucket(self, length: int) -> str:
-        assert isinstance(self._by, Buckets)
-        return self._by.names[self._by.index(length)]
 
     def scores(self) -> dict[str, MatchCount]:
         """Every metric over all spans, in the order of the CoNLL 2018 script, with LA added."""

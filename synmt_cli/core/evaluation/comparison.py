@@ -59,7 +59,7 @@ def _buckets(
     for b, (name, (low, high)) in enumerate(zip(buckets.names, buckets.limits, strict=True)):
         inside = bucket_of == b
         n = int(inside.sum())
-        scores: list[dict[str, float | None]] = [
+        scores = [
             {
                 metric.name: metric.corpus(statistics[i][inside].sum(axis=0)) if n else None
                 for metric, statistics in zip(metrics, extracted, strict=True)

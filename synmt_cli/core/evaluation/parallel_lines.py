@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from synmt_cli.errors import DataError, UsageError, printable
+from synmt_cli.errors import DataError, printable
 from synmt_cli.io import reading
 
 
@@ -13,12 +13,10 @@ def read(path: str) -> list[str]:
 
 
 def read_parallel(paths: Sequence[str]) -> dict[str, list[str]]:
-    """The lines of each file. Raises UsageError, DataError, ReadError.
+    """The lines of each file. Raises DataError, ReadError.
 
     Files with different numbers of lines are refused, with both counts, and empty ones, too.
     """
-    if paths.count("-") > 1:
-        raise UsageError("only one input can be stdin")
     texts = {path: read(path) for path in paths}
     names = ["<stdin>" if path == "-" else path for path in texts]
     first, *others = map(len, texts.values())

@@ -98,13 +98,8 @@ def _smallest_window(ref: str, hyp: str, limit: int, ngram: Callable[[int], str]
     """The smallest window of 1 to `limit` words whose n-gram occurs once in each sentence."""
 
     def repeats_nowhere(window: int) -> bool:
-        return not (_repeats(ngram(window), ref) or _repeats(ngram(window), hyp))
+        return all(text.find(ngram(window)) == text.rfind(ngram(window)) for text in (ref, hyp))
 
     # A longer n-gram is never more frequent than the one inside it, so bisection is exact.
     window = bisect_left(range(1, limit + 1), True, key=repeats_nowhere) + 1
     return window if window <= limit and ngram(window) in ref else None
-
-
-def _repeats(ngram: str, sentence: str) -> bool:
-    first = sentence.find(ngram)
-    return first >= 0 and sentence.find(ngram, first + 1) >= 0

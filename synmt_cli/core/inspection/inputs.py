@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from synmt_cli.errors import ReadError, printable
+from synmt_cli.errors import ReadError, UsageError, printable
 from synmt_cli.formats.detect import TreeKind, detect_trees, replayed
 from synmt_cli.formats.magic import HEAD, ModelKind, model_kind
 from synmt_cli.io import compression, reading
@@ -35,6 +35,12 @@ class InspectedInput:
     def name(self) -> str:
         """For messages."""
         return self.path if self.source is None else self.source.name
+
+    def refuse_unnamed(self) -> None:
+        """Raises UsageError for a stream on stdin, or a compressed one: libraries open files."""
+        if self.source is not None and (self.path == "-" or self.compression):
+            name = printable(self.name)
+            raise UsageError(f"{name}: a model of this kind needs a plain file's name")
 
 
 @contextmanager

@@ -1,32 +1,22 @@
 """What `synmt analyze awsl` reports. Layers and heads count from 0."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
-
-FIGURES = ("awsl", "equation_7")
-
-
-@dataclass(frozen=True, slots=True)
-class SyntaxWeight:
-    """awsl: the share of syntax; equation_7: that of the normal logits, as eq. 7 is printed."""
-
-    awsl: float
-    equation_7: float
 
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
     """One layer. variants: those that change its scores. weight: the mean over its heads.
 
-    None where no pair of tokens counted.
+    A weight is the share of syntax; None where no pair of tokens counted.
     """
 
     layer: int
     variants: list[str]
-    weight: SyntaxWeight | None
-    heads: list[SyntaxWeight | None]
+    weight: float | None
+    heads: list[float | None]
 
     def document(self) -> dict[str, object]:
         """A weight that is not defined is null."""
@@ -57,8 +47,7 @@ class AwslReport:
             n_heads = max((len(one.heads) for one in run.layers), default=0)
             rows: list[Row] = []
             for one in run.layers:
-                shares = [_values(head)["awsl"] for head in one.heads]
-                figures = [Cell(share, ".4f") for share in (*_values(one.weight).values(), *shares)]
+                figures = [Cell(n, ".4f") for n in (*_values(one.weight).values(), *one.heads)]
                 rows.append([one.layer, "+".join(one.variants) or "-", *figures])
             header = ["layer", "variants", "AWSL", "eq. 7", *(f"head {i}" for i in range(n_heads))]
             title = f"{run.run} ({run.variant}), {run.sentences:,} sentences"
@@ -73,7 +62,7 @@ class AwslReport:
         """For each run and layer one for all heads and one for each."""
         for run in self.runs:
             for one in run.layers:
-                weights: list[tuple[Value, SyntaxWeight | None]] = [(ALL, one.weight)]
+                weights: list[tuple[Value, float | None]] = [(ALL, one.weight)]
                 for head, weight in [*weights, *enumerate(one.heads)]:
                     yield {
                         "run": run.run,
@@ -85,5 +74,6 @@ class AwslReport:
                     }
 
 
-def _values(weight: SyntaxWeight | None) -> dict[str, float | None]:
-    return asdict(weight) if weight else dict.fromkeys(FIGURES)
+def _values(awsl: float | None) -> dict[str, float | None]:
+    """awsl: the share of syntax; equation_7: that of the normal logits, as eq. 7 is printed."""
+    return {"awsl": awsl, "equation_7": None if awsl is None else 1.0 - awsl}

@@ -1,7 +1,8 @@
 """What `synmt mixup score` reports."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Any
 
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 
@@ -23,34 +24,19 @@ class JudgedTranslation:
 
 
 @dataclass(frozen=True, slots=True)
-class MixupGroup:
-    """The n sentences of one construction and order, `all` for every construction.
-
-    right: those whose roles are kept, active and passive. accuracy: their percentage of all
-    sentences, undecided ones included.
-    """
-
-    construction: str
-    order: str
-    n: int
-    right: int
-    right_active: int
-    right_passive: int
-    wrong_active: int
-    wrong_passive: int
-    undecided: int
-    accuracy: float
-
-
-@dataclass(frozen=True, slots=True)
 class JudgedSystem:
     """One system."""
 
     name: str
     judged: list[JudgedTranslation]
 
-    def groups(self) -> Iterator[MixupGroup]:
-        """Every construction in both orders, then both orders over all."""
+    def groups(self) -> Iterator[dict[str, Any]]:
+        """Every construction in both orders, then both orders over all constructions.
+
+        Each has its n sentences, how many have each outcome, and `right`, those whose roles are
+        kept, active and passive. accuracy: their percentage of all sentences, undecided ones
+        included.
+        """
         orders = list(dict.fromkeys(one.order for one in self.judged))
         for construction in (*dict.fromkeys(one.construction for one in self.judged), ALL):
             for order in orders:
@@ -61,8 +47,8 @@ class JudgedSystem:
                 ]
                 counts = {name: outcomes.count(name) for name in COUNTS}
                 n, right = len(outcomes), counts["right_active"] + counts["right_passive"]
-                accuracy = 100 * right / n
-                yield MixupGroup(construction, order, n, right, **counts, accuracy=accuracy)
+                start = {"construction": construction, "order": order, "n": n, "right": right}
+                yield {**start, **counts, "accuracy": 100 * right / n}
 
     def document(self) -> dict[str, object]:
         """Groups, and every sentence."""
@@ -80,11 +66,11 @@ class MixupReport:
         rows: list[Row] = []
         for one in self.systems:
             for group in one.groups():
-                start = (one.name, MARKED[group.construction], group.order.upper(), group.n)
-                right = (group.right, Cell(group.accuracy, ".1f"))
-                wrong = (group.wrong_active + group.wrong_passive, group.wrong_active)
-                voices = (group.right_active, group.right_passive)
-                rows.append((*start, *right, *voices, *wrong, group.wrong_passive, group.undecided))
+                start = (one.name, MARKED[group["construction"]], group["order"].upper())
+                right = (group["n"], group["right"], Cell(group["accuracy"], ".1f"))
+                voices = [group[name] for name in COUNTS[:4]]
+                wrong = sum(voices[2:])
+                rows.append((*start, *right, *voices[:2], wrong, *voices[2:], group["undecided"]))
         figures = ("right", "%", "active", "passive", "wrong", "active", "passive", "undecided")
         yield Table(["system", "marked", "order", "n", *figures], rows, left=3)
 
@@ -92,4 +78,4 @@ class MixupReport:
         """One for each system and group."""
         for one in self.systems:
             for group in one.groups():
-                yield {"system": one.name, **asdict(group)}
+                yield {"system": one.name, **group}

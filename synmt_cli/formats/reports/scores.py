@@ -1,6 +1,6 @@
 """What `synmt score` reports: scores, comparisons with the baseline, scores by length."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
@@ -89,7 +89,7 @@ class ScoredBucket:
     low: int
     high: int | None
     n: int
-    scores: list[dict[str, float | None]]
+    scores: Sequence[Mapping[str, float | None]]
 
     def delta(self, system: int, metric: str) -> float | None:
         """That system's score - the first system's, or None where n is 0."""
@@ -174,28 +174,22 @@ class ScoreReport:
 
     def records(self) -> Iterator[Record]:
         """One for each bucket, system and metric; bucket `all` is the whole."""
-        for system in self.systems:
-            for metric in self.metrics:
-                paired = system.paired.get(metric.name)
-                yield {
-                    "bucket": ALL,
-                    "sentences": self.n,
-                    "system": system.name,
-                    "metric": metric.name,
-                    "score": system.scores[metric.name],
-                    **(paired.record() if paired else dict.fromkeys(COMPARISON, "")),
-                    "signature": metric.signature,
-                }
-        for bucket in self.buckets:
+        whole = ScoredBucket(ALL, 0, None, self.n, [system.scores for system in self.systems])
+        for bucket in (whole, *self.buckets):
             for i, system in enumerate(self.systems):
                 for metric in self.metrics:
+                    comparison: Record = dict.fromkeys(COMPARISON, "")
+                    if bucket is not whole and i:
+                        comparison["delta"] = bucket.delta(i, metric.name)
+                    elif metric.name in system.paired:
+                        comparison = system.paired[metric.name].record()
                     yield {
                         "bucket": bucket.name,
                         "sentences": bucket.n,
                         "system": system.name,
                         "metric": metric.name,
                         "score": bucket.scores[i][metric.name],
-                        "delta": bucket.delta(i, metric.name) if i else "",
+                        **comparison,
                         "signature": metric.signature,
                     }
 

@@ -51,18 +51,16 @@ class ComparedSystem:
     pairs: list[SetPair]
     p: float
 
-    def n(self, better: int) -> int:
-        """How many pairs are won (1), lost (-1), tied (0)."""
-        return sum(pair.better == better for pair in self.pairs)
-
     @property
     def counts(self) -> dict[str, int]:
         """Pairs won, lost and tied."""
-        return {"wins": self.n(1), "losses": self.n(-1), "ties": self.n(0)}
+        better = [pair.better for pair in self.pairs]
+        return {"wins": better.count(1), "losses": better.count(-1), "ties": better.count(0)}
 
     def document(self) -> dict[str, object]:
         """The counts, p, and every pair."""
-        test = {**self.counts, "n": self.n(1) + self.n(-1), "p": self.p}
+        n = len(self.pairs) - self.counts["ties"]
+        test = {**self.counts, "n": n, "p": self.p}
         return {"name": self.name, **test, "pairs": self.pairs}
 
 

@@ -16,6 +16,7 @@ LABELS = {
     "clas": "CLAS",
 }
 FIGURES = ("precision", "recall", "f1", "aligned_accuracy")
+NAMES = ("precision", "recall", "F1")  # of the first figures, in tables
 BY_LENGTH = ("uas", "las", "la", "clas")
 
 
@@ -80,20 +81,13 @@ class TreeReport:
             aligned = count.cell("aligned_accuracy") if count.aligned else ""
             rows.append([LABELS[metric], *map(count.cell, FIGURES[:3]), aligned])
         title = f"{self.system} against {self.gold}: {n}; {labels}"
-        yield Table(["metric", "precision", "recall", "F1", "aligned"], rows, title=title)
+        yield Table(["metric", *NAMES, "aligned"], rows, title=title)
         if self.by == "length":
             header = ["length", "sentences", "words", *(f"{LABELS[one]} F1" for one in BY_LENGTH)]
             yield Table(header, [*map(_length_row, self.groups)])
         elif self.by == "deprel":
-            header = [
-                "deprel",
-                "gold",
-                "system",
-                "LAS precision",
-                "LAS recall",
-                "LAS F1",
-                "UAS recall",
-            ]
+            las = [f"LAS {name}" for name in NAMES]
+            header = ["deprel", "gold", "system", *las, "UAS recall"]
             yield Table(header, [*map(_label_row, self.groups)])
 
     def records(self) -> Iterator[Record]:

@@ -9,6 +9,7 @@ import pytest
 from support.small_runs import sentence
 
 from synmt_cli.core.analysis import tasks
+from synmt_cli.core.analysis.tasks import MADE
 from synmt_cli.formats import conllu
 from synmt_cli.io.reading import Source
 
@@ -49,15 +50,15 @@ def test_tense_is_that_of_the_finite_verb(words, expected):
 def test_number_is_that_of_the_one_common_noun():
     obj = "Bone NOUN 2 obj Number=Sing"
     one = sentence(DOGS, ATE, obj)
-    assert labels(tasks.subject_number, one) == [("Plur", "dogs")]
-    assert labels(tasks.object_number, one) == [("Sing", "bone")]
+    assert labels(MADE["subject-number"], one) == [("Plur", "dogs")]
+    assert labels(MADE["object-number"], one) == [("Sing", "bone")]
     passive = sentence("dog NOUN 2 nsubj:pass Number=Sing", ATE)
-    assert labels(tasks.subject_number, passive) == [("Sing", "dog")]
+    assert labels(MADE["subject-number"], passive) == [("Sing", "dog")]
     pronoun = sentence("they PRON 2 nsubj Number=Plur", ATE)
     two = sentence(DOGS, ATE, "cats NOUN 2 nsubj Number=Plur")
     below = sentence("I PRON 2 nsubj", ATE, "bone NOUN 2 obl", "toy NOUN 3 obj Number=Sing")
-    assert labels(tasks.subject_number, pronoun, two) == []
-    assert labels(tasks.object_number, below) == []
+    assert labels(MADE["subject-number"], pronoun, two) == []
+    assert labels(MADE["object-number"], below) == []
 
 
 def test_depth_counts_arcs():

@@ -2,9 +2,8 @@
 
 import pytest
 
-from synmt_cli.core.challenge.english_roles import NOUNS
 from synmt_cli.core.challenge.mixup import Item, items
-from synmt_cli.core.challenge.roles import judge
+from synmt_cli.core.challenge.roles import NOUNS, judge
 
 ITEMS = items()
 CHILD_THROWS_BALL = Item("x", "object", "ovs", "Kind", "wirft", "Ball")
