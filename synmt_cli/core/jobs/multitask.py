@@ -14,10 +14,10 @@ Pieces that are tags or brackets belong to no word, so the tree still fits the o
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from synmt_cli.core.data.task_tags import PARSE, TAGS, changed, tagged
+from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.alignment import Mismatch
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary, symbol_problem
 from synmt_cli.core.transitions.brackets import (
@@ -164,33 +164,6 @@ class MultitaskJob:
         )
 
 
-@dataclass(slots=True)
-class Unparsed:
-    """The number of records that have no parse, and the first of them.
-
-    strict: `count` raises DataError at the first.
-    """
-
-    strict: bool
-    n: int = 0
-    first: str = ""
-
-    def count(self, problem: str, place: Place) -> None:
-        """Counts a record if there is a problem."""
-        if problem:
-            failure = DataError(*place, printable(problem))
-            if self.strict:
-                raise failure
-            self.n += 1
-            self.first = self.first or str(failure)
-
-    def warnings(self, n_records: int) -> Iterator[str]:
-        """The messages for the end."""
-        if self.n:
-            yield f"{self.n:,} of {n_records:,} records have no parse"
-            yield f"the first of them: {self.first}"
-
-
 def records(files: Sequence[str]) -> Iterator[tuple[Record, Place]]:
     """Yields the records of all files, with their places. Raises DataError, ReadError."""
     n = 1
@@ -243,12 +216,6 @@ def with_trees(
     records: Iterable[tuple[Record, Place]], trees: reading.Source
 ) -> Iterator[tuple[Record, Place, Constituent | None]]:
     """Yields each record with the tree of its line. Raises DataError if their numbers differ."""
-    pairs, lines = iter(records), penn.read(trees)
-    # A line without a tree is (None,), the end of the lines None.
-    for n, (pair, line) in enumerate(zip_longest(pairs, ((tree,) for tree in lines)), 1):
-        if pair is None or line is None:
-            n_records = n - 1 if pair is None else n + sum(1 for _ in pairs)
-            n_lines = n - 1 if line is None else n + sum(1 for _ in lines)
-            problem = f"{n_lines:,} lines, but there are {n_records:,} records"
-            raise DataError(trees.name, None, problem)
-        yield *pair, line[0]
+    columns = records, penn.read(trees)
+    for (one, place), tree in reader.rows(columns, [trees.name], "there are # records"):
+        yield one, place, tree

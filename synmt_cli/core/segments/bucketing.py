@@ -13,7 +13,7 @@ from synmt_cli.core.segments import reader, splitting
 from synmt_cli.core.segments.buckets import Buckets, n_words
 from synmt_cli.core.segments.comments import commented
 from synmt_cli.core.segments.segment import Segment, TreeSegment
-from synmt_cli.errors import DataError, UsageError, printable
+from synmt_cli.errors import UsageError, printable
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
@@ -117,22 +117,9 @@ def parallel_lines(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[Par
     n_hidden: how many of the first sources are not to be written. Sources of different
     lengths are an error, at the end of the shortest, that names both counts.
     """
-    readers = [reading.lines(source) for source in sources]
-    number, row = 0, [next(reader, None) for reader in readers]
-    while None not in row:
-        number += 1
-        lines = [line for line in row if line is not None]
-        texts = [
-            reading.decode(line, source.name, number)
-            for source, line in zip(sources, lines, strict=True)
-        ]
-        yield ParallelLines(n_words(texts[0]), lines[n_hidden:])
-        row = [next(reader, None) for reader in readers]
-    counts = [
-        number + (line is not None) + sum(1 for _ in reader)
-        for line, reader in zip(row, readers, strict=True)
-    ]
-    for source, count in zip(sources, counts, strict=True):
-        if count != counts[0]:
-            expected = f"{counts[0]:,} in {printable(sources[0].name)}"
-            raise DataError(source.name, None, f"{count:,} lines, but {expected}")
+    first, *others = names = [source.name for source in sources]
+    expected = f"# in {printable(first)}"
+    columns = map(reading.lines, sources)
+    for number, lines in enumerate(reader.rows(columns, others, expected), 1):
+        texts = [reading.decode(*line, number) for line in zip(lines, names, strict=True)]
+        yield ParallelLines(n_words(texts[0]), [*lines[n_hidden:]])
