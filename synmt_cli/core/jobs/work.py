@@ -150,18 +150,18 @@ def lines(work: Work) -> Iterator[tuple[int, list[Sentence]]]:
 
 def cut_by_sentence(batches: Iterable[RawBlocks]) -> Iterator[Work]:
     """Work in which each sentence is a line."""
-    first = 1
-    for batch in batches:
-        yield Work(batch, first, len(batch), None)
-        first += len(batch)
+    return _numbered((batch, None) for batch in batches)
 
 
 def cut_by_line(batches: Iterable[RawBlocks]) -> Iterator[Work]:
     """Work in which every line of text is whole."""
+    return _numbered((batch, _sizes(batch)) for batch in _whole_lines(batches))
+
+
+def _numbered(parts: Iterable[tuple[RawBlocks, list[int] | None]]) -> Iterator[Work]:
     first = 1
-    for batch in _whole_lines(batches):
-        work = _work(batch, first)
-        yield work
+    for batch, sizes in parts:
+        yield (work := Work(batch, first, len(batch) if sizes is None else len(sizes), sizes))
         first += len(work)
 
 
@@ -237,16 +237,16 @@ def _lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
             at = end
 
 
-def _work(batch: RawBlocks, first: int) -> Work:
+def _sizes(batch: RawBlocks) -> list[int] | None:
     if _MARK not in batch.data:
-        return Work(batch, first, len(batch), None)
+        return None
     sizes: list[int] = []
     for block in _blocks(batch.data):
         if block.begins or not sizes:
             sizes.append(1)
         else:
             sizes[-1] += 1
-    return Work(batch, first, len(sizes), sizes)
+    return sizes
 
 
 def _without_last_line(batch: RawBlocks) -> tuple[RawBlocks, RawBlocks | None]:
