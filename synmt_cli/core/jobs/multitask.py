@@ -95,7 +95,10 @@ class MultitaskJob:
         tree: from Penn brackets. Raises DataError, ConfigError.
         """
         self._check(record, place)
-        made = [self._translation(record)] if self.task != "parse" else []
+        made = []
+        if self.task != "parse":
+            is_tagged = self.scheme == "multitask"
+            made = [replace(tagged(record), id=f"{record.id}:TR") if is_tagged else record]
         if record.status == "empty" or self.task == "translate":
             return TaskRecords(made)
         try:
@@ -114,11 +117,6 @@ class MultitaskJob:
                 f"{printable(place[0])}:{place[1]}: pieces of vocabulary "
                 f"{printable(record.vocab)}, but --spm is {self.joint}"
             )
-
-    def _translation(self, record: Record) -> Record:
-        if self.scheme == "mixed-encoder":
-            return record
-        return replace(tagged(record), id=f"{record.id}:TR")
 
     def _parse(self, record: Record, tree: Constituent | None) -> Record:
         """Raises Mismatch."""

@@ -5,6 +5,7 @@ A row is the word's part of the tree (trees/drawing.py), then FORM, UPOS and DEP
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
@@ -31,14 +32,11 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Recor
     Ids that the input does not give count from 1 over all of it. job: reads transitions, its
     format conllu. Raises DataError, ReadError.
     """
+    transitions = partial(of_transitions, job=job)
     readers = {"jsonl": record.read, "conllu": of_conllu, "text": _of_text}
     n = 0
     for kind_of_file, source in detected(files, kind, detect_trees):
-        if kind_of_file == "transitions":
-            records = of_transitions(source, n + 1, job)
-        else:
-            records = readers[kind_of_file](source, n + 1)
-        for one in records:
+        for one in readers.get(kind_of_file, transitions)(source, n + 1):
             n += 1
             yield one
 

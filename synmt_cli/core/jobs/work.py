@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import LINE, LineStarts
@@ -136,6 +136,11 @@ def where(parts: Sequence[Work]) -> str:
     first, last = parts[0].batch, parts[-1].batch
     end = last.line + last.data.count(b"\n") - 1
     return pool.span((first.source, first.line), (last.source, end))
+
+
+def where_of_lines(items: Sequence[tuple[Any, ...]]) -> str:
+    """The lines of items that begin with their file and line, for messages."""
+    return pool.span(items[0][:2], items[-1][:2])
 
 
 def lines(work: Work) -> Iterator[tuple[int, list[Sentence]]]:

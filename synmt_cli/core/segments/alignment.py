@@ -134,15 +134,11 @@ def _text(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
         if line and (match := _RANGE.search(tokens.rows[0][MISC])):
             gap = int(match[1]) - len(line)  # some tools trim the text
             line += " " * gap if gap <= LONGEST_GAP else ""
-        line += _rebuilt(tokens.rows) if text is None else text
+        if text is None:
+            parts = [part for row in tokens.rows for part in (row[FORM], _space_after(row[MISC]))]
+            text = "".join(parts[:-1])
+        line += text
     return line
-
-
-def _rebuilt(rows: Sequence[Sequence[str]]) -> str:
-    parts: list[str] = []
-    for row in rows:
-        parts += row[FORM], _space_after(row[MISC])
-    return "".join(parts[:-1])
 
 
 def _space_after(misc: str) -> str:

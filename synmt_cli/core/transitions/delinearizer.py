@@ -47,12 +47,12 @@ class Delinearized:
         return "".join(form if glued else f" {form}" for form, glued in words)[1:]
 
 
+@dataclass(frozen=True, slots=True)
 class Delinearizer:
     """Makes sentences of tokens. vocabulary: of the pieces; None if tokens are words."""
 
-    def __init__(self, vocabulary: Vocabulary | None = None, repair: bool = False) -> None:
-        self.vocabulary = vocabulary
-        self.repair = repair
+    vocabulary: Vocabulary | None = None
+    repair: bool = False
 
     def sentence(self, tokens: Sequence[str], escaped: bool = True) -> Delinearized:
         """The sentence of a sequence, without words if there are no tokens. Raises Broken.
@@ -75,14 +75,10 @@ class Delinearizer:
                 builder.add(number, Move.GLUE, "")
             else:
                 _check(number, text)
-                builder.add(number, self._move(text, builder.awaits_glued), text)
+                begins = Move.CONTINUE if builder.awaits_glued else Move.BEGIN
+                move = begins if self.vocabulary is None else move_of_piece(text)
+                builder.add(number, move, text)
         return builder.finish(self.vocabulary)
-
-    def _move(self, text: str, glued: bool) -> Move:
-        """The move of a word or a piece."""
-        if self.vocabulary is None:
-            return Move.CONTINUE if glued else Move.BEGIN
-        return move_of_piece(text)
 
 
 def _check(number: int, text: str) -> None:
