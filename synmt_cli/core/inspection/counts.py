@@ -146,7 +146,10 @@ def _of_transitions(source: reading.Source) -> Facts:
         n_empty += not tokens
         longest = max(longest, (len(tokens), -number))
         for token in tokens:
-            half = _arc(token)
+            try:
+                half = arc(token)
+            except ValueError:  # an invalid label: `synmt check` reports it
+                half = None
             if half is None:
                 n_leaves += token != GLUE
                 n_pieces += token.startswith(SPACE)
@@ -158,13 +161,6 @@ def _of_transitions(source: reading.Source) -> Facts:
     leaves = "pieces" if n_pieces else "words"
     figures: Facts = {"lines": n, "empty": n_empty, leaves: n_leaves, "arcs": n_arcs}
     return figures | {"labels": len(labels)} | _longest(longest)
-
-
-def _arc(token: str) -> tuple[str | None, str | None] | None:
-    try:
-        return arc(token)
-    except ValueError:  # an invalid label: `synmt check` reports it
-        return None
 
 
 _COUNTERS: dict[TreeKind, Callable[[reading.Source], Facts]] = {

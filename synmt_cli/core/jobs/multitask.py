@@ -122,7 +122,12 @@ class MultitaskJob:
         """Raises Mismatch."""
         if record.status != "ok":
             raise Mismatch(f"{record.status}: {record.reason or 'no reason given'}")
-        items = self._items(record, tree)
+        if self.penn:
+            items = tree.items if tree else []
+        else:
+            items = of_dependencies(record.heads or (), record.deprels or ())
+        if not labels(items):
+            raise Mismatch("no tree")
         if self.scheme == "mixed-encoder":
             return self._parsed_source(record, items, tree)
         brackets = without_words(items)
@@ -135,15 +140,6 @@ class MultitaskJob:
             transitions=None,
             vocab=record.vocab and self.joint,
         )
-
-    def _items(self, record: Record, tree: Constituent | None) -> list[Item]:
-        if self.penn:
-            items = tree.items if tree else []
-        else:
-            items = of_dependencies(record.heads or (), record.deprels or ())
-        if not labels(items):
-            raise Mismatch("no tree")
-        return items
 
     def _parsed_source(self, record: Record, items: list[Item], tree: Constituent | None) -> Record:
         pieces = record.pieces or []

@@ -103,11 +103,6 @@ class TranslateJob:
         """The opened models."""
         return opened(self._models)
 
-    @property
-    def needs_trees(self) -> bool:
-        """Whether any model reads features of a tree."""
-        return bool(self.members.encoding.needs)
-
     def refuse_without_trees(self, options: Mapping[str, bool]) -> None:
         """Raises ConfigError at the first option that is set, unless the models write trees."""
         for option, is_set in options.items():

@@ -64,9 +64,11 @@ def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
     tokens = _tokens(sentences)
     src = _text(sentences, metadata)
     try:
-        tokens.spans = _spans(src, tokens)
+        tokens.spans = _aligned(src, [row[FORM] for row in tokens.rows])
     except Mismatch as problem:
-        return Record(id, src, FAILED, str(problem)), Tokens([], [])
+        if not (ranges := _ranges(src, tokens.rows)):
+            return Record(id, src, FAILED, str(problem)), Tokens([], [])
+        tokens.spans = ranges
     return _record(sentences, id, src, tokens), tokens
 
 
@@ -152,17 +154,8 @@ def _space_after(misc: str) -> str:
     return " "
 
 
-def _spans(src: str, tokens: Tokens) -> list[list[int]]:
-    """[begin, end) of each token in `src`. Raises Mismatch."""
-    try:
-        return _aligned(src, [row[FORM] for row in tokens.rows])
-    except Mismatch:
-        if ranges := _ranges(src, tokens.rows):
-            return ranges
-        raise
-
-
 def _aligned(src: str, forms: Sequence[str]) -> list[list[int]]:
+    """[begin, end) of each form in `src`. Raises Mismatch."""
     spans = []
     at, n = 0, len(src)
     for form in forms:

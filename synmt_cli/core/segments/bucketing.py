@@ -55,7 +55,15 @@ class MeasuredStream:
     def labelled(self, buckets: Buckets) -> Iterator[bytes]:
         """Each segment with the name of its bucket."""
         for segment in self.segments:
-            yield _labelled(segment, buckets.names[buckets.index(segment.length)])
+            bucket = buckets.names[buckets.index(segment.length)]
+            if isinstance(segment, ParallelLines):
+                yield b"\t".join([bucket.encode(), *segment.lines]) + b"\n"
+            elif isinstance(segment, TreeSegment):  # each of its blocks
+                label = {f"synmt_{BUCKET}": bucket}
+                blocks = (commented(one, label) for one in segment.sentences)
+                yield b"".join(map(conllu.to_bytes, blocks))
+            else:
+                yield segment.marked({BUCKET: bucket})
 
     def split(self, buckets: Buckets, template: str, inputs: Sequence[str]) -> None:
         """Writes each segment's parts to its bucket's files, of which all appear, or none.
@@ -67,23 +75,12 @@ class MeasuredStream:
         with splitting.written_together(outputs) as writers:
             for segment in self.segments:
                 of_bucket = writers[buckets.index(segment.length)]
-                for writer, part in zip(of_bucket, _parts(segment), strict=True):
+                if isinstance(segment, ParallelLines):
+                    parts = [line + b"\n" for line in segment.lines]
+                else:
+                    parts = [segment.written()]
+                for writer, part in zip(of_bucket, parts, strict=True):
                     writer.write(part)
-
-
-def _labelled(segment: Measured, bucket: str) -> bytes:
-    if isinstance(segment, ParallelLines):
-        return b"\t".join([bucket.encode(), *segment.lines]) + b"\n"
-    if isinstance(segment, TreeSegment):  # each of its blocks
-        label = {f"synmt_{BUCKET}": bucket}
-        return b"".join(conllu.to_bytes(commented(one, label)) for one in segment.sentences)
-    return segment.marked({BUCKET: bucket})
-
-
-def _parts(segment: Measured) -> list[bytes]:
-    if isinstance(segment, ParallelLines):
-        return [line + b"\n" for line in segment.lines]
-    return [segment.written()]
 
 
 @contextmanager

@@ -160,16 +160,15 @@ class Vocabulary:
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols in the order of their ids."""
-        return tuple(piece for piece in self._ids if piece in self._symbols)
-
-    @cached_property
-    def _symbols(self) -> frozenset[str]:
-        """All control pieces but single characters, as other tools have: text has those."""
+        """All control pieces but single characters, as other tools have: text has those. By id."""
         ids = list(range(EOS + 1, self.size))
         is_control = self._processor.is_control(ids)
         names = zip(self.names(ids), is_control, strict=True)
-        return frozenset(name for name, is_so in names if is_so and not symbol_problem(name))
+        return tuple(name for name, is_so in names if is_so and not symbol_problem(name))
+
+    @cached_property
+    def _symbols(self) -> frozenset[str]:
+        return frozenset(self.symbols)
 
     @cached_property
     def _ids(self) -> dict[str, int]:
