@@ -138,8 +138,15 @@ class _Builder:
             self._attach(*pair, text)
         self._configuration = before.after_any(move)
         word = self._configuration.top
-        if word is not None and move in (Move.BEGIN, Move.CONTINUE):
-            self._add_piece(word.begin, text, glued=before.last == Move.GLUE)
+        if word is None or move not in (Move.BEGIN, Move.CONTINUE):
+            return
+        if word.begin not in self._words:
+            self._words[word.begin] = len(self._pieces)
+            self._pieces.append([])
+            self._sentence.glued.append(before.last == Move.GLUE)
+            self._sentence.heads.append(ROOT)
+            self._sentence.deprels.append(ROOT_LABEL)
+        self._pieces[self._words[word.begin]].append(text)
 
     def _open_to(self, number: int, move: Move) -> Configuration:
         """The configuration without a word that was opened before this token and did not come."""
@@ -153,16 +160,6 @@ class _Builder:
         word = self._words[dependent.begin]
         self._sentence.heads[word] = self._words[head.begin]
         self._sentence.deprels[word] = label
-
-    def _add_piece(self, begin: int, text: str, glued: bool) -> None:
-        if begin in self._words:
-            self._pieces[self._words[begin]].append(text)
-            return
-        self._words[begin] = len(self._pieces)
-        self._pieces.append([text])
-        self._sentence.glued.append(glued)
-        self._sentence.heads.append(ROOT)
-        self._sentence.deprels.append(ROOT_LABEL)
 
     def _problem(self, move: Move, text: str) -> str:
         if move == Move.GLUE:
