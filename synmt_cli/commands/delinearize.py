@@ -9,6 +9,7 @@ from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, Format, TransitionLine, Written
+from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.formats.detect import detected
@@ -72,7 +73,7 @@ def delinearize(
     recipe = pool.Recipe(
         partial(delinearizing, spm, repair and not strict, format),
         () if spm is None else (spm,),
-        pool.Care(where=_where, warn=console.warn),
+        pool.Care(where=where_of_lines, warn=console.warn),
     )
     every = pool.mapped(recipe, _lines(files or (), kind), jobs, CHUNK)
     n_lines = n_repairs = 0
@@ -95,10 +96,6 @@ def delinearizing(
     """The function of a worker. Raises Unavailable, ConfigError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
     return DelinearizeJob(Delinearizer(vocabulary, repair), format).run
-
-
-def _where(lines: Sequence[TransitionLine]) -> str:
-    return pool.span((lines[0].source, lines[0].number), (lines[-1].source, lines[-1].number))
 
 
 def _lines(files: Sequence[str], kind: str) -> Iterator[TransitionLine]:

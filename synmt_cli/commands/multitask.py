@@ -7,6 +7,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import multitask as job
+from synmt_cli.core.jobs.work import Done
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import UsageError
 from synmt_cli.formats import record
@@ -103,19 +104,20 @@ def multitask(
     source = Vocabulary.load(spm)
     target = source if tgt_spm is None else Vocabulary.load(tgt_spm)
     maker = job.MultitaskJob(source, target, scheme, task, penn is not None, brackets == "text")
-    unparsed = job.Unparsed(strict)
+    done = Done()
     with (
         writing.output(output, line_buffered) as writer,
         console.progress("made", unit="records") as bar,
     ):
         for one, place, tree in job.records_with_trees(files or (), penn):
             made = maker.make(one, place, tree)
-            unparsed.count(made.problem, place)
+            done.count(record.FAILED if made.problem else record.OK, made.problem, place, strict)
             for new in made.records:
                 writer.write(record.to_bytes(new))
             bar.advance()
-    for warning in unparsed.warnings(bar.done):
-        console.warn(warning)
+    if n := done.statuses[record.FAILED]:
+        console.warn(f"{n:,} of {bar.done:,} records have no parse")
+        console.warn(f"the first of them: {done.first_failure}")
 
 
 def _write_symbols(files: Sequence[str], penn: str | None, output: str) -> None:

@@ -8,6 +8,7 @@ from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import parse as job
+from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import UsageError
 from synmt_cli.formats import conllu
@@ -68,7 +69,7 @@ def parse(
     recipe = pool.Recipe(
         partial(job.parsing, model, input, segment, strict),
         (model,),
-        pool.Care(where=job.where, warn=console.warn),
+        pool.Care(where=where_of_lines, warn=console.warn),
     )
     results = pool.mapped(recipe, job.segments(files or (), input), jobs, job.CHUNK)
     failures: Counter[str] = Counter()

@@ -148,11 +148,12 @@ def translate(
             {"--format conllu": format == "conllu", "--unconstrained": unconstrained}
         )
         as_bytes = written(format, job.members.vocabularies.target, counts)
+        needs_trees = bool(job.members.encoding.needs)
         records = placed(job.reader(parser).read(paths, kind), strict)
         for translated in job.translated(records, window, console.warn):
             for one in translated:
                 writer.write(as_bytes(one, nbest))
-                counts.update(remarks(one, settings, job.needs_trees))
+                counts.update(remarks(one, settings, needs_trees))
             bar.advance(len(translated))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")

@@ -104,7 +104,7 @@ def vocab_train(
         once = pool.Care(tries=1)
         (model,) = pool.ordered_map(train, [settings], jobs=2, chunk=1, care=once)
         writer.write(model)
-    vocabulary = Vocabulary.from_bytes(model)
+    vocabulary = Vocabulary(model)
     console.info(f"{vocabulary.size:,} pieces, fingerprint {vocabulary.fingerprint}")
 
 

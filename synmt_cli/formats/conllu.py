@@ -154,8 +154,11 @@ def sentences(batch: RawBlocks) -> Iterator[Sentence]:
             line -= len(block)
         if block:
             lines = block.split("\n")
-            sentence = _plain_sentence(lines) if plain else None
-            sentence = sentence or _any_sentence(lines, batch.source, line)
+            n_comments = 0
+            while n_comments < len(lines) and lines[n_comments][0] == "#":
+                n_comments += 1
+            sentence = _plain_sentence(lines, n_comments) if plain else None
+            sentence = sentence or _any_sentence(lines, n_comments, batch.source, line)
             sentence.source, sentence.line = batch.source, line
             line += len(lines) + 1
             yield sentence
@@ -194,16 +197,11 @@ def _decoded(batch: RawBlocks) -> tuple[str, DataError | None]:
         return good, DataError(batch.source, line, problem)
 
 
-def _plain_sentence(lines: list[str]) -> Sentence | None:
+def _plain_sentence(lines: list[str], n_comments: int) -> Sentence | None:
     """The sentence, if it is valid and has no empty nodes; else None.
 
     Decides by whole-list operations, several times faster than a loop over the rows.
     """
-    n_comments = 0
-    for line in lines:
-        if line[0] != "#":
-            break
-        n_comments += 1
     rows = [line.split("\t") for line in lines[n_comments:]]
     if set(map(len, rows)) != {len(COLUMNS)} or (words := _words(rows)) is None:
         return None
@@ -222,7 +220,8 @@ def _words(rows: list[list[str]]) -> list[list[str]] | None:
     if n > N_CACHED:
         return None
     if n > len(_ids):
-        _extend_numbers(n)
+        _values.update((str(number), number) for number in range(len(_ids) + 1, n + 1))
+        _ids[:] = [*_values][1:]
     if [row[0] for row in rows] == _ids[:n]:
         return rows
     words = [row for row in rows if row[0] in _values]
@@ -243,17 +242,8 @@ def _ranges_in_place(rows: list[list[str]], n_words: int) -> bool:
     return last <= n_words
 
 
-def _extend_numbers(n: int) -> None:
-    new = [str(number) for number in range(len(_ids) + 1, n + 1)]
-    _values.update(zip(new, range(len(_ids) + 1, n + 1), strict=True))
-    _ids.extend(new)
-
-
-def _any_sentence(lines: list[str], source: str, line: int) -> Sentence:
+def _any_sentence(lines: list[str], n_comments: int, source: str, line: int) -> Sentence:
     """The sentence of a block that begins at physical line `line`. Raises DataError."""
-    n_comments = 0
-    while n_comments < len(lines) and lines[n_comments][0] == "#":
-        n_comments += 1
     for number, text in enumerate(lines, line):
         if "\0" in text:
             raise DataError(source, number, "NUL character")

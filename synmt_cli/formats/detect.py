@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from synmt_cli.formats.transitions import is_symbol
 from synmt_cli.io import compression
-from synmt_cli.io.reading import BOM, BUFFER, Source, read_failure, sources
+from synmt_cli.io.reading import BOM, BUFFER, Source, fail, sources
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -83,7 +83,7 @@ def _line(source: Source, head: bytes) -> bytes:
         return source.file.readline(LOOK_AHEAD)
     except compression.Damaged as error:
         if not head:
-            raise read_failure(source, 1, error) from error
+            fail(source, 1, error)
         return b""
 
 

@@ -87,11 +87,14 @@ class _Reader:
         if self.before == "open":
             self.tree.items[-1] = token
             self.before = "label"
-            return None
-        if self.before == "label":
-            self._add_word(token)
-            return None
-        return f"the word {quoted(token)} without a bracket of its own"
+        elif self.before == "label":
+            word = _SPELLED.get(token, token).replace("\\/", "/").replace("\\*", "*")
+            self.tree.items.append(len(self.tree.words))
+            self.tree.words.append(word)
+            self.before = "word"
+        else:
+            return f"the word {quoted(token)} without a bracket of its own"
+        return None
 
     def _open(self) -> str | None:
         if self.before == "word":
@@ -106,24 +109,13 @@ class _Reader:
     def _close(self) -> str | None:
         if self.before == "open":
             return "an empty bracket"
-        begin = self.open.pop()
-        if self.before == "word":
-            self._close_word(begin)
+        begin, items = self.open.pop(), self.tree.items
+        if self.before != "word":
+            items.append(None)
+        elif items[begin] == TRACE:
+            self.tree.words.pop()
+            del items[begin:]
         else:
-            self.tree.items.append(None)
+            del items[begin]  # the part of speech
         self.before = "close"
         return None
-
-    def _add_word(self, form: str) -> None:
-        word = _SPELLED.get(form, form).replace("\\/", "/").replace("\\*", "*")
-        self.tree.items.append(len(self.tree.words))
-        self.tree.words.append(word)
-        self.before = "word"
-
-    def _close_word(self, begin: int) -> None:
-        """Takes a part of speech away, and a trace with it."""
-        if self.tree.items[begin] == TRACE:
-            self.tree.words.pop()
-            del self.tree.items[begin:]
-        else:
-            del self.tree.items[begin]

@@ -6,7 +6,9 @@ part, and a few fields are not worth a protobuf library.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
+T = TypeVar("T", bytes, int)
 TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _TRAINER, _NORMALIZER = 2, 3  # fields of ModelProto
@@ -26,11 +28,11 @@ class Making:
 def making(model: bytes) -> Making:
     """How a model was made. Raises ValueError if the bytes are not a model."""
     parts = {number: value for number, value in _fields(model) if number in (2, 3)}
-    trainer = dict(_fields(_message(parts.get(_TRAINER, b""))))
-    normalizer = dict(_fields(_message(parts.get(_NORMALIZER, b""))))
+    trainer = dict(_fields(_checked(parts.get(_TRAINER, b""), bytes)))
+    normalizer = dict(_fields(_checked(parts.get(_NORMALIZER, b""), bytes)))
     return Making(
-        type=TYPES.get(_number(trainer.get(_MODEL_TYPE, 1)), "unknown"),
-        normalization=_message(normalizer.get(_NAME, b"")).decode("utf-8", "replace"),
+        type=TYPES.get(_checked(trainer.get(_MODEL_TYPE, 1), int), "unknown"),
+        normalization=_checked(normalizer.get(_NAME, b""), bytes).decode("utf-8", "replace"),
         byte_fallback=bool(trainer.get(_BYTE_FALLBACK, 0)),
     )
 
@@ -44,15 +46,9 @@ def without_prefix(model: bytes) -> bytes:
     return model + bytes([_NORMALIZER << 3 | _BYTES, len(normalizer)]) + normalizer
 
 
-def _message(value: bytes | int) -> bytes:
-    if isinstance(value, int):
-        raise ValueError("a number where a message belongs")
-    return value
-
-
-def _number(value: bytes | int) -> int:
-    if not isinstance(value, int):
-        raise ValueError("a message where a number belongs")
+def _checked(value: bytes | int, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise ValueError(f"{type(value).__name__}, expected {kind.__name__}")
     return value
 
 

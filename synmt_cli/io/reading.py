@@ -80,7 +80,7 @@ def _physical_lines(source: Source) -> Iterator[bytes]:
             number += 1
             yield line
     except Exception as error:
-        _fail(source, number + 1, error)
+        fail(source, number + 1, error)
 
 
 def text_lines(source: Source) -> Iterator[tuple[int, str]]:
@@ -109,22 +109,17 @@ def chunks(source: Source, size: int = BUFFER) -> Iterator[bytes]:
             number += data.count(b"\n")
             yield data
     except Exception as error:
-        _fail(source, number, error)
+        fail(source, number, error)
 
 
-def _fail(source: Source, line: int, error: Exception) -> NoReturn:
-    failure = read_failure(source, line, error)
-    if failure is error:
-        raise error
-    raise failure from error
-
-
-def read_failure(source: Source, line: int, error: Exception) -> Exception:
-    """The error to raise when reading failed at `line`; `error` itself if that is a bug."""
+def fail(source: Source, line: int, error: Exception) -> NoReturn:
+    """Raises the error for what reading raised at `line`; `error` itself if that is a bug."""
     if isinstance(error, MemoryError):
-        return DataError(source.name, line, "line too long for the available memory")
+        problem = "line too long for the available memory"
+        raise DataError(source.name, line, problem) from error
     if isinstance(error, OSError) and error.errno is not None:
-        return cannot_read(source.name, error)
+        raise cannot_read(source.name, error) from error
     if isinstance(error, compression.Damaged):
-        return DataError(source.name, line, f"damaged compressed data: {printable(str(error))}")
-    return error
+        problem = f"damaged compressed data: {printable(str(error))}"
+        raise DataError(source.name, line, problem) from error
+    raise error

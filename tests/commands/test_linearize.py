@@ -58,7 +58,7 @@ def sentence(text):
 @pytest.fixture(scope="module")
 def vocabulary():
     text = ["John put the coals out .", "the LEFT-ARC:det coals", "don't put out coals ."] * 9
-    return Vocabulary.from_bytes(train(text, VocabularySettings(60, symbols=SYMBOLS)))
+    return Vocabulary(train(text, VocabularySettings(60, symbols=SYMBOLS)))
 
 
 def test_example_1_of_the_paper(run):

@@ -14,7 +14,7 @@ TEXT = ["Tom and Mary go to school .", "A dog sleeps .", "The cats see the dogs 
 @pytest.fixture(scope="session")
 def vocabulary():
     settings = vocabulary_training.VocabularySettings(size=60)
-    return Vocabulary.from_bytes(vocabulary_training.train(TEXT, settings))
+    return Vocabulary(vocabulary_training.train(TEXT, settings))
 
 
 @pytest.fixture(autouse=True)

@@ -42,7 +42,7 @@ MANY = max(ROUNDS, 2000)  # of what is read in a fraction of a millisecond
 @pytest.fixture(scope="module")
 def featurizer():
     model = train(["das ist zum lachen", "ja , das ist es"] * 9, VocabularySettings(24))
-    return Featurizer(Vocabulary.from_bytes(model), emit=("depth", "parent_middle", "path"))
+    return Featurizer(Vocabulary(model), emit=("depth", "parent_middle", "path"))
 
 
 def test_mutated_conllu_gives_right_records_or_an_error(featurizer):

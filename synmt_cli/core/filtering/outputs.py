@@ -45,19 +45,18 @@ class Outputs:
             self.rejects.write(pair.rejected(reason))
 
     def finish(self, names: Sequence[str]) -> None:
-        """Flushes all outputs, so that a full disk shows before the first file takes its name."""
+        """Flushes all outputs, so that a full disk shows before the first file takes its name.
+
+        Counts are `NAME<TAB>N<TAB>PERCENT` for the pairs kept and for each test, under a header.
+        """
         if self.mode is Mode.COUNT:
-            self.main.write(self._table(names))
+            total = max(self.counts.total(), 1)
+            rows = [(name, self.counts[name]) for name in (KEPT, *names)]
+            lines = [f"{name}\t{n}\t{100 * n / total:.1f}\n" for name, n in rows]
+            self.main.write("".join(["reason\tn\t%\n", *lines]).encode())
         for writer in (self.main, self.target, self.rejects):
             if writer is not None:
                 writer.flush()
-
-    def _table(self, names: Sequence[str]) -> bytes:
-        """`NAME<TAB>N<TAB>PERCENT` for the pairs kept and for each test, under a header."""
-        total = max(self.counts.total(), 1)
-        rows = [(name, self.counts[name]) for name in (KEPT, *names)]
-        lines = [f"{name}\t{n}\t{100 * n / total:.1f}\n" for name, n in rows]
-        return "".join(["reason\tn\t%\n", *lines]).encode()
 
     def summary(self, names: Sequence[str]) -> str:
         """One line: how many pairs are kept or marked, and how many each test rejected."""

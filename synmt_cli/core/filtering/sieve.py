@@ -38,32 +38,24 @@ class Sieve:
         jobs: processes that identify languages. Neither the order of the pairs nor the reasons
         depend on it.
         """
-        waiting: deque[tuple[Pair, str]] = deque()
+        waiting: deque[tuple[Pair, str, bool]] = deque()
 
         def texts() -> Iterator[tuple[str, ...]]:
             for pair in pairs:  # runs in a thread of the pool, if there are processes
-                reason = self._first_reason(pair)
-                waiting.append((pair, reason))
-                yield () if reason or self._passes(pair) else self._identified(pair)
+                passes = self.keep_empty and pair.is_empty
+                criteria = () if passes else self.criteria
+                reason = next(filter(None, (_reason(one, pair) for one in criteria)), "")
+                waiting.append((pair, reason, passes))
+                yield () if passes or reason else self._identified(pair)
 
         n_processes = 1 if self.languages is None else jobs
         for language in pool.ordered_map(self._language, texts(), n_processes, CHUNK):
-            pair, reason = waiting.popleft()
+            pair, reason, passes = waiting.popleft()
             if not reason and language:
                 reason = f"{Languages.name}: {language}"
-            if not reason and self.unique is not None and not self._passes(pair):
+            if not reason and self.unique is not None and not passes:
                 reason = _reason(self.unique, pair)
             yield pair, reason
-
-    def _passes(self, pair: Pair) -> bool:
-        return self.keep_empty and pair.is_empty
-
-    def _first_reason(self, pair: Pair) -> str:
-        if not self._passes(pair):
-            for criterion in self.criteria:
-                if reason := _reason(criterion, pair):
-                    return reason
-        return ""
 
     def _identified(self, pair: Pair) -> tuple[str, ...]:
         if self.languages is None:

@@ -16,39 +16,32 @@ from synmt_cli.io import reading
 Facts = dict[str, Any]  # name -> figure, text, list, or {name: figure}
 
 
-class LongestSegment:
-    """The length of the longest segment, the first of equals, and its line."""
-
-    def __init__(self) -> None:
-        self.length = self.line = 0
-
-    def add(self, length: int, line: int) -> None:
-        """Counts one segment."""
-        if length > self.length:
-            self.length, self.line = length, line
-
-    def facts(self) -> Facts:
-        """Both figures; none where there were no segments."""
-        return {"longest": self.length, "longest_line": self.line} if self.line else {}
-
-
 def of_stream(source: reading.Source, kind: TreeKind) -> Facts:
     """The figures of a source. Raises DataError, ReadError."""
     return _COUNTERS[kind](source)
 
 
+def _longest(length_and_line: tuple[int, int]) -> Facts:
+    """The length of the longest segment and its line, given with its sign changed.
+
+    So the greatest pair is that of the first segment among equals. Nothing if all are empty.
+    """
+    length, line = length_and_line
+    return {"longest": length, "longest_line": -line} if line else {}
+
+
 def _of_text(source: reading.Source) -> Facts:
     n = n_empty = n_words = n_characters = 0
-    longest = LongestSegment()
+    longest = 0, 0
     for number, line in reading.text_lines(source):
         words = len(line.split())
         n += 1
         n_empty += not line
         n_words += words
         n_characters += len(line)
-        longest.add(words, number)
+        longest = max(longest, (words, -number))
     figures = {"lines": n, "empty": n_empty, "words": n_words, "characters": n_characters}
-    return figures | longest.facts()
+    return figures | _longest(longest)
 
 
 class _Trees:
@@ -77,7 +70,7 @@ class _Trees:
 
 
 def _of_conllu(source: reading.Source) -> Facts:
-    trees, longest, statuses = _Trees(), LongestSegment(), Counter[str]()
+    trees, longest, statuses = _Trees(), (0, 0), Counter[str]()
     n = n_segments = n_ranged = n_ranges = n_empty = 0
     for sentences in comments.lines(conllu.read(source)):
         n += len(sentences)
@@ -86,7 +79,7 @@ def _of_conllu(source: reading.Source) -> Facts:
         for one in sentences:
             if comments.status_of(one)[0] == OK:
                 trees.add([head - 1 for head in one.heads], one.deprels, one.upos)
-                longest.add(len(one.words), one.line)
+                longest = max(longest, (len(one.words), -one.line))
                 ranges = one.ranges
                 n_ranges += len(ranges)
                 n_ranged += sum(last - first + 1 for first, last, _ in ranges)
@@ -100,12 +93,12 @@ def _of_conllu(source: reading.Source) -> Facts:
         "multiword_tokens": n_ranges,
         "empty_nodes": n_empty,
         **trees.facts(),
-        **longest.facts(),
+        **_longest(longest),
     }
 
 
 def _of_records(source: reading.Source) -> Facts:
-    trees, longest, statuses = _Trees(), LongestSegment(), Counter[str]()
+    trees, longest, statuses = _Trees(), (0, 0), Counter[str]()
     fields, vocabularies = Counter[str](), Counter[str]()
     n = n_sentences = n_pieces = n_target_pieces = n_targets = 0
     for n, one in enumerate(record.read(source), 1):
@@ -119,7 +112,7 @@ def _of_records(source: reading.Source) -> Facts:
         if one.words:
             trees.add(one.heads or [], one.deprels or [], one.upos or [])
             n_sentences += len(one.sents)
-        longest.add(len(one.pieces or one.words or ()), n)
+        longest = max(longest, (len(one.pieces or one.words or ()), -n))
     return {
         "records": n,
         "statuses": dict(statuses),
@@ -129,7 +122,7 @@ def _of_records(source: reading.Source) -> Facts:
         "pieces": n_pieces,
         "targets": n_targets,
         "target_pieces": n_target_pieces,
-        **longest.facts(),
+        **_longest(longest),
         "vocab": dict(vocabularies),
         "fields": dict(fields),
     }
@@ -145,15 +138,18 @@ def _fields(one: Record) -> Iterator[str]:
 
 
 def _of_transitions(source: reading.Source) -> Facts:
-    longest, labels = LongestSegment(), set[str]()
+    longest, labels = (0, 0), set[str]()
     n = n_empty = n_leaves = n_arcs = n_pieces = 0
     for number, line in reading.text_lines(source):
         tokens = line.split(" ") if line else []
         n += 1
         n_empty += not tokens
-        longest.add(len(tokens), number)
+        longest = max(longest, (len(tokens), -number))
         for token in tokens:
-            half = _arc(token)
+            try:
+                half = arc(token)
+            except ValueError:  # an invalid label: `synmt check` reports it
+                half = None
             if half is None:
                 n_leaves += token != GLUE
                 n_pieces += token.startswith(SPACE)
@@ -164,14 +160,7 @@ def _of_transitions(source: reading.Source) -> Facts:
                     labels.add(label)
     leaves = "pieces" if n_pieces else "words"
     figures: Facts = {"lines": n, "empty": n_empty, leaves: n_leaves, "arcs": n_arcs}
-    return figures | {"labels": len(labels)} | longest.facts()
-
-
-def _arc(token: str) -> tuple[str | None, str | None] | None:
-    try:
-        return arc(token)
-    except ValueError:  # an invalid label: `synmt check` reports it
-        return None
+    return figures | {"labels": len(labels)} | _longest(longest)
 
 
 _COUNTERS: dict[TreeKind, Callable[[reading.Source], Facts]] = {

@@ -63,11 +63,18 @@ def opened(
 def _detected(
     path: str, source: reading.Source, by_suffix: bool
 ) -> tuple[TreeKind | ModelKind, reading.Source]:
-    model, source = _model(source)
-    if model is not None:
+    try:
+        head = source.file.read(HEAD)
+    except Exception as error:
+        reading.fail(source, 1, error)
+    source = replayed(head, source)
+    if (model := model_kind(head)) is not None:
         return model, source
-    if by_suffix and (kind := _kind_by_suffix(path)) is not None:
-        return kind, source
+    name = Path(path)
+    if name.suffix in compression.SUFFIXES:
+        name = name.with_suffix("")
+    if by_suffix and name.suffix in SUFFIXES:
+        return SUFFIXES[name.suffix], source
     return detect_trees(source)
 
 
@@ -80,24 +87,6 @@ def _folder_kind(folder: Path) -> Literal["run", "checkpoint"]:
         f"{printable(str(folder))} is a folder, and neither a run directory (no config.toml) "
         "nor a checkpoint"
     )
-
-
-def _model(source: reading.Source) -> tuple[ModelKind | None, reading.Source]:
-    try:
-        head = source.file.read(HEAD)
-    except Exception as error:
-        failure = reading.read_failure(source, 1, error)
-        if failure is error:
-            raise
-        raise failure from error
-    return model_kind(head), replayed(head, source)
-
-
-def _kind_by_suffix(path: str) -> TreeKind | None:
-    name = Path(path)
-    if name.suffix in compression.SUFFIXES:
-        name = name.with_suffix("")
-    return SUFFIXES.get(name.suffix)
 
 
 def _compression(path: str) -> str:

@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from synmt_cli.core.inspection.models import event
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.directory import OPTIMIZER, WEIGHTS, Run, read_state
@@ -19,14 +18,14 @@ from synmt_cli.io import json_files, reading
 
 def of_weights(path: Path) -> Iterator[SynmtError]:
     """Problems of a safetensors file of synmt."""
-    yield from _problem(lambda: tensors.read(path))
+    yield from _problem(partial(tensors.read, path))
 
 
 def of_checkpoint(folder: Path, run: Run | None = None) -> Iterator[SynmtError]:
     """Problems of checkpoints/step-N. run: the run it must fit, if that is known."""
     yield from _of_model(folder / WEIGHTS, run)
     yield from of_weights(folder / OPTIMIZER)
-    yield from _problem(lambda: read_state(folder))
+    yield from _problem(partial(read_state, folder))
 
 
 def of_run(run: Run) -> Iterator[SynmtError]:
@@ -46,7 +45,9 @@ def _of_parts(run: Run) -> Iterator[SynmtError]:
     for part in parts:
         yield from _problem(part)
     if run.metrics.exists():
-        yield from _of_metrics(run.metrics)
+        with reading.open_source(str(run.metrics)) as source:
+            for number, line in enumerate(reading.lines(source), 1):
+                yield from _problem(partial(_check_event, line, run.metrics, number))
     steps = run.steps()
     if run.model.exists():
         yield from _of_model(run.model, run)
@@ -57,29 +58,17 @@ def _of_parts(run: Run) -> Iterator[SynmtError]:
 
 
 def _of_model(path: Path, run: Run | None) -> Iterator[SynmtError]:
-    yield from _problem(lambda: _fit(path, run))
-
-
-def _fit(path: Path, run: Run | None) -> None:
-    """Raises SynmtError for weights that are damaged, or not those of the run."""
+    """Problems of weights that are damaged, or not those of the run."""
     if run is None:
-        tensors.read(path)
+        yield from of_weights(path)
         return
-    vocabularies = run.vocabularies()
-    read_weights(path, read_config(run), vocabularies, len(run.labels()))
+    yield from _problem(
+        lambda: read_weights(path, read_config(run), run.vocabularies(), len(run.labels()))
+    )
 
 
-def _of_metrics(path: Path) -> Iterator[SynmtError]:
-    with reading.open_source(str(path)) as source:
-        for number, line in enumerate(reading.lines(source), 1):
-            yield from _problem(partial(_metric, line, path, number))
-
-
-def _metric(line: bytes, path: Path, number: int) -> None:
-    try:
-        fields = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise DataError(str(path), number, f"not JSON: {printable(error.msg)}") from None
+def _check_event(line: bytes, path: Path, number: int) -> None:
+    fields = event(line, path, number)
     if not isinstance(fields, dict) or type(fields.get("step")) is not int:
         raise DataError(str(path), number, "field step is missing or not an integer")
 

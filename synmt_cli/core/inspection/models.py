@@ -12,7 +12,7 @@ import orjson
 from synmt_cli.core.inspection.counts import Facts
 from synmt_cli.core.run.config import INFORMATION, from_file
 from synmt_cli.core.run.directory import STATE, WEIGHTS, Run
-from synmt_cli.errors import ConfigError, DataError, ReadError, Unavailable, printable
+from synmt_cli.errors import ConfigError, DataError, Unavailable, cannot_read, printable
 from synmt_cli.formats.magic import Header, read_header
 from synmt_cli.formats.spm import making
 from synmt_cli.io import json_files, reading
@@ -25,7 +25,7 @@ def of_sentencepiece(model: bytes, name: str) -> Facts:
 
     digest = hashlib.sha256(model).hexdigest()
     try:
-        vocabulary = Vocabulary.from_bytes(model, name)
+        vocabulary = Vocabulary(model, name)
     except ConfigError as problem:  # a model of another tool, which synmt cannot use
         spec = making(model)
         size: Facts = {}
@@ -82,7 +82,7 @@ def _header(path: Path) -> Header:
         with path.open("rb") as file:
             return read_header(file, str(path), path.stat().st_size)
     except OSError as error:
-        raise ReadError(f"cannot read {printable(str(path))}: {error.strerror}") from error
+        raise cannot_read(path, error) from error
 
 
 def of_checkpoint(folder: Path) -> Facts:
@@ -142,13 +142,18 @@ def _best(path: Path) -> Facts:
     best: Any = None
     with reading.open_source(str(path)) as source:
         for number, line in enumerate(reading.lines(source), 1):
-            try:
-                event = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                raise DataError(str(path), number, f"not JSON: {printable(error.msg)}") from None
-            if isinstance(event, dict) and event.get("best"):
-                best = event
+            fields = event(line, path, number)
+            if isinstance(fields, dict) and fields.get("best"):
+                best = fields
     if best is None:
         return {}
     names = ("metric", "value", "step", "perplexity")
     return {"best": {name: best[name] for name in names if name in best}}
+
+
+def event(line: bytes, path: Path, number: int) -> Any:
+    """The value of a line of metrics.jsonl. Raises DataError."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise DataError(str(path), number, f"not JSON: {printable(error.msg)}") from None

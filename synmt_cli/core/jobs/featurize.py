@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from synmt_cli.core.jobs.work import Done, Work, do, lines
 from synmt_cli.core.segments.alignment import piece_words, record_of
-from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.core.trees.features import EMITTED, MATRICES, PieceTree, tree_of
 from synmt_cli.core.trees.heads import depths
@@ -35,9 +35,7 @@ class Featurizer:
         """The vocabulary as records state it: `SRC`, or `SRC+TGT` if they differ."""
         if self.source is None:
             return None
-        if self.target is None or self.target.fingerprint == self.source.fingerprint:
-            return self.source.fingerprint
-        return f"{self.source.fingerprint}+{self.target.fingerprint}"
+        return Vocabularies(self.source, self.target or self.source).fingerprint
 
     def record(self, sentences: Sequence[Sentence], id: str, target: str | None = None) -> Record:
         """The record of one line. id: for a line whose comments give none."""

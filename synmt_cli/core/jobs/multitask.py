@@ -14,10 +14,10 @@ Pieces that are tags or brackets belong to no word, so the tree still fits the o
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from synmt_cli.core.data.task_tags import PARSE, TAGS, changed, tagged
+from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.alignment import Mismatch
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary, symbol_problem
 from synmt_cli.core.transitions.brackets import (
@@ -95,7 +95,10 @@ class MultitaskJob:
         tree: from Penn brackets. Raises DataError, ConfigError.
         """
         self._check(record, place)
-        made = [self._translation(record)] if self.task != "parse" else []
+        made = []
+        if self.task != "parse":
+            is_tagged = self.scheme == "multitask"
+            made = [replace(tagged(record), id=f"{record.id}:TR") if is_tagged else record]
         if record.status == "empty" or self.task == "translate":
             return TaskRecords(made)
         try:
@@ -115,16 +118,16 @@ class MultitaskJob:
                 f"{printable(record.vocab)}, but --spm is {self.joint}"
             )
 
-    def _translation(self, record: Record) -> Record:
-        if self.scheme == "mixed-encoder":
-            return record
-        return replace(tagged(record), id=f"{record.id}:TR")
-
     def _parse(self, record: Record, tree: Constituent | None) -> Record:
         """Raises Mismatch."""
         if record.status != "ok":
             raise Mismatch(f"{record.status}: {record.reason or 'no reason given'}")
-        items = self._items(record, tree)
+        if self.penn:
+            items = tree.items if tree else []
+        else:
+            items = of_dependencies(record.heads or (), record.deprels or ())
+        if not labels(items):
+            raise Mismatch("no tree")
         if self.scheme == "mixed-encoder":
             return self._parsed_source(record, items, tree)
         brackets = without_words(items)
@@ -137,15 +140,6 @@ class MultitaskJob:
             transitions=None,
             vocab=record.vocab and self.joint,
         )
-
-    def _items(self, record: Record, tree: Constituent | None) -> list[Item]:
-        if self.penn:
-            items = tree.items if tree else []
-        else:
-            items = of_dependencies(record.heads or (), record.deprels or ())
-        if not labels(items):
-            raise Mismatch("no tree")
-        return items
 
     def _parsed_source(self, record: Record, items: list[Item], tree: Constituent | None) -> Record:
         pieces = record.pieces or []
@@ -162,33 +156,6 @@ class MultitaskJob:
             pieces=bracketed,
             piece_word=[-1 if i < 0 or not piece_word else piece_word[i] for i in indices],
         )
-
-
-@dataclass(slots=True)
-class Unparsed:
-    """The number of records that have no parse, and the first of them.
-
-    strict: `count` raises DataError at the first.
-    """
-
-    strict: bool
-    n: int = 0
-    first: str = ""
-
-    def count(self, problem: str, place: Place) -> None:
-        """Counts a record if there is a problem."""
-        if problem:
-            failure = DataError(*place, printable(problem))
-            if self.strict:
-                raise failure
-            self.n += 1
-            self.first = self.first or str(failure)
-
-    def warnings(self, n_records: int) -> Iterator[str]:
-        """The messages for the end."""
-        if self.n:
-            yield f"{self.n:,} of {n_records:,} records have no parse"
-            yield f"the first of them: {self.first}"
 
 
 def records(files: Sequence[str]) -> Iterator[tuple[Record, Place]]:
@@ -243,12 +210,6 @@ def with_trees(
     records: Iterable[tuple[Record, Place]], trees: reading.Source
 ) -> Iterator[tuple[Record, Place, Constituent | None]]:
     """Yields each record with the tree of its line. Raises DataError if their numbers differ."""
-    pairs, lines = iter(records), penn.read(trees)
-    # A line without a tree is (None,), the end of the lines None.
-    for n, (pair, line) in enumerate(zip_longest(pairs, ((tree,) for tree in lines)), 1):
-        if pair is None or line is None:
-            n_records = n - 1 if pair is None else n + sum(1 for _ in pairs)
-            n_lines = n - 1 if line is None else n + sum(1 for _ in lines)
-            problem = f"{n_lines:,} lines, but there are {n_records:,} records"
-            raise DataError(trees.name, None, problem)
-        yield *pair, line[0]
+    columns = records, penn.read(trees)
+    for (one, place), tree in reader.rows(columns, [trees.name], "there are # records"):
+        yield one, place, tree

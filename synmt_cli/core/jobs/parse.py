@@ -2,10 +2,8 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from synmt_cli import pool
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
@@ -17,14 +15,13 @@ InputKind = Literal["text", "tokens", "conllu"]  # what a segment is
 Segmentation = Literal["line", "split"]  # how many trees a line gets
 
 
-@dataclass(frozen=True, slots=True)
-class ParseItem:
+class ParseItem(NamedTuple):
     """One segment and its place. `id` counts from 1 over all inputs."""
 
-    id: int
-    content: str | conllu.Sentence
     source: str
     line: int
+    id: int
+    content: str | conllu.Sentence
 
 
 def segments(files: Sequence[str], kind: InputKind) -> Iterator[ParseItem]:
@@ -33,17 +30,12 @@ def segments(files: Sequence[str], kind: InputKind) -> Iterator[ParseItem]:
     for source in reading.sources(files):
         if kind == "conllu":
             for sentence in conllu.read(source):
-                yield ParseItem(next(ids), sentence, source.name, sentence.line)
+                yield ParseItem(source.name, sentence.line, next(ids), sentence)
         else:
             for line, text in reading.text_lines(source):
                 if "\0" in text:  # CoNLL-U cannot hold it
                     raise DataError(source.name, line, "NUL character")
-                yield ParseItem(next(ids), text, source.name, line)
-
-
-def where(items: Sequence[ParseItem]) -> str:
-    """The lines of some segments, for messages."""
-    return pool.span((items[0].source, items[0].line), (items[-1].source, items[-1].line))
+                yield ParseItem(source.name, line, next(ids), text)
 
 
 def parsing(

@@ -103,11 +103,6 @@ class TranslateJob:
         """The opened models."""
         return opened(self._models)
 
-    @property
-    def needs_trees(self) -> bool:
-        """Whether any model reads features of a tree."""
-        return bool(self.members.encoding.needs)
-
     def refuse_without_trees(self, options: Mapping[str, bool]) -> None:
         """Raises ConfigError at the first option that is set, unless the models write trees."""
         for option, is_set in options.items():
@@ -145,12 +140,13 @@ def translating(
 
     Raises SynmtError.
     """
-    return partial(_translated, translator(models, settings), threads)
+    ready = translator(models, settings)
 
+    def translated(window: Window) -> list[Translated]:
+        devices.set_threads(threads)
+        return ready.translate([record for record, _ in window])
 
-def _translated(ready: Translator, threads: int, window: Window) -> list[Translated]:
-    devices.set_threads(threads)
-    return ready.translate([record for record, _ in window])
+    return translated
 
 
 def named(models: Sequence[str], checkpoint: str) -> str:
@@ -166,14 +162,14 @@ def where(windows: Sequence[Window]) -> str:
     return pool.span(windows[0][0][1], windows[-1][-1][1])
 
 
-def placed(found: Placed, strict: bool) -> Placed:
+def placed(records: Placed, strict: bool) -> Placed:
     """Yields the same records. Raises DataError at the first that failed, if `strict`."""
-    for record, place in found:
+    for record, place in records:
         if strict and record.status in ("failed", "skipped"):
             raise DataError(*place, printable(record.reason or record.status))
         yield record, place
 
 
-def checked(found: Placed, strict: bool) -> Iterator[Record]:
+def checked(records: Placed, strict: bool) -> Iterator[Record]:
     """Yields the records without their places. Raises as `placed` does."""
-    return (record for record, _ in placed(found, strict))
+    return (record for record, _ in placed(records, strict))

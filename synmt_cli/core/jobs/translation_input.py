@@ -13,7 +13,7 @@ from synmt_cli.core.data.record_reader import check_vocabulary
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.alignment import piece_words
-from synmt_cli.core.segments.segment import RecordSegment, Segment, TreeSegment
+from synmt_cli.core.segments.segment import Segment, TextSegment, TreeSegment
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import DataError, Place
@@ -50,16 +50,12 @@ class Reader:
         return Featurizer(self.source, self.target)
 
     def _record(self, segment: Segment, id: str) -> Record:
-        match segment:
-            case RecordSegment():
-                return self._of_json(segment, id)
-            case TreeSegment():
-                return self.featurizer.record(segment.sentences, id)
-        if "\0" in segment.text:
-            raise DataError(*segment.place, "NUL character")
-        return self.of_text(segment.text, id)
-
-    def _of_json(self, segment: RecordSegment, id: str) -> Record:
+        if isinstance(segment, TreeSegment):
+            return self.featurizer.record(segment.sentences, id)
+        if isinstance(segment, TextSegment):
+            if "\0" in segment.text:
+                raise DataError(*segment.place, "NUL character")
+            return self.of_text(segment.text, id)
         one = record.from_bytes(segment.json, *segment.place, id)
         if one.pieces is None:
             self._add_pieces(one)

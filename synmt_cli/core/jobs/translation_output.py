@@ -53,24 +53,6 @@ def as_jsonl(one: Translated, nbest: int) -> bytes:
     return record.to_bytes(one.record)
 
 
-class TreeOutput:
-    """Writes the block of each segment. counts: of remarks, which it adds to."""
-
-    def __init__(self, vocabulary: Vocabulary, counts: Counter[str]) -> None:
-        self._delinearizer = Delinearizer(vocabulary, repair=True)
-        self._counts = counts
-
-    def __call__(self, one: Translated, nbest: int) -> bytes:
-        """`ID<TAB>FORM ...` rows of the best translation; a block for each part of a long one."""
-        parts = one.lines[0].transitions if one.lines else ([],)
-        sentences = [self._delinearizer.sentence(tokens, escaped=False) for tokens in parts]
-        if any(sentence.n_repairs for sentence in sentences):
-            self._counts["made no tree: it was repaired"] += 1
-        numbers = range(1, len(parts) + 1) if len(parts) > 1 else [0]
-        blocks = (block(s, one.record, n) for s, n in zip(sentences, numbers, strict=True))
-        return encoded("".join(blocks))
-
-
 def written(
     format: str, target: Vocabulary, counts: Counter[str]
 ) -> Callable[[Translated, int], bytes]:
@@ -78,5 +60,16 @@ def written(
 
     format: text, tsv, jsonl or conllu. counts: of remarks, which the function may add to.
     """
-    plain = {"text": as_text, "tsv": as_tsv, "jsonl": as_jsonl}
-    return plain[format] if format in plain else TreeOutput(target, counts)
+    delinearizer = Delinearizer(target, repair=True)
+
+    def as_conllu(one: Translated, nbest: int) -> bytes:
+        """The block of the best translation; for a long one a block for each part."""
+        parts = one.lines[0].transitions if one.lines else ([],)
+        sentences = [delinearizer.sentence(tokens, escaped=False) for tokens in parts]
+        if any(sentence.n_repairs for sentence in sentences):
+            counts["made no tree: it was repaired"] += 1
+        numbers = range(1, len(parts) + 1) if len(parts) > 1 else [0]
+        blocks = (block(s, one.record, n) for s, n in zip(sentences, numbers, strict=True))
+        return encoded("".join(blocks))
+
+    return {"text": as_text, "tsv": as_tsv, "jsonl": as_jsonl, "conllu": as_conllu}[format]

@@ -1,16 +1,11 @@
 """Sentences as drawings: a headline, then a row for each word, then an empty line.
 
-# 1  The dog sees the cat .
-   ╭─ The   DET    det
- ╭─┴─ dog   NOUN   nsubj
-─┼─── sees  VERB   root
- │ ╭─ the   DET    det
- ├─┴─ cat   NOUN   obj
- ╰─── .     PUNCT  punct
+A row is the word's part of the tree (trees/drawing.py), then FORM, UPOS and DEPREL.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
@@ -37,14 +32,11 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Recor
     Ids that the input does not give count from 1 over all of it. job: reads transitions, its
     format conllu. Raises DataError, ReadError.
     """
+    transitions = partial(of_transitions, job=job)
     readers = {"jsonl": record.read, "conllu": of_conllu, "text": _of_text}
     n = 0
     for kind_of_file, source in detected(files, kind, detect_trees):
-        if kind_of_file == "transitions":
-            records = of_transitions(source, n + 1, job)
-        else:
-            records = readers[kind_of_file](source, n + 1)
-        for one in records:
+        for one in readers.get(kind_of_file, transitions)(source, n + 1):
             n += 1
             yield one
 
@@ -97,22 +89,21 @@ class Drawing:
 
     def block(self, one: Record) -> str:
         """The lines of a segment, and an empty line."""
-        status = _undrawn(one)
-        rows = [self._headline(one, status)]
+        status = "" if one.words else "no tree"
+        if one.status != OK:
+            status = f"{one.status}: {one.reason}" if one.reason else one.status
+        parts = [(f"# {printable(one.id)}", _BOLD)]
+        if status:
+            parts.append((f"  ({printable(status)})", _YELLOW))
+        if one.src:
+            parts.append((f"  {printable(one.src)}", ""))
+        rows = [self._line(parts)]
         if not status:
             try:
                 rows += self._rows(one)
             except TooLarge as problem:
                 rows.append(self._line([(f"not drawn: {problem}", _YELLOW)]))
         return "\n".join(rows) + "\n\n"
-
-    def _headline(self, one: Record, status: str) -> str:
-        parts = [(f"# {printable(one.id)}", _BOLD)]
-        if status:
-            parts.append((f"  ({printable(status)})", _YELLOW))
-        if one.src:
-            parts.append((f"  {printable(one.src)}", ""))
-        return self._line(parts)
 
     def _rows(self, one: Record) -> Iterator[str]:
         lines = branches(one.heads or [], ASCII if self.ascii else UNICODE)
@@ -146,13 +137,6 @@ class Drawing:
         if not self.colour:
             return "".join(text for text, _ in parts).rstrip(" ")
         return "".join(f"{colour}{text}{_RESET}" if colour else text for text, colour in parts)
-
-
-def _undrawn(one: Record) -> str:
-    """Why there is nothing to draw, "" if there is a tree."""
-    if one.status != OK:
-        return f"{one.status}: {one.reason}" if one.reason else one.status
-    return "" if one.words else "no tree"
 
 
 def _widest(texts: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from synmt_cli import pool
+from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.io import reading
@@ -28,11 +29,6 @@ def lines(files: Sequence[str]) -> Iterator[VocabularyLine]:
             yield VocabularyLine(source.name, number, data)
 
 
-def where(some: Sequence[VocabularyLine]) -> str:
-    """The lines, for messages."""
-    return pool.span(some[0][:2], some[-1][:2])
-
-
 def each_line(
     make: Callable[[], Callable[[VocabularyLine], bytes]],
     model: str,
@@ -45,7 +41,7 @@ def each_line(
     make: a partial of `encoding` or `decoding`; it reads the file `model`. warn: takes a line
     about a lost worker. Raises at once what `make` raises.
     """
-    recipe = pool.Recipe(make, (model,), pool.Care(where=where, warn=warn))
+    recipe = pool.Recipe(make, (model,), pool.Care(where=where_of_lines, warn=warn))
     return pool.mapped(recipe, lines(files), jobs, CHUNK)
 
 

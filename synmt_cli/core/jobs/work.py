@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import LINE, LineStarts
@@ -138,6 +138,11 @@ def where(parts: Sequence[Work]) -> str:
     return pool.span((first.source, first.line), (last.source, end))
 
 
+def where_of_lines(items: Sequence[tuple[Any, ...]]) -> str:
+    """The lines of items that begin with their file and line, for messages."""
+    return pool.span(items[0][:2], items[-1][:2])
+
+
 def lines(work: Work) -> Iterator[tuple[int, list[Sentence]]]:
     """The number and the sentences of each line. Raises DataError."""
     sentences = conllu.sentences(work.batch)
@@ -150,18 +155,18 @@ def lines(work: Work) -> Iterator[tuple[int, list[Sentence]]]:
 
 def cut_by_sentence(batches: Iterable[RawBlocks]) -> Iterator[Work]:
     """Work in which each sentence is a line."""
-    first = 1
-    for batch in batches:
-        yield Work(batch, first, len(batch), None)
-        first += len(batch)
+    return _numbered((batch, None) for batch in batches)
 
 
 def cut_by_line(batches: Iterable[RawBlocks]) -> Iterator[Work]:
     """Work in which every line of text is whole."""
+    return _numbered((batch, _sizes(batch)) for batch in _whole_lines(batches))
+
+
+def _numbered(parts: Iterable[tuple[RawBlocks, list[int] | None]]) -> Iterator[Work]:
     first = 1
-    for batch in _whole_lines(batches):
-        work = _work(batch, first)
-        yield work
+    for batch, sizes in parts:
+        yield (work := Work(batch, first, len(batch) if sizes is None else len(sizes), sizes))
         first += len(work)
 
 
@@ -237,16 +242,16 @@ def _lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
             at = end
 
 
-def _work(batch: RawBlocks, first: int) -> Work:
+def _sizes(batch: RawBlocks) -> list[int] | None:
     if _MARK not in batch.data:
-        return Work(batch, first, len(batch), None)
+        return None
     sizes: list[int] = []
     for block in _blocks(batch.data):
         if block.begins or not sizes:
             sizes.append(1)
         else:
             sizes[-1] += 1
-    return Work(batch, first, len(sizes), sizes)
+    return sizes
 
 
 def _without_last_line(batch: RawBlocks) -> tuple[RawBlocks, RawBlocks | None]:

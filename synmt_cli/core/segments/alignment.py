@@ -64,9 +64,11 @@ def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
     tokens = _tokens(sentences)
     src = _text(sentences, metadata)
     try:
-        tokens.spans = _spans(src, tokens)
+        tokens.spans = _aligned(src, [row[FORM] for row in tokens.rows])
     except Mismatch as problem:
-        return Record(id, src, FAILED, str(problem)), Tokens([], [])
+        if not (ranges := _ranges(src, tokens.rows)):
+            return Record(id, src, FAILED, str(problem)), Tokens([], [])
+        tokens.spans = ranges
     return _record(sentences, id, src, tokens), tokens
 
 
@@ -134,15 +136,11 @@ def _text(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
         if line and (match := _RANGE.search(tokens.rows[0][MISC])):
             gap = int(match[1]) - len(line)  # some tools trim the text
             line += " " * gap if gap <= LONGEST_GAP else ""
-        line += _rebuilt(tokens.rows) if text is None else text
+        if text is None:
+            parts = [part for row in tokens.rows for part in (row[FORM], _space_after(row[MISC]))]
+            text = "".join(parts[:-1])
+        line += text
     return line
-
-
-def _rebuilt(rows: Sequence[Sequence[str]]) -> str:
-    parts: list[str] = []
-    for row in rows:
-        parts += row[FORM], _space_after(row[MISC])
-    return "".join(parts[:-1])
 
 
 def _space_after(misc: str) -> str:
@@ -156,17 +154,8 @@ def _space_after(misc: str) -> str:
     return " "
 
 
-def _spans(src: str, tokens: Tokens) -> list[list[int]]:
-    """[begin, end) of each token in `src`. Raises Mismatch."""
-    try:
-        return _aligned(src, [row[FORM] for row in tokens.rows])
-    except Mismatch:
-        if ranges := _ranges(src, tokens.rows):
-            return ranges
-        raise
-
-
 def _aligned(src: str, forms: Sequence[str]) -> list[list[int]]:
+    """[begin, end) of each form in `src`. Raises Mismatch."""
     spans = []
     at, n = 0, len(src)
     for form in forms:

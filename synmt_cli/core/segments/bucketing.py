@@ -13,7 +13,7 @@ from synmt_cli.core.segments import reader, splitting
 from synmt_cli.core.segments.buckets import Buckets, n_words
 from synmt_cli.core.segments.comments import commented
 from synmt_cli.core.segments.segment import Segment, TreeSegment
-from synmt_cli.errors import DataError, UsageError, printable
+from synmt_cli.errors import UsageError, printable
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
@@ -55,7 +55,15 @@ class MeasuredStream:
     def labelled(self, buckets: Buckets) -> Iterator[bytes]:
         """Each segment with the name of its bucket."""
         for segment in self.segments:
-            yield _labelled(segment, buckets.names[buckets.index(segment.length)])
+            bucket = buckets.names[buckets.index(segment.length)]
+            if isinstance(segment, ParallelLines):
+                yield b"\t".join([bucket.encode(), *segment.lines]) + b"\n"
+            elif isinstance(segment, TreeSegment):  # each of its blocks
+                label = {f"synmt_{BUCKET}": bucket}
+                blocks = (commented(one, label) for one in segment.sentences)
+                yield b"".join(map(conllu.to_bytes, blocks))
+            else:
+                yield segment.marked({BUCKET: bucket})
 
     def split(self, buckets: Buckets, template: str, inputs: Sequence[str]) -> None:
         """Writes each segment's parts to its bucket's files, of which all appear, or none.
@@ -67,23 +75,12 @@ class MeasuredStream:
         with splitting.written_together(outputs) as writers:
             for segment in self.segments:
                 of_bucket = writers[buckets.index(segment.length)]
-                for writer, part in zip(of_bucket, _parts(segment), strict=True):
+                if isinstance(segment, ParallelLines):
+                    parts = [line + b"\n" for line in segment.lines]
+                else:
+                    parts = [segment.written()]
+                for writer, part in zip(of_bucket, parts, strict=True):
                     writer.write(part)
-
-
-def _labelled(segment: Measured, bucket: str) -> bytes:
-    if isinstance(segment, ParallelLines):
-        return b"\t".join([bucket.encode(), *segment.lines]) + b"\n"
-    if isinstance(segment, TreeSegment):  # each of its blocks
-        label = {f"synmt_{BUCKET}": bucket}
-        return b"".join(conllu.to_bytes(commented(one, label)) for one in segment.sentences)
-    return segment.marked({BUCKET: bucket})
-
-
-def _parts(segment: Measured) -> list[bytes]:
-    if isinstance(segment, ParallelLines):
-        return [line + b"\n" for line in segment.lines]
-    return [segment.written()]
 
 
 @contextmanager
@@ -117,22 +114,9 @@ def parallel_lines(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[Par
     n_hidden: how many of the first sources are not to be written. Sources of different
     lengths are an error, at the end of the shortest, that names both counts.
     """
-    readers = [reading.lines(source) for source in sources]
-    number, row = 0, [next(reader, None) for reader in readers]
-    while None not in row:
-        number += 1
-        lines = [line for line in row if line is not None]
-        texts = [
-            reading.decode(line, source.name, number)
-            for source, line in zip(sources, lines, strict=True)
-        ]
-        yield ParallelLines(n_words(texts[0]), lines[n_hidden:])
-        row = [next(reader, None) for reader in readers]
-    counts = [
-        number + (line is not None) + sum(1 for _ in reader)
-        for line, reader in zip(row, readers, strict=True)
-    ]
-    for source, count in zip(sources, counts, strict=True):
-        if count != counts[0]:
-            expected = f"{counts[0]:,} in {printable(sources[0].name)}"
-            raise DataError(source.name, None, f"{count:,} lines, but {expected}")
+    first, *others = names = [source.name for source in sources]
+    expected = f"# in {printable(first)}"
+    columns = map(reading.lines, sources)
+    for number, lines in enumerate(reader.rows(columns, others, expected), 1):
+        texts = [reading.decode(*line, number) for line in zip(lines, names, strict=True)]
+        yield ParallelLines(n_words(texts[0]), [*lines[n_hidden:]])

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 from synmt_cli.core.segments import comments
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
@@ -14,6 +15,7 @@ from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
 T = TypeVar("T")
+_END = object()  # where a column has no more items
 
 
 def text(source: Source) -> Iterator[TextSegment]:
@@ -78,20 +80,28 @@ def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple
 
     Raises DataError where a source has another number of lines, at the end of the shortest.
     """
-    segments = iter(segments)
-    readers = [reading.text_lines(source) for source in sources]
-    n = 0
-    while True:
-        segment = next(segments, None)
-        row = [next(reader, None) for reader in readers]
-        lines = [one[1] for one in row if one is not None]
-        if segment is None or len(lines) < len(row):
-            break
-        n += 1
-        yield segment, lines
-    n_segments = n + (segment is not None) + sum(1 for _ in segments)
-    for source, taken, reader in zip(sources, row, readers, strict=True):
-        n_lines = n + (taken is not None) + sum(1 for _ in reader)
-        if n_lines != n_segments:
-            problem = f"{n_lines:,} lines, but there are {n_segments:,} source segments"
-            raise DataError(source.name, None, problem)
+    columns = [segments, *map(reading.text_lines, sources)]
+    names = [source.name for source in sources]
+    for segment, *lines in rows(columns, names, "there are # source segments"):
+        yield segment, [content for _, content in lines]
+
+
+def rows(
+    columns: Iterable[Iterable[Any]], names: Sequence[str], expected: str
+) -> Iterator[tuple[Any, ...]]:
+    """Yields the first items of all columns, then the second ones, and so on.
+
+    names: of the columns after the first. Raises DataError where one of them has another number
+    of items than the first, at the end of the shortest; `#` in `expected` becomes the first one's.
+    """
+    iterators = [*map(iter, columns)]
+    for n, row in enumerate(zip_longest(*iterators, fillvalue=_END)):
+        if _END in row:
+            pairs = zip(row, iterators, strict=True)
+            counts = (n + (item is not _END) + sum(1 for _ in rest) for item, rest in pairs)
+            n_first = next(counts)
+            for name, count in zip(names, counts, strict=True):
+                if count != n_first:
+                    right = expected.replace("#", f"{n_first:,}", 1)
+                    raise DataError(name, None, f"{count:,} lines, but {right}")
+        yield row

@@ -16,6 +16,7 @@ blocks, which are those of the record that `featurize` makes of them.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -71,14 +72,11 @@ class RecordSegment:
     def __init__(self, json: bytes, place: Place) -> None:
         self.json = json
         self.place = place
-        self._fields: dict[str, Any] | None = None
 
-    @property
+    @cached_property
     def fields(self) -> dict[str, Any]:
         """The fields, each of its type."""
-        if self._fields is None:
-            self._fields = record.fields_from_bytes(self.json, *self.place)
-        return self._fields
+        return record.fields_from_bytes(self.json, *self.place)
 
     @property
     def text(self) -> str:
@@ -135,14 +133,11 @@ class TreeSegment:
     def __init__(self, sentences: list[Sentence]) -> None:
         self.sentences = sentences
         self.place = sentences[0].source, sentences[0].line
-        self._record: Record | None = None
 
-    @property
+    @cached_property
     def record(self) -> Record:
         """The record of the line. Its id is "" unless the comments give one."""
-        if self._record is None:
-            self._record, _ = record_of(self.sentences, "")
-        return self._record
+        return record_of(self.sentences, "")[0]
 
     @property
     def text(self) -> str:

@@ -196,7 +196,11 @@ def train(
                 outcome: Trained | str = result.recv()
             except EOFError:
                 process.join()
-                raise WorkerLost(_end(process.exitcode)) from None
+                end = f"ended with status {process.exitcode}"
+                if process.exitcode is not None and process.exitcode < 0:
+                    name = signal.Signals(-process.exitcode).name
+                    end = f"was ended by {name}: too little memory, or an odd option"
+                raise WorkerLost(f"the training process {end}") from None
         finally:
             process.kill()
             process.join()
@@ -205,13 +209,6 @@ def train(
     if _OPTION_PROBLEM.search(outcome):
         raise UsageError(f"UDPipe: {outcome}")
     raise DataError("training data", None, f"UDPipe: {outcome}")
-
-
-def _end(status: int | None) -> str:
-    if status is not None and status < 0:
-        name = signal.Signals(-status).name
-        return f"the training process was ended by {name}: too little memory, or an odd option"
-    return f"the training process ended with status {status}"
 
 
 def _train(

@@ -37,13 +37,13 @@ def sentencepiece() -> Any:
 
 
 class Vocabulary:
-    """Text <-> pieces <-> ids. Immutable.
+    """Text <-> pieces <-> ids. Immutable. Raises Unavailable, ConfigError.
 
     name: the model file, for messages. fingerprint: the first 16 hexadecimal digits of the
     file's SHA-256.
     """
 
-    def __init__(self, model: bytes, name: str) -> None:
+    def __init__(self, model: bytes, name: str = "<bytes>") -> None:
         self._model = model
         self.name = name
         self._processor = _processor(model, name)
@@ -58,11 +58,6 @@ class Vocabulary:
             problem = f"cannot read the vocabulary {printable(path)}: {reason(error)}"
             raise Unavailable(f"{problem} (synmt vocab train makes one)") from error
         return cls(model, path)
-
-    @classmethod
-    def from_bytes(cls, model: bytes, name: str = "<bytes>") -> Vocabulary:
-        """The vocabulary of a model in memory. Raises Unavailable, ConfigError."""
-        return cls(model, name)
 
     def to_bytes(self) -> bytes:
         """The model file."""
@@ -165,16 +160,15 @@ class Vocabulary:
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols in the order of their ids."""
-        return tuple(piece for piece in self._ids if piece in self._symbols)
-
-    @cached_property
-    def _symbols(self) -> frozenset[str]:
-        """All control pieces but single characters, as other tools have: text has those."""
+        """All control pieces but single characters, as other tools have: text has those. By id."""
         ids = list(range(EOS + 1, self.size))
         is_control = self._processor.is_control(ids)
         names = zip(self.names(ids), is_control, strict=True)
-        return frozenset(name for name, is_so in names if is_so and not symbol_problem(name))
+        return tuple(name for name, is_so in names if is_so and not symbol_problem(name))
+
+    @cached_property
+    def _symbols(self) -> frozenset[str]:
+        return frozenset(self.symbols)
 
     @cached_property
     def _ids(self) -> dict[str, int]:

@@ -43,11 +43,18 @@ class VocabularySettings:
 def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
     """The model file. Raises UsageError for symbols or a size that do not fit, DataError."""
     _check_symbols(settings.user_symbols, settings.symbols)
-    model = io.BytesIO()
-    watched = _Watched(sentences)
+    model, errors = io.BytesIO(), list[BaseException]()
+
+    def watched() -> Iterator[str]:  # the library hides exceptions: keep the one that ended them
+        try:
+            yield from sentences
+        except BaseException as error:
+            errors.append(error)
+            raise
+
     try:
         sentencepiece().SentencePieceTrainer.train(
-            sentence_iterator=iter(watched),
+            sentence_iterator=watched(),
             model_writer=model,
             vocab_size=settings.size,
             model_type=settings.type,
@@ -65,25 +72,10 @@ def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
             minloglevel=3,
         )
     except RuntimeError as error:
-        if watched.error is not None:
-            raise watched.error from None
+        if errors:
+            raise errors[0] from None
         raise _explained(str(error), settings.size) from error
     return model.getvalue()
-
-
-class _Watched:
-    """Passes sentences on and keeps the error that ended them: the library hides exceptions."""
-
-    def __init__(self, sentences: Iterable[str]) -> None:
-        self._sentences = sentences
-        self.error: BaseException | None = None
-
-    def __iter__(self) -> Iterator[str]:
-        try:
-            yield from self._sentences
-        except BaseException as error:
-            self.error = error
-            raise
 
 
 def _check_symbols(user_symbols: Sequence[str], symbols: Iterable[str]) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from synmt_cli.core.segments.alignment import Mismatch, piece_words
 from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.trees.features import filled
 from synmt_cli.core.trees.heads import ROOT, children
 from synmt_cli.errors import quoted
 from synmt_cli.formats.penn import Item
@@ -110,8 +111,11 @@ def lexicalised(
     bracket that a label opens, or of the closing bracket for None; their index is -1. Raises
     ValueError if no piece has a word.
     """
-    of_word: dict[int, list[int]] = {}
-    for piece, word in enumerate(_each_with_a_word(piece_word)):
+    if max(piece_word, default=-1) < 0:
+        raise ValueError("no piece belongs to a word")
+    of_word: dict[float, list[int]] = {}
+    backwards = filled([None if word < 0 else word for word in reversed(piece_word)])
+    for piece, word in enumerate(reversed(backwards)):
         of_word.setdefault(word, []).append(piece)
     tokens: list[str] = []
     indices: list[int] = []
@@ -125,19 +129,6 @@ def lexicalised(
             tokens += bracket
             indices += [-1] * len(bracket)
     return tokens, indices
-
-
-def _each_with_a_word(piece_word: Sequence[int]) -> list[int]:
-    words = list(piece_word)
-    if max(words, default=-1) < 0:
-        raise ValueError("no piece belongs to a word")
-    for piece in range(len(words) - 2, -1, -1):
-        if words[piece] < 0:
-            words[piece] = words[piece + 1]
-    for piece in range(1, len(words)):
-        if words[piece] < 0:
-            words[piece] = words[piece - 1]
-    return words
 
 
 def piece_leaves(

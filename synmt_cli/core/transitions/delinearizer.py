@@ -47,12 +47,12 @@ class Delinearized:
         return "".join(form if glued else f" {form}" for form, glued in words)[1:]
 
 
+@dataclass(frozen=True, slots=True)
 class Delinearizer:
     """Makes sentences of tokens. vocabulary: of the pieces; None if tokens are words."""
 
-    def __init__(self, vocabulary: Vocabulary | None = None, repair: bool = False) -> None:
-        self.vocabulary = vocabulary
-        self.repair = repair
+    vocabulary: Vocabulary | None = None
+    repair: bool = False
 
     def sentence(self, tokens: Sequence[str], escaped: bool = True) -> Delinearized:
         """The sentence of a sequence, without words if there are no tokens. Raises Broken.
@@ -75,14 +75,10 @@ class Delinearizer:
                 builder.add(number, Move.GLUE, "")
             else:
                 _check(number, text)
-                builder.add(number, self._move(text, builder.awaits_glued), text)
+                begins = Move.CONTINUE if builder.awaits_glued else Move.BEGIN
+                move = begins if self.vocabulary is None else move_of_piece(text)
+                builder.add(number, move, text)
         return builder.finish(self.vocabulary)
-
-    def _move(self, text: str, glued: bool) -> Move:
-        """The move of a word or a piece."""
-        if self.vocabulary is None:
-            return Move.CONTINUE if glued else Move.BEGIN
-        return move_of_piece(text)
 
 
 def _check(number: int, text: str) -> None:
@@ -142,8 +138,15 @@ class _Builder:
             self._attach(*pair, text)
         self._configuration = before.after_any(move)
         word = self._configuration.top
-        if word is not None and move in (Move.BEGIN, Move.CONTINUE):
-            self._add_piece(word.begin, text, glued=before.last == Move.GLUE)
+        if word is None or move not in (Move.BEGIN, Move.CONTINUE):
+            return
+        if word.begin not in self._words:
+            self._words[word.begin] = len(self._pieces)
+            self._pieces.append([])
+            self._sentence.glued.append(before.last == Move.GLUE)
+            self._sentence.heads.append(ROOT)
+            self._sentence.deprels.append(ROOT_LABEL)
+        self._pieces[self._words[word.begin]].append(text)
 
     def _open_to(self, number: int, move: Move) -> Configuration:
         """The configuration without a word that was opened before this token and did not come."""
@@ -157,16 +160,6 @@ class _Builder:
         word = self._words[dependent.begin]
         self._sentence.heads[word] = self._words[head.begin]
         self._sentence.deprels[word] = label
-
-    def _add_piece(self, begin: int, text: str, glued: bool) -> None:
-        if begin in self._words:
-            self._pieces[self._words[begin]].append(text)
-            return
-        self._words[begin] = len(self._pieces)
-        self._pieces.append([text])
-        self._sentence.glued.append(glued)
-        self._sentence.heads.append(ROOT)
-        self._sentence.deprels.append(ROOT_LABEL)
 
     def _problem(self, move: Move, text: str) -> str:
         if move == Move.GLUE:

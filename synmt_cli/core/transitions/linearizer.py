@@ -9,6 +9,7 @@ by character.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
@@ -53,6 +54,7 @@ class _NoSequence(Exception):
     """Why a line has no transitions."""
 
 
+@dataclass
 class Linearizer:
     """Makes transitions of trees.
 
@@ -62,20 +64,15 @@ class Linearizer:
     token is its words, or one word that depends as the highest of them does.
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary | None = None,
-        on_nonprojective: OnNonprojective = "drop",
-        split: bool = False,
-        glue: bool = False,
-        multiword: Multiword = "words",
-    ) -> None:
-        self.vocabulary = vocabulary
-        self.on_nonprojective = on_nonprojective
-        self.glue = glue
-        self.multiword = multiword
+    vocabulary: Vocabulary | None = None
+    on_nonprojective: OnNonprojective = "drop"
+    split: bool = False
+    glue: bool = False
+    multiword: Multiword = "words"
+
+    def __post_init__(self) -> None:
         self._word_tokens = lru_cache(N_CACHED)(self._tokens_of_word)
-        self._arc_tokens = lru_cache(N_CACHED)(partial(arc_tokens, split=split))
+        self._arc_tokens = lru_cache(N_CACHED)(partial(arc_tokens, split=self.split))
 
     def linearize(self, sentences: Sequence[Sentence]) -> Linearized:
         """The transitions of one line.

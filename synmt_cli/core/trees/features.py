@@ -106,7 +106,7 @@ def parent_middle(tree: PieceTree) -> list[float]:
             sums[word] += position
             counts[word] += 1
     middles = [s / n if n else None for s, n in zip(sums, counts, strict=True)]
-    return [float(value) for value in _at_parents(tree, _filled(middles))]
+    return [float(value) for value in _at_parents(tree, filled(middles))]
 
 
 def parent_first(tree: PieceTree) -> list[int]:
@@ -115,7 +115,7 @@ def parent_first(tree: PieceTree) -> list[int]:
     for position in range(len(tree.piece_word) - 1, -1, -1):
         if tree.piece_word[position] != NONE:
             firsts[tree.piece_word[position]] = position
-    return [int(value) for value in _at_parents(tree, _filled(firsts))]
+    return [int(value) for value in _at_parents(tree, filled(firsts))]
 
 
 def _at_parents(tree: PieceTree, of_word: Sequence[float]) -> list[float]:
@@ -128,7 +128,7 @@ def _at_parents(tree: PieceTree, of_word: Sequence[float]) -> list[float]:
     ]
 
 
-def _filled(of_word: Sequence[float | None]) -> list[float]:
+def filled(of_word: Sequence[float | None]) -> list[float]:
     """The same values, each None replaced by the nearest value before it, or else after it."""
     value = next((value for value in of_word if value is not None), 0)
     filled = []

@@ -26,7 +26,7 @@ SIZE = Size(d_model=16, d_ff=32, n_heads=2, encoder_layers=1, decoder_layers=1)
 @pytest.fixture(scope="module")
 def translator():
     settings = vocabulary_training.VocabularySettings(size=60, symbols=SYMBOLS)
-    vocabulary = Vocabulary.from_bytes(vocabulary_training.train(TEXT, settings))
+    vocabulary = Vocabulary(vocabulary_training.train(TEXT, settings))
     torch.manual_seed(1)
     model = Transformer(SIZE, vocabulary.size, vocabulary.size).eval()
     return Translator(

@@ -23,16 +23,12 @@ PLACE = ("f", 3)
 
 @pytest.fixture(scope="module")
 def vocabulary():
-    return Vocabulary.from_bytes(
-        train(TEXT, VocabularySettings(60, symbols=tuple(SYMBOLS))), "v.model"
-    )
+    return Vocabulary(train(TEXT, VocabularySettings(60, symbols=tuple(SYMBOLS))), "v.model")
 
 
 @pytest.fixture(scope="module")
 def other():
-    return Vocabulary.from_bytes(
-        train(TEXT, VocabularySettings(55, symbols=tuple(SYMBOLS))), "w.model"
-    )
+    return Vocabulary(train(TEXT, VocabularySettings(55, symbols=tuple(SYMBOLS))), "w.model")
 
 
 @pytest.fixture
@@ -183,7 +179,7 @@ def test_records_of_another_vocabulary_or_made_already_are_refused(one, vocabula
 
 
 def test_a_vocabulary_without_the_symbols_is_refused(one, vocabulary):
-    plain = Vocabulary.from_bytes(train(TEXT, VocabularySettings(50)), "plain.model")
+    plain = Vocabulary(train(TEXT, VocabularySettings(50)), "plain.model")
     with pytest.raises(ConfigError, match=r"plain\.model has no symbol '<TR>'; synmt multi"):
         MultitaskJob(plain, plain)
     one.deprels = ["det", "nsubj:pass", "root"]

@@ -116,7 +116,7 @@ def test_pieces_of_another_vocabulary_are_refused(read, vocabulary):
 
 def test_records_without_targets_fit_a_model_of_two_vocabularies(vocabulary, tmp_path):
     settings = vocabulary_training.VocabularySettings(size=20)
-    target = Vocabulary.from_bytes(vocabulary_training.train(["ein Hund"] * 9, settings))
+    target = Vocabulary(vocabulary_training.train(["ein Hund"] * 9, settings))
     own = [vocabulary.fingerprint, f"{vocabulary.fingerprint}+{target.fingerprint}"]
     lines = [record.to_bytes(Record("1", "a", pieces=["▁a"], vocab=one)) for one in own]
     (tmp_path / "x").write_bytes(b"".join(lines))

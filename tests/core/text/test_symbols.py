@@ -36,7 +36,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=list(KINDS))
 def vocabulary(request):
-    return Vocabulary.from_bytes(train(TEXT, KINDS[request.param]))
+    return Vocabulary(train(TEXT, KINDS[request.param]))
 
 
 def test_symbols_have_the_ids_behind_the_special_ones(vocabulary):
@@ -67,7 +67,7 @@ def test_look_alikes_stay_text_at_their_place(vocabulary, text):
 
 @pytest.mark.parametrize("text", ["語語", "a語語", "b 語語 a"])
 def test_a_run_of_unknown_characters_may_look_like_a_symbol(text):
-    vocabulary = Vocabulary.from_bytes(train(["a b"], VocabularySettings(8, symbols=("語語",))))
+    vocabulary = Vocabulary(train(["a b"], VocabularySettings(8, symbols=("語語",))))
     theirs = vocabulary._processor.encode(text, out_type=str)
     assert "語語" in theirs
     ours, offsets = vocabulary.encode(text)
@@ -86,8 +86,8 @@ def test_texts_do_not_show_symbols(vocabulary):
 @pytest.mark.parametrize("text", ["the dog sees the cat", "ÄÖ the cat"])
 def test_symbols_leave_the_other_pieces_as_they_are(text):
     """Where the text to learn from does not have their names."""
-    plain = Vocabulary.from_bytes(train(TEXT[:1] * 9, VocabularySettings(24)))
-    more = Vocabulary.from_bytes(train(TEXT[:1] * 9, VocabularySettings(26, symbols=SYMBOLS[:2])))
+    plain = Vocabulary(train(TEXT[:1] * 9, VocabularySettings(24)))
+    more = Vocabulary(train(TEXT[:1] * 9, VocabularySettings(26, symbols=SYMBOLS[:2])))
     assert more.pieces(text) == plain.pieces(text)
     assert more.size == plain.size + 2
 
@@ -129,7 +129,7 @@ def test_a_single_character_of_another_tools_model_is_no_symbol():
         eos_id=EOS,
         minloglevel=3,
     )
-    vocabulary = Vocabulary.from_bytes(model.getvalue())
+    vocabulary = Vocabulary(model.getvalue())
     assert vocabulary.symbols == ("##",)
     assert vocabulary.ids(["#"]) == [UNK]
     assert symbol_problem("#")

@@ -24,7 +24,7 @@ def vocabulary(request):
         "unigram": VocabularySettings(30, "unigram"),
         "bytes": VocabularySettings(300, byte_fallback=True),
     }
-    return Vocabulary.from_bytes(train(TEXT, by_name[request.param]))
+    return Vocabulary(train(TEXT, by_name[request.param]))
 
 
 def test_special_ids_are_fixed(vocabulary):
@@ -78,14 +78,14 @@ def test_no_text_becomes_a_control_id(vocabulary, text):
 
 
 def test_decoded_text_is_one_line():
-    vocabulary = Vocabulary.from_bytes(train(TEXT, VocabularySettings(300, byte_fallback=True)))
+    vocabulary = Vocabulary(train(TEXT, VocabularySettings(300, byte_fallback=True)))
     assert vocabulary.join(["▁a", "<0x0A>", "b"]) == "a b"
     assert vocabulary.decode(vocabulary.ids(["▁a", "<0x0A>", "b"])) == "a b"
     assert vocabulary.join(["<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "<0xFF>"]) == "😀\ufffd"
 
 
 def test_the_bytes_of_a_character_share_its_place():
-    vocabulary = Vocabulary.from_bytes(train(TEXT, VocabularySettings(300, byte_fallback=True)))
+    vocabulary = Vocabulary(train(TEXT, VocabularySettings(300, byte_fallback=True)))
     pieces, offsets = vocabulary.encode("a 😀")
     assert pieces[-4:] == ["<0xF0>", "<0x9F>", "<0x98>", "<0x80>"]
     assert offsets[-4:] == [(2, 3)] * 4
@@ -100,7 +100,7 @@ def test_the_same_text_gives_the_same_bytes(type):
 
 def test_user_symbols_stay_whole():
     symbols = ("LEFT-ARC:det", "a,b", "<2de>")
-    vocabulary = Vocabulary.from_bytes(train(TEXT, VocabularySettings(40, user_symbols=symbols)))
+    vocabulary = Vocabulary(train(TEXT, VocabularySettings(40, user_symbols=symbols)))
     for symbol in symbols:
         assert symbol in vocabulary.pieces(f"the {symbol} dog{symbol}.")
 
@@ -164,7 +164,7 @@ def test_other_special_ids_are_refused(tmp_path):
 def test_real_text_keeps_its_characters(data):
     raw = gzip.decompress((data / "news" / "newstest2015.de.gz").read_bytes()).decode()
     lines = raw.split("\n")[:500]
-    vocabulary = Vocabulary.from_bytes(train(lines, VocabularySettings(1500)))
+    vocabulary = Vocabulary(train(lines, VocabularySettings(1500)))
     for line in lines:
         pieces = vocabulary.pieces(line)
         assert vocabulary.decode(vocabulary.ids(pieces)) == " ".join(filter(None, line.split(" ")))

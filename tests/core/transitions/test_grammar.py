@@ -19,7 +19,7 @@ PLACE = ("f.jsonl", 7)
 
 
 def vocabulary(*symbols):
-    return Vocabulary.from_bytes(train(TEXT, VocabularySettings(40, symbols=symbols)), "v.model")
+    return Vocabulary(train(TEXT, VocabularySettings(40, symbols=symbols)), "v.model")
 
 
 def test_what_each_token_does():
