@@ -33,7 +33,6 @@ from synmt_cli.core.decoding.hypothesis import (
 from synmt_cli.core.decoding.progress import (
     SPECIAL,
     PieceProgress,
-    PrefixProgress,
     TransitionProgress,
 )
 from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
@@ -61,7 +60,7 @@ def search(
         scorer = scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers)
         limit = limits(sides[0], rules.longest)
         grammar = models[0].grammar
-        progress: PrefixProgress = (
+        progress: PieceProgress = (
             TransitionProgress(grammar, limit, rules.constrained)
             if grammar
             else PieceProgress(limit)
@@ -135,7 +134,7 @@ class BeamSearch:
     """
 
     def __init__(
-        self, scorer: Scorer, progress: PrefixProgress, limits: Tensor, rules: Rules
+        self, scorer: Scorer, progress: PieceProgress, limits: Tensor, rules: Rules
     ) -> None:
         self.scorer = scorer
         self.progress = progress
