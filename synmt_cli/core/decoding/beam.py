@@ -69,12 +69,9 @@ def search(
             nbests = [[best] for best in greedy(scorer, progress, len(limit), rules.lenpen)]
         else:
             nbests = BeamSearch(scorer, progress, limit, rules).run()
-        return nbests if grammar is None else _mark_cut_trees(nbests, limit)
-
-
-def _mark_cut_trees(nbests: list[list[Hypothesis]], limit: Tensor) -> list[list[Hypothesis]]:
-    """Marks the trees that had to end because the limit left no room for another piece."""
-    return [
+    if grammar is None:
+        return nbests
+    return [  # a tree that reached the limit had to end: there was no room for another piece
         [replace(tree, cut=tree.cut or tree.length >= longest) for tree in nbest]
         for nbest, longest in zip(nbests, limit.tolist(), strict=True)
     ]

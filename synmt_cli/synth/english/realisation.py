@@ -67,22 +67,18 @@ def _verb_words(clause: Clause) -> tuple[list[MadeWord], MadeWord]:
 def _put_moved(out: list[MadeToken], clause: Clause, top: MadeToken) -> MadeToken | None:
     """Appends the relative or interrogative pronoun; returns it if it is the complement."""
     if clause.subject.kind is Kind.RELATIVE:
-        put(out, _relative(clause.subject, True), "nsubj", top)
+        is_person = clause.subject.sort == PERSON
+        word = forms.WHO_RELATIVE if is_person else forms.THAT_RELATIVE
+        put(out, word, "nsubj", top)
         return None
     phrase = clause.complement
     if phrase is None or not phrase.moved:
         return None
     if phrase.kind is Kind.RELATIVE:
-        word = _relative(phrase, False)
+        word = forms.THAT_RELATIVE
     else:
         word = forms.WHO if phrase.asks_who else forms.WHAT
     return put(out, word, "obl" if clause.verb.english.preposition else "obj", top)
-
-
-def _relative(phrase: Phrase, subject: bool) -> MadeWord:
-    assert phrase.noun is not None
-    is_who = subject and phrase.noun.sort == PERSON
-    return forms.WHO_RELATIVE if is_who else forms.THAT_RELATIVE
 
 
 def _put_predicate(

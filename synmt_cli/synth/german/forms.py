@@ -205,7 +205,7 @@ def adverb(entry: Adverb) -> MadeWord:
 
 def possessive_stem(possessor: Phrase) -> str:
     """The stem of the possessive: by number and by gender in German."""
-    if possessor.person == 3 and possessor.number == "Sing":
+    if possessor.pronoun.person == 3 and possessor.number == "Sing":
         return "ihr" if possessor.gender == "Fem" else "sein"
     return possessor.pronoun.german[3]
 
