@@ -87,9 +87,6 @@ class Clauses:
         plain = clause.tense == inner.tense != "perfect"
         n_fitting = 2 if not plain else 4 if clause.tense == "present" else 3
         clause.circumstance = (dice.pick(CIRCUMSTANCES[:n_fitting]), inner)
-        if front == "circumstance":
-            clause.front = front
-            clause.english_front = front if self._settings.marked else ""
         return clause
 
     def _statement(
@@ -106,9 +103,6 @@ class Clauses:
         given = self._verb(role, Need(TRANSITIVE if first else STATEMENT, active=opens, bare=first))
         given.first = first
         clause = self._filled(given, depth, tenses, carriers)
-        if first:
-            clause.front = front
-            clause.english_front = front if self._settings.marked else ""
         self._add_adverbials(clause, front, trailing=given.carrier != "complement")
         return clause
 
@@ -201,10 +195,12 @@ class Clauses:
         """Adds adverbials where they can belong to one clause only. Raises Again.
 
         After a relative or embedded clause an English adverbial would read as part of it.
-        front: time or place if one is to open the clause. trailing: whether its end is free.
+        front: the field that opens the clause, "" for the subject. trailing: whether its end is
+        free.
         """
-        opens = front in ("time", "place")
-        if opens:
+        clause.front = front
+        clause.english_front = front if self._settings.marked else ""
+        if front in ("time", "place"):
             self._open(clause, front, trailing)
         if _is_lasting(clause):
             return
@@ -215,17 +211,14 @@ class Clauses:
             clause.frequency = self._dice.pick(FREQUENCIES)
 
     def _open(self, clause: Clause, front: str, trailing: bool) -> None:
-        marked = self._settings.marked
-        if _is_lasting(clause) or not (marked or trailing):
+        if _is_lasting(clause) or not (self._settings.marked or trailing):
             raise Again
         if front == "time":
             clause.time = self._time(clause)
+        elif clause.verb.local or clause.state is not None:
+            raise Again
         else:
-            if clause.verb.local or clause.state is not None:
-                raise Again
             clause.place = self._phrases.place()
-        clause.front = front
-        clause.english_front = front if marked else ""
 
     def _add_trailing(self, clause: Clause) -> None:
         dice, verb = self._dice, clause.verb
