@@ -236,7 +236,7 @@ def show_estimate(session: Session) -> None:
     from synmt_cli.core.training.memory_estimate import estimate
 
     report_left_out(session)
-    model = build(session.config, session.vocabularies, len(session.labels))
+    model = build(session.config, session.vocabularies, len(session.train.encoding.labels))
     figures = estimate(model, session.train, session.config.training)
     memory = figures.pop("memory")
     for name, value in figures.items():

@@ -71,11 +71,6 @@ class Phrase:
     relative: Clause | None = None
 
     @property
-    def person(self) -> int:
-        """1 or 3."""
-        return self.pronoun.person
-
-    @property
     def sort(self) -> int:
         """The sort of its noun; a pronoun alone is a person."""
         return PERSON if self.noun is None else self.noun.sort

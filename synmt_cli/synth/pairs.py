@@ -8,7 +8,7 @@ from synmt_cli.errors import UsageError
 from synmt_cli.synth.description import MeaningDescription
 from synmt_cli.synth.english import realisation as english
 from synmt_cli.synth.german import realisation as german
-from synmt_cli.synth.sampling.sampler import Sampler
+from synmt_cli.synth.sampling.sampler import meanings
 from synmt_cli.synth.settings import SynthSettings
 from synmt_cli.synth.tokens import MadeSentence
 
@@ -53,27 +53,23 @@ def pairs(
     have. Memory is constant; with `unique` it grows by two digests a pair. Raises UsageError
     when no new pair can be drawn.
     """
-    sampler = Sampler(settings, seed)
+    drawn = meanings(settings, seed)
     seen: set[bytes] = set()
     made = vain = 0
     while made < n:
-        clause, description = sampler.draw()
+        clause, description = next(drawn)
         pair = MadePair(made + 1, english.realise(clause), german.realise(clause), description)
         if unique or excluded:
             digests = [digest(pair.english.text), digest(pair.german.text)]
             if any(item in seen or item in excluded for item in digests):
                 vain += 1
                 if vain == PATIENCE:
-                    raise UsageError(_exhausted(made))
+                    raise UsageError(
+                        f"no new pair in {PATIENCE:,} tries after {made:,}: allow more "
+                        "--phenomena, a greater --depth or a smaller -n"
+                    )
                 continue
             if unique:
                 seen.update(digests)
         made, vain = made + 1, 0
         yield pair
-
-
-def _exhausted(made: int) -> str:
-    return (
-        f"no new pair in {PATIENCE:,} tries after {made:,}: allow more --phenomena, "
-        "a greater --depth or a smaller -n"
-    )

@@ -8,24 +8,12 @@ from difflib import get_close_matches
 
 from synmt_cli.errors import UsageError, quoted
 
-PHENOMENA: dict[str, str] = {
-    "plain": "none of the others: subject, verb, complement",
-    "fronting": "an adverbial or clause opens the sentence; the German verb stays second",
-    "subordinate": "a dass-, ob-, weil-, obwohl-, während- or wenn-clause, German verb last",
-    "particle": "a particle verb on either side (ruft ... an, calls ... up)",
-    "reflexive": "sich, himself, themselves; also where only German has it (sich beeilen)",
-    "dative": "a German dative object (hilft der Frau, gibt der Frau den Brief)",
-    "object-first": "German object before the verb, marked by case or agreement",
-    "object-first-ambiguous": "the same where neither case nor agreement tells",
-    "relative": "relative clauses, as deep as --depth says",
-    "stranding": "an English preposition without its noun: in questions, and in relative "
-    "clauses where `relative` is chosen too",
-    "agreement": "a noun of the other number between subject and verb",
-    "perfect": "have or haben, sein with a participle",
-    "modal": "can, should, may, must, will with an infinitive",
-    "negation": "not, nicht, kein",
-    "adjective": "adjectives before nouns, with German endings",
-}
+# `synmt synth --help` says what each of them is.
+PHENOMENA = (
+    *("plain", "fronting", "subordinate", "particle", "reflexive", "dative", "object-first"),
+    *("object-first-ambiguous", "relative", "stranding", "agreement", "perfect", "modal"),
+    *("negation", "adjective"),
+)
 _ITEM = re.compile(r"([a-z-]+)(?::([0-9]+(?:\.[0-9]+)?))?", re.ASCII)
 
 

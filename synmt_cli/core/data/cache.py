@@ -10,7 +10,6 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,13 @@ from synmt_cli.core.data.labels import Labels, PathTree
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.data.ragged_files import Columns, mapped
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader
-from synmt_cli.errors import DataError, ReadError, SynmtError, UsageError, printable
+from synmt_cli.errors import DataError, SynmtError, UsageError, cannot_read, printable
 from synmt_cli.io import json_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.writing import atomic_folder
 
 FORMAT = 1
 INDEX, PATHS = "index.json", "paths"
-
-
-@dataclass(frozen=True, slots=True)
-class CachedCorpus:
-    """A corpus, and the digests of the files it was read from."""
-
-    corpus: Corpus
-    sha256: list[str]
 
 
 def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
@@ -53,8 +44,11 @@ def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def stored(folder: Path, wanted: dict[str, Any]) -> CachedCorpus | None:
-    """The corpus of a cache. None if there is none, or it is another one or damaged."""
+def stored(folder: Path, wanted: dict[str, Any]) -> tuple[Corpus, list[str]] | None:
+    """The corpus of a cache, and the SHA-256 of the files it was read from.
+
+    None if there is no cache, or it is another one or damaged.
+    """
     try:
         index = json_files.read_sealed(folder / INDEX, "an index of training records")
         if index["made_of"] != wanted:
@@ -66,15 +60,15 @@ def stored(folder: Path, wanted: dict[str, Any]) -> CachedCorpus | None:
     paths = PathTree(columns.pop(PATHS).values.reshape(-1, 3))
     encoding = Encoding(names, Labels(index["labels"]), paths)
     corpus = Corpus.of(columns, encoding, [], Counter(index["left_out"]))
-    return CachedCorpus(corpus, index["sha256"])
+    return corpus, index["sha256"]
 
 
 def make(
     folder: Path, reader: CorpusReader, chunks: Iterable[Chunk], paths: Sequence[str]
-) -> CachedCorpus:
+) -> tuple[Corpus, list[str]]:
     """Reads the records into a cache, which takes its name when it is whole and on disk.
 
-    Raises SynmtError, a DataError if a file changes while it is read.
+    Returns what `stored` does. Raises SynmtError, a DataError if a file changes while it is read.
     """
     wanted = made_of(reader, paths)
     with atomic_folder(folder, replace=True) as beside:
@@ -98,7 +92,7 @@ def make(
             "left_out": dict(corpus.left_out),
         }
         json_files.write_sealed(beside / INDEX, index)
-    return CachedCorpus(corpus, digests)
+    return corpus, digests
 
 
 def _state(path: str) -> list[Any]:
@@ -106,7 +100,7 @@ def _state(path: str) -> list[Any]:
     try:
         status = os.stat(path)
     except OSError as error:
-        raise ReadError(f"cannot read {printable(path)}: {error.strerror}") from error
+        raise cannot_read(path, error) from error
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(
             f"{printable(path)}: training reads its records more than once; name a file"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
-from synmt_cli.core.data.batch import side
 from synmt_cli.core.data.labels import Labels, PathTree
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
@@ -67,5 +67,13 @@ class Encoding:
         return {name: maps[kind] for name, kind in kinds.items() if kind in maps}
 
     def side(self, ids: Ragged, features: Mapping[str, Ragged], rows: Array) -> Side:
-        """The source side of a batch of these rows."""
-        return side(ids, features, rows, PAD, self.paths)
+        """The source side of these rows. Feature values at padding are 0 and never matter."""
+        padded = torch.from_numpy(ids.padded(rows, PAD))
+        lengths = ids.lengths_of(rows)
+        ragged = bool((lengths != lengths.max(initial=0)).any())
+        mask = torch.from_numpy(np.arange(padded.size(1)) >= lengths[:, None]) if ragged else None
+        values = {name: f.padded(rows, 0) for name, f in features.items()}
+        own_paths = None
+        if "path" in values:
+            values["path"], own_paths = self.paths.batch(values["path"])
+        return Side(padded, mask, {n: torch.from_numpy(v) for n, v in values.items()}, own_paths)

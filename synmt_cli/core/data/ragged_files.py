@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 
 from synmt_cli.core.data.ragged import Array, Ragged
-from synmt_cli.errors import CreateError, DataError, ReadError, WriteError, printable
+from synmt_cli.errors import DataError, ReadError, cannot_create, cannot_write
 from synmt_cli.io.digests import size_and_sha256
 
 Seals = dict[str, tuple[str, int, str]]  # file -> type, bytes, SHA-256
@@ -105,7 +105,7 @@ class _File:
         try:
             self._file: IO[bytes] = open(path, "wb", buffering=0)  # noqa: SIM115
         except OSError as error:
-            raise CreateError(f"cannot create {printable(str(path))}: {error.strerror}") from error
+            raise cannot_create(path, error) from error
 
     def append(self, values: Array) -> None:
         block = np.ascontiguousarray(values, self._dtype).data.cast("B")
@@ -115,13 +115,13 @@ class _File:
             while block:
                 block = block[self._file.write(block) :]
         except OSError as error:
-            raise self._failed(error) from error
+            raise cannot_write(self.path, error) from error
 
     def whole(self) -> Array:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise self._failed(error) from error
+            raise cannot_write(self.path, error) from error
         return _array(self.path, self._dtype)
 
     def close(self) -> None:
@@ -129,9 +129,6 @@ class _File:
 
     def seal(self) -> tuple[str, int, str]:
         return self._dtype.str, self._size, self._sha.hexdigest()
-
-    def _failed(self, error: OSError) -> WriteError:
-        return WriteError(f"cannot write {printable(str(self.path))}: {error.strerror}")
 
 
 def _column(folder: Path | None, name: str, dtype: type) -> _Memory | _File:

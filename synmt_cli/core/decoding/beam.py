@@ -33,7 +33,6 @@ from synmt_cli.core.decoding.hypothesis import (
 from synmt_cli.core.decoding.progress import (
     SPECIAL,
     PieceProgress,
-    PrefixProgress,
     TransitionProgress,
 )
 from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
@@ -61,7 +60,7 @@ def search(
         scorer = scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers)
         limit = limits(sides[0], rules.longest)
         grammar = models[0].grammar
-        progress: PrefixProgress = (
+        progress: PieceProgress = (
             TransitionProgress(grammar, limit, rules.constrained)
             if grammar
             else PieceProgress(limit)
@@ -70,12 +69,9 @@ def search(
             nbests = [[best] for best in greedy(scorer, progress, len(limit), rules.lenpen)]
         else:
             nbests = BeamSearch(scorer, progress, limit, rules).run()
-        return nbests if grammar is None else _mark_cut_trees(nbests, limit)
-
-
-def _mark_cut_trees(nbests: list[list[Hypothesis]], limit: Tensor) -> list[list[Hypothesis]]:
-    """Marks the trees that had to end because the limit left no room for another piece."""
-    return [
+    if grammar is None:
+        return nbests
+    return [  # a tree that reached the limit had to end: there was no room for another piece
         [replace(tree, cut=tree.cut or tree.length >= longest) for tree in nbest]
         for nbest, longest in zip(nbests, limit.tolist(), strict=True)
     ]
@@ -135,7 +131,7 @@ class BeamSearch:
     """
 
     def __init__(
-        self, scorer: Scorer, progress: PrefixProgress, limits: Tensor, rules: Rules
+        self, scorer: Scorer, progress: PieceProgress, limits: Tensor, rules: Rules
     ) -> None:
         self.scorer = scorer
         self.progress = progress

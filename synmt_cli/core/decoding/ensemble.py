@@ -13,7 +13,6 @@ from synmt_cli.core.data.task_tags import tagged
 from synmt_cli.core.decoding.translator import unchanged
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import building
-from synmt_cli.core.run.config import Config
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import Vocabularies
@@ -71,7 +70,8 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Ensem
                 f"an ensemble needs one vocabulary: {printable(str(runs[0].folder))} has "
                 f"{first.fingerprint}, {printable(str(run.folder))} has {other.fingerprint}"
             )
-    _refuse_some(runs, [variants.plan(c.variant).transitions for c in configs], "write trees")
+    plans = [variants.plan(config.variant) for config in configs]
+    _refuse_some(runs, [plan.transitions for plan in plans], "write trees")
     models = [building.load(run, checkpoint).to(device) for run in runs]
     features = {
         run.folder: building.needs(c, training=False) for run, c in zip(runs, configs, strict=True)
@@ -79,14 +79,9 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Ensem
     parsers = {run.folder: run.parser() for run in runs if features[run.folder]}
     every = sorted({name for names in features.values() for name in names})
     encoding = Encoding(every, _labels(runs, features))
-    return Ensemble(models, first, encoding, _prepare(runs, configs), parsers)
-
-
-def _prepare(runs: Sequence[Run], configs: Sequence[Config]) -> Callable[[Record], Record]:
-    """What is done to records first. Raises ConfigError if only some models have task tags."""
-    with_tags = [variants.plan(config.variant).data == "multitask" for config in configs]
+    with_tags = [plan.data == "multitask" for plan in plans]
     _refuse_some(runs, with_tags, "have sources with task tags")
-    return tagged if all(with_tags) else unchanged
+    return Ensemble(models, first, encoding, tagged if all(with_tags) else unchanged, parsers)
 
 
 def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None:
@@ -98,12 +93,11 @@ def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None
 
 def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labels:
     """The labels of the models that read labels. Raises ConfigError where they differ."""
-    readers = [
-        run
+    names = {
+        run.folder: run.labels()
         for run in runs
         if any(FEATURES[name].kind in ("label", "labels") for name in features[run.folder])
-    ]
-    names = {run.folder: run.labels() for run in readers}
+    }
     if len({tuple(one) for one in names.values()}) > 1:
         folders = ", ".join(printable(str(folder)) for folder in names)
         raise ConfigError(f"an ensemble needs the same labels.json; they differ in {folders}")
@@ -116,20 +110,15 @@ def find_parser(folder: Path, file: str, digest: str) -> str:
     Raises Unavailable, which says what to do.
     """
     name = Path(file).name
-    candidates = [Path(file), folder / name, folder.parent / name]
-    for path in candidates:
-        if path.is_file() and _is(path, digest):
-            return str(path)
-    others = [path for path in candidates if path.is_file()]
-    problem = f"{printable(str(others[0]))} is another file" if others else "it is not there"
+    candidates = (Path(file), folder / name, folder.parent / name)
+    others = [str(path) for path in candidates if path.is_file()]
+    try:
+        if same := next((path for path in others if sha256(path) == digest), ""):
+            return same
+    except ReadError as error:
+        raise Unavailable(str(error)) from error
+    problem = f"{printable(others[0])} is another file" if others else "it is not there"
     raise Unavailable(
         f"{printable(str(folder))} was trained with the parser {printable(file)} "
         f"(SHA-256 {digest[:16]}…), but {problem}; name a parser by --parser FILE"
     )
-
-
-def _is(path: Path, digest: str) -> bool:
-    try:
-        return sha256(str(path)) == digest
-    except ReadError as error:
-        raise Unavailable(str(error)) from error

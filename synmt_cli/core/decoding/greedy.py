@@ -4,14 +4,14 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.decoding.hypothesis import Hypothesis, hypothesis
-from synmt_cli.core.decoding.progress import PrefixProgress
+from synmt_cli.core.decoding.progress import PieceProgress
 from synmt_cli.core.decoding.scorer import Scorer
 from synmt_cli.core.decoding.top_k import top
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
 
 
-def greedy(scorer: Scorer, progress: PrefixProgress, n: int, lenpen: float) -> list[Hypothesis]:
+def greedy(scorer: Scorer, progress: PieceProgress, n: int, lenpen: float) -> list[Hypothesis]:
     """One hypothesis for each of n sources."""
     hypotheses: dict[int, Hypothesis] = {}
     sources = torch.arange(n, device=progress.lengths.device)  # of the places in the batch, (B,)

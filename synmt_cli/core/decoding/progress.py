@@ -7,9 +7,6 @@ tree. Lengths are in pieces: transitions do not count. After the last piece that
 room for only arcs may follow, until the tree is complete.
 """
 
-from collections.abc import Mapping
-from typing import Protocol
-
 import torch
 from torch import Tensor
 
@@ -21,26 +18,38 @@ SPECIAL = (UNK, PAD, BOS)  # never generated, but they keep their share of the p
 NOTHING = Move.FINISH  # as the last move: no word is open to more pieces
 
 
-class PrefixProgress(Protocol):
-    """The progress of B sources with K prefixes each."""
+class PieceProgress:
+    """The progress of B sources with K prefixes each. Every token is a piece, and counts.
 
-    @property
-    def features(self) -> Mapping[str, Tensor]:
-        """The features of the prefixes that decoders may read, each (B, K, T), BOS counted."""
+    limits: (B,), the most tokens, EOS counted. features: of the prefixes, those that decoders may
+    read, each (B, K, T), BOS counted.
+    """
+
+    features: dict[str, Tensor]
+
+    def __init__(self, limits: Tensor) -> None:
+        self.features = {}
+        self._limits = limits
+        self._n_tokens = 0
+        self._shape: tuple[int, ...] = len(limits), 1  # (B, K)
 
     @property
     def lengths(self) -> Tensor:
         """(B, K): the length of each prefix, without BOS and tokens that do not count."""
+        return self._limits.new_full(self._shape, self._n_tokens)
 
     @property
     def full(self) -> Tensor:
         """(B,) bool: whether the prefixes are so long that one more token is their last."""
+        return self._limits <= self._n_tokens + 1
 
     def counts(self, tokens: Tensor) -> Tensor:
         """(B, K') tokens -> how much each would add to the length of a prefix; EOS 1."""
+        return torch.ones_like(tokens)
 
     def forbid(self, log_probs: Tensor) -> None:
         """log_probs: (B, K, V), the next token's; sets tokens that may not come to -inf."""
+        log_probs[..., SPECIAL] = -torch.inf
 
     def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Drops sources, reorders prefixes, and makes them longer by a token.
@@ -48,57 +57,26 @@ class PrefixProgress(Protocol):
         sources: (B',), the old index of each source that stays. parents: (B', K'), the old
         prefix of that source that each new one continues. tokens: (B', K'), its new token.
         """
-
-
-class PieceProgress:
-    """Every token is a piece, and counts. limits: (B,), the most tokens, EOS counted."""
-
-    features: Mapping[str, Tensor] = {}
-
-    def __init__(self, limits: Tensor) -> None:
-        self._limits = limits
-        self._n_tokens = 0
-        self._shape: tuple[int, ...] = len(limits), 1  # (B, K)
-
-    @property
-    def lengths(self) -> Tensor:
-        """(B, K)."""
-        return self._limits.new_full(self._shape, self._n_tokens)
-
-    @property
-    def full(self) -> Tensor:
-        """(B,)."""
-        return self._limits <= self._n_tokens + 1
-
-    def counts(self, tokens: Tensor) -> Tensor:
-        """1."""
-        return torch.ones_like(tokens)
-
-    def forbid(self, log_probs: Tensor) -> None:
-        """Special tokens are never written."""
-        log_probs[..., SPECIAL] = -torch.inf
-
-    def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
-        """All prefixes have one length."""
         self._limits = self._limits[sources]
         self._n_tokens += 1
         self._shape = parents.shape
 
 
-class TransitionProgress:
+class TransitionProgress(PieceProgress):
     """Every token is a piece or a transition; only pieces count.
 
-    limits: (B,), the most pieces, EOS counted. constrained: only tokens that the system allows
-    may follow; else any may, and illegal ones draw no arc, as in the published code.
+    limits: (B,), the most pieces, EOS counted. features: FEATURES of BOS and each token after it,
+    as `Grammar.features`. constrained: only tokens that the system allows may follow; else any may,
+    and illegal ones draw no arc, as in the published code.
     """
 
     def __init__(self, grammar: Grammar, limits: Tensor, constrained: bool = True) -> None:
+        super().__init__(limits)
         device, n = limits.device, len(limits)
         self._moves = torch.from_numpy(grammar.moves).to(device)
         self._labels = torch.from_numpy(grammar.labels).to(device)
         self._split = grammar.split
         self._constrained = constrained
-        self._limits = limits
         self._most_pieces = (limits - 1).clamp(min=1)  # (B,), without EOS
         zeros = limits.new_zeros(n, 1)  # (B, K)
         self._n_pieces = zeros
@@ -108,13 +86,8 @@ class TransitionProgress:
         # (B, K, T): begin and end of the words on the stack, from the bottom; FEATURES.
         self._begin = zeros[..., None]
         self._end = zeros[..., None]
-        self._features = dict.fromkeys(FEATURES, zeros[..., None])
-        self._features["arc"] = torch.full_like(zeros, NEVER)[..., None]
-
-    @property
-    def features(self) -> Mapping[str, Tensor]:
-        """FEATURES of BOS and each token after it, as `Grammar.features`."""
-        return self._features
+        self.features = dict.fromkeys(FEATURES, zeros[..., None])
+        self.features["arc"] = torch.full_like(zeros, NEVER)[..., None]
 
     @property
     def lengths(self) -> Tensor:
@@ -180,7 +153,7 @@ class TransitionProgress:
         place = sources[:, None]
         for name in ("_n_pieces", "_n_words", "_last", "_direction", "_begin", "_end"):
             setattr(self, name, getattr(self, name)[place, parents])
-        self._features = {name: f[place, parents] for name, f in self._features.items()}
+        self.features = {name: f[place, parents] for name, f in self.features.items()}
         self._advance(self._moves[tokens], self._labels[tokens])
 
     def _advance(self, move: Tensor, label: Tensor) -> None:
@@ -220,8 +193,8 @@ class TransitionProgress:
         attached = draws[..., None] & (dependent | (place == newest))
         values = (torch.full_like(label, newest), *head, label)
         for name, value, nothing in zip(FEATURES, values, (NEVER, 0, 0, NO_LABEL), strict=True):
-            old = _longer(self._features[name], nothing)
-            self._features[name] = torch.where(attached, value[..., None], old)
+            old = _longer(self.features[name], nothing)
+            self.features[name] = torch.where(attached, value[..., None], old)
         self._n_words = self._n_words - draws.long()
         self._put(draws, *head)
 

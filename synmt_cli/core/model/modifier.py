@@ -51,15 +51,14 @@ class Side:
         features = {name: values.flatten(0, 1) for name, values in self.features.items()}
         return Side(self.ids.flatten(0, 1), features=features)
 
-    def select(self, rows: Tensor) -> Side:
-        """The given rows, in their order. For targets: drops `pad` and `paths`."""
-        features = {name: values[rows] for name, values in self.features.items()}
-        return Side(self.ids[rows], features=features)
+    def __getitem__(self, index: Any) -> Side:
+        """The ids and features at an index of (B, T), as `side[rows, :n]`: no `pad` or `paths`.
 
-    def prefixes(self, rows: slice, n: int) -> Side:
-        """The first n tokens of some rows, all at least that long, as if no more were known."""
-        features = {name: values[rows, :n] for name, values in self.features.items()}
-        return Side(self.ids[rows, :n], features=features)
+        `side[rows, :n]` is the first n tokens of rows that are all at least that long, as if no
+        more were known.
+        """
+        features = {name: values[index] for name, values in self.features.items()}
+        return Side(self.ids[index], features=features)
 
 
 class Site(NamedTuple):

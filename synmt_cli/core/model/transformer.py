@@ -54,7 +54,7 @@ class Transformer(nn.Module):
             return self.decoder(target, memory)
         sources = self.decoder.keys_values(memory)
         states = [
-            self.decoder.reread(target.prefixes(slice(None), n), sources, memory.allowed)
+            self.decoder.reread(target[:, :n], sources, memory.allowed)
             for n in range(1, target.ids.size(1) + 1)
         ]  # T times (B, D)
         return torch.stack(states, dim=1), {}

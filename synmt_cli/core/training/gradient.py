@@ -90,14 +90,14 @@ def _from_prefixes(
 ) -> Sums:
     lengths = (batch.target_out != PAD).sum(1)
     order = lengths.argsort(descending=True, stable=True)  # so that a slice has the longer ones
-    target, target_out = batch.target.select(order), batch.target_out[order]
+    target, target_out = batch.target[order], batch.target_out[order]
     allowed = None if memory.allowed is None else memory.allowed[order]
     projected = model.decoder.keys_values(Memory(memory.states[order], allowed))
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
     sums = Sums(losses={name: loss.item() for name, loss in memory.losses.items()})
     for n, rows in passes(lengths[order].tolist(), prefix_share):
         states = model.decoder.reread(
-            target.prefixes(rows, n),
+            target[rows, :n],
             [(k[rows], v[rows]) for k, v in sources],
             None if allowed is None else allowed[rows],
         )

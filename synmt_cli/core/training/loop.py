@@ -25,13 +25,26 @@ from synmt_cli.core.training.checkpoint import TrainingState
 from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validated
 from synmt_cli.core.training.gradient import Sums, backward
 from synmt_cli.core.training.prefetch import prefetch
-from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Validation
 from synmt_cli.errors import ConfigError
 
 REPORT_EVERY = 50  # updates
 LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a higher limit
+
+
+def inverse_square_root(step: int, peak: float, warmup: int, initial: float = 1e-7) -> float:
+    """Linear from `initial` to `peak` over `warmup` updates, then peak * sqrt(warmup / step).
+
+    step: the update about to be made, from 1. Vaswani et al. (2017), eq. 3, with the peak
+    given instead of derived from d_model, as in fairseq.
+
+    >>> inverse_square_root(4000, 0.002, 1000)
+    0.001
+    """
+    if step < warmup:
+        return initial + (peak - initial) * step / warmup
+    return peak * float(max(warmup, 1) / step) ** 0.5
 
 
 @dataclass
@@ -114,7 +127,8 @@ class Trainer:
                 return
             if self._advance(updates, request):
                 yield from self._reports()
-                if self._due() or self.state.finished:
+                every = self.settings.validate_every, self.settings.save_every
+                if self.state.finished or any(self.state.step % n == 0 for n in every):
                     yield from self._validate_and_save(request)
         yield Ended(self.state.step, self.state.finished, True)
 
@@ -130,10 +144,6 @@ class Trainer:
         if state.step >= settings.max_steps:
             state.finished = "max_steps"
         return True
-
-    def _due(self) -> bool:
-        every = (self.settings.validate_every, self.settings.save_every)
-        return any(self.state.step % n == 0 for n in every)
 
     def _update(self, update: Update, request: signals.Request) -> bool:
         """Makes one update. False if an end was asked for in the middle: then nothing changed."""

@@ -12,7 +12,6 @@ import torch
 from synmt_cli import signals
 from synmt_cli.core import variants
 from synmt_cli.core.data import cache
-from synmt_cli.core.data.cache import CachedCorpus
 from synmt_cli.core.data.corpus import Corpus, refuse_empty
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
@@ -60,11 +59,6 @@ class Session:
     train_sha256: Sequence[str]
     device: torch.device
 
-    @property
-    def labels(self) -> Labels:
-        """The dependency labels of the training records."""
-        return self.train.encoding.labels
-
     def tables(self) -> dict[str, Any]:
         """The content of config.toml."""
         data: dict[str, Any] = {
@@ -83,10 +77,11 @@ class Session:
     def trainer(self, run: Run, ranks: Ranks) -> Trainer:
         """Builds the model with this run's seed; the first process writes or checks the run."""
         torch.manual_seed(self.config.training.seed)
-        model = build(self.config, self.vocabularies, len(self.labels))
+        labels = self.train.encoding.labels
+        model = build(self.config, self.vocabularies, len(labels))
         if ranks.is_first:
             machine = run_folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
-            run_folder.establish(run, self.tables(), self.vocabularies, self.labels.names, machine)
+            run_folder.establish(run, self.tables(), self.vocabularies, labels.names, machine)
         ranks.wait()
         return Trainer(
             run,
@@ -135,8 +130,7 @@ def open_session(
         encoding.labels.growing = False
         digests = [sha256(path) for path in inputs.train]
     else:
-        cached = _cached(kept, reader, chunks, inputs.train, ranks or Ranks())
-        train, digests = cached.corpus, cached.sha256
+        train, digests = _cached(kept, reader, chunks, inputs.train, ranks or Ranks())
     refuse_empty(train, " ".join(inputs.train))
     dev = None
     if inputs.dev:
@@ -159,7 +153,7 @@ def _cached(
     chunks: Callable[[Sequence[str]], Iterator[Chunk]],
     paths: Sequence[str],
     ranks: Ranks,
-) -> CachedCorpus:
+) -> tuple[Corpus, list[str]]:
     """The corpus in the cache, which the first process makes if there is none."""
     wanted = cache.made_of(reader, paths)
     corpus = None

@@ -30,7 +30,8 @@ from torch import Tensor, nn
 from synmt_cli.core.model.attention import projection
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.options import Bounds
-from synmt_cli.core.variants.partial_tree import NEEDS, PartialTree, partial_tree
+from synmt_cli.core.transitions.grammar import FEATURES
+from synmt_cli.core.variants.partial_tree import PartialTree, partial_tree
 from synmt_cli.core.variants.setting import Setting
 
 SELF = 0  # row of the tables of labels; label l of the direction from a parent is row l
@@ -84,7 +85,7 @@ class Convolution(nn.Module):
 class Gcn(Modifier):
     """Graph convolutions between the embeddings and the first layer of a decoder."""
 
-    needs = NEEDS
+    needs = FEATURES
 
     def __init__(self, convolutions: list[Convolution]) -> None:
         super().__init__()

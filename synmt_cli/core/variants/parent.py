@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.variants.partial_tree import NEEDS, partial_tree
+from synmt_cli.core.transitions.grammar import FEATURES
+from synmt_cli.core.variants.partial_tree import partial_tree
 from synmt_cli.core.variants.setting import Setting
 
 HEAD = 0
@@ -22,7 +23,7 @@ HEAD = 0
 class Parent(Modifier):
     """Restricts head 0 of every layer."""
 
-    needs = NEEDS
+    needs = FEATURES
 
     def __init__(self, n_layers: int, n_heads: int) -> None:
         super().__init__(range(n_layers))

@@ -14,8 +14,6 @@ from torch import Tensor
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.transitions.grammar import FEATURES, NO_LABEL
 
-NEEDS = FEATURES
-
 
 class PartialTree(NamedTuple):
     """parents: (B, T, T) bool, [b, i, j] where j is a parent of i. labels: (B, T), of their edges.

@@ -7,12 +7,10 @@ the verb's.
 """
 
 from synmt_cli.synth.english import forms
-from synmt_cli.synth.lexicon.entries import PERSON, EnglishVerb, Preposition
+from synmt_cli.synth.lexicon.entries import PERSON
 from synmt_cli.synth.meaning import Clause, Determiner, Kind, Phrase
 from synmt_cli.synth.tokens import MadeSentence, MadeToken, put, sentence
 from synmt_cli.synth.words import COMMA, PERIOD, QUESTION_MARK, MadeWord, adposition, subordinator
-
-HAVE, DO = EnglishVerb("have", "had", "had"), EnglishVerb("do", "did", "done")
 
 
 def realise(clause: Clause) -> MadeSentence:
@@ -34,7 +32,8 @@ def _clause(
         verb.deprel, verb.head = "cop", top
     if mark:
         put(out, subordinator(mark), "mark", top)
-    _put_front(out, clause, top)
+    if clause.english_front:
+        put(out, COMMA, "punct", _put_part(out, clause, clause.english_front, top))
     moved = _put_moved(out, clause, top)
     first, rest = auxiliaries[:1], auxiliaries[1:]
     if clause.is_question:
@@ -44,7 +43,9 @@ def _clause(
         _put_phrase(out, clause.subject, "Nom", "nsubj", top)
     _put_predicate(out, clause, top, verb, first + rest)
     _put_complements(out, clause, top, moved)
-    _put_adverbials(out, clause, top)
+    for part in ("manner", "place", "time", "embedded", "circumstance"):
+        if part != clause.english_front:
+            _put_part(out, clause, part, top)
     return top
 
 
@@ -55,49 +56,29 @@ def _verb_words(clause: Clause) -> tuple[list[MadeWord], MadeWord]:
     if clause.modal is not None:
         return [forms.modal(clause.modal.english)], forms.infinitive(verb.lemma, upos)
     if clause.tense == "perfect":
-        have = forms.finite(HAVE.lemma, HAVE.past, "present", *agreement, "AUX")
+        have = forms.finite("have", "had", "present", *agreement, "AUX")
         return [have], forms.participle(verb, upos)
     if (clause.negated or clause.is_question) and clause.state is None:
-        do = forms.finite(DO.lemma, DO.past, clause.tense, *agreement, "AUX")
+        do = forms.finite("do", "did", clause.tense, *agreement, "AUX")
         return [do], forms.infinitive(verb.lemma, upos)
     return [], forms.finite(verb.lemma, verb.past, clause.tense, *agreement, upos)
-
-
-def _put_front(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    match clause.english_front:
-        case "time":
-            _put_time(out, clause, top)
-        case "place":
-            _put_place(out, clause, top)
-        case "complement":
-            _put_complement(out, clause, top)
-        case "circumstance":
-            put(out, COMMA, "punct", _put_circumstance(out, clause, top))
-            return
-        case _:
-            return
-    put(out, COMMA, "punct", top)
 
 
 def _put_moved(out: list[MadeToken], clause: Clause, top: MadeToken) -> MadeToken | None:
     """Appends the relative or interrogative pronoun; returns it if it is the complement."""
     if clause.subject.kind is Kind.RELATIVE:
-        put(out, _relative(clause.subject, True), "nsubj", top)
+        is_person = clause.subject.sort == PERSON
+        word = forms.WHO_RELATIVE if is_person else forms.THAT_RELATIVE
+        put(out, word, "nsubj", top)
         return None
     phrase = clause.complement
     if phrase is None or not phrase.moved:
         return None
     if phrase.kind is Kind.RELATIVE:
-        word = _relative(phrase, False)
+        word = forms.THAT_RELATIVE
     else:
         word = forms.WHO if phrase.asks_who else forms.WHAT
     return put(out, word, "obl" if clause.verb.english.preposition else "obj", top)
-
-
-def _relative(phrase: Phrase, subject: bool) -> MadeWord:
-    assert phrase.noun is not None
-    is_who = subject and phrase.noun.sort == PERSON
-    return forms.WHO_RELATIVE if is_who else forms.THAT_RELATIVE
 
 
 def _put_predicate(
@@ -137,59 +118,41 @@ def _put_complements(
         if verb.preposition:
             put(out, adposition(verb.preposition), "case", moved)
     elif clause.english_front != "complement":
-        _put_complement(out, clause, top)
+        _put_part(out, clause, "complement", top)
     if verb.particle and clause.apart:
         out.append(particle)
 
 
-def _put_complement(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    phrase, verb = clause.complement, clause.verb.english
-    if phrase is None:
-        return
-    if not verb.preposition:
-        _put_phrase(out, phrase, "Acc", "obj", top)
-        return
-    case = put(out, adposition(verb.preposition), "case", None)
-    case.head = _put_phrase(out, phrase, "Acc", "obl", top)
-
-
-def _put_adverbials(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    front = clause.english_front
-    if clause.manner is not None:
-        put(out, forms.adverb(clause.manner), "advmod", top)
-    if front != "place":
-        _put_place(out, clause, top)
-    if front != "time":
-        _put_time(out, clause, top)
-    if clause.embedded is not None:
-        conjunction, embedded = clause.embedded
-        _clause(out, embedded, "ccomp", top, conjunction.english)
-    if front != "circumstance" and clause.circumstance is not None:
-        _put_circumstance(out, clause, top)
-
-
-def _put_time(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    if clause.time is not None:
-        deprel = "obl:unmarked" if clause.time.noun else "advmod"
-        put(out, forms.adverb(clause.time), deprel, top)
-
-
-def _put_place(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    if clause.place is not None:
-        _put_prepositional(out, clause.place, "obl", top)
-
-
-def _put_circumstance(out: list[MadeToken], clause: Clause, top: MadeToken) -> MadeToken:
-    assert clause.circumstance is not None
-    conjunction, circumstance = clause.circumstance
-    return _clause(out, circumstance, "advcl", top, conjunction.english)
+def _put_part(out: list[MadeToken], clause: Clause, part: str, top: MadeToken) -> MadeToken:
+    """Appends the part of that name, if there is one; returns the head of a comma after it."""
+    verb = clause.verb.english
+    match part:
+        case "time" if clause.time is not None:
+            deprel = "obl:unmarked" if clause.time.noun else "advmod"
+            put(out, forms.adverb(clause.time), deprel, top)
+        case "manner" if clause.manner is not None:
+            put(out, forms.adverb(clause.manner), "advmod", top)
+        case "place" if clause.place is not None:
+            preposition, phrase = clause.place
+            _put_prepositional(out, preposition.english, phrase, "obl", top)
+        case "complement" if clause.complement is not None:
+            if verb.preposition:
+                _put_prepositional(out, verb.preposition, clause.complement, "obl", top)
+            else:
+                _put_phrase(out, clause.complement, "Acc", "obj", top)
+        case "embedded" if clause.embedded is not None:
+            conjunction, embedded = clause.embedded
+            _clause(out, embedded, "ccomp", top, conjunction.english)
+        case "circumstance" if clause.circumstance is not None:
+            conjunction, circumstance = clause.circumstance
+            return _clause(out, circumstance, "advcl", top, conjunction.english)
+    return top
 
 
 def _put_prepositional(
-    out: list[MadeToken], place: tuple[Preposition, Phrase], deprel: str, head: MadeToken
+    out: list[MadeToken], preposition: str, phrase: Phrase, deprel: str, head: MadeToken
 ) -> None:
-    preposition, phrase = place
-    case = put(out, adposition(preposition.english), "case", None)
+    case = put(out, adposition(preposition), "case", None)
     case.head = _put_phrase(out, phrase, "Acc", deprel, head)
 
 
@@ -211,7 +174,8 @@ def _put_phrase(
         put(out, adjective, "amod", noun)
     out.append(noun)
     if phrase.attribute is not None:
-        _put_prepositional(out, phrase.attribute, "nmod", noun)
+        preposition, attribute = phrase.attribute
+        _put_prepositional(out, preposition.english, attribute, "nmod", noun)
     if phrase.relative is not None:
         _clause(out, phrase.relative, "acl:relcl", noun)
     return noun

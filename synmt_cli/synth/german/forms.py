@@ -32,9 +32,18 @@ NOT = word("nicht", "nicht", "PART", Polarity="Neg")
 HAVE = GermanVerb("haben", "hat", "hatte", "gehabt")
 
 
-def _ending(table: dict[str, str], case: str, gender: str, number: str) -> str:
-    ending = table[case].split()[COLUMNS["Plur" if number == "Plur" else gender]]
-    return "" if ending == "-" else ending
+def _declined(
+    stem: str,
+    table: dict[str, str],
+    lemma: str,
+    upos: str,
+    agreement: tuple[str, str, str],
+    **features: str | int,
+) -> MadeWord:
+    """The stem with the table's ending. agreement: case, gender and number."""
+    case, gender, number = agreement
+    ending = table[case].split()[COLUMNS["Plur" if number == "Plur" else gender]].rstrip("-")
+    return word(stem + ending, lemma, upos, Case=case, Gender=gender, Number=number, **features)
 
 
 @cache
@@ -52,21 +61,17 @@ def determiner(
     kind: Determiner, denied: bool, case: str, gender: str, number: str
 ) -> MadeWord | None:
     """The determiner; denied: `kein` for `ein`. None for an indefinite plural."""
-    agreement = {"Case": case, "Gender": gender, "Number": number}
+    agreement = case, gender, number
     match kind:
         case Determiner.DEFINITE:
-            form = _ending(_THE, case, gender, number)
-            return word(form, "der", "DET", **agreement, Definite="Def", PronType="Art")
+            return _declined("", _THE, "der", "DET", agreement, Definite="Def", PronType="Art")
         case Determiner.INDEFINITE if denied:
-            form = "kein" + _ending(_EIN, case, gender, number)
-            return word(form, "kein", "DET", **agreement, PronType="Neg")
+            return _declined("kein", _EIN, "kein", "DET", agreement, PronType="Neg")
         case Determiner.INDEFINITE if number == "Sing":
-            form = "ein" + _ending(_EIN, case, gender, number)
-            return word(form, "ein", "DET", **agreement, Definite="Ind", PronType="Art")
+            return _declined("ein", _EIN, "ein", "DET", agreement, Definite="Ind", PronType="Art")
         case Determiner.THIS | Determiner.EVERY | Determiner.SOME:
             stem, lemma, pronoun_type = _LIKE_DER[kind]
-            form = stem + _ending(_DER, case, gender, number)
-            return word(form, lemma, "DET", **agreement, PronType=pronoun_type)
+            return _declined(stem, _DER, lemma, "DET", agreement, PronType=pronoun_type)
         case Determiner.TWO | Determiner.THREE:
             form = "zwei" if kind is Determiner.TWO else "drei"
             return word(form, form, "NUM", NumType="Card")
@@ -76,17 +81,8 @@ def determiner(
 @cache
 def possessive(stem: str, possessor: Pronoun, case: str, gender: str, number: str) -> MadeWord:
     """Mein, sein, ihr, unser with an ending. stem: by the possessor's gender in German."""
-    return word(
-        stem + _ending(_EIN, case, gender, number),
-        stem,
-        "DET",
-        Case=case,
-        Gender=gender,
-        Number=number,
-        Person=possessor.person,
-        Poss="Yes",
-        PronType="Prs",
-    )
+    features: dict[str, str | int] = {"Person": possessor.person, "Poss": "Yes", "PronType": "Prs"}
+    return _declined(stem, _EIN, stem, "DET", (case, gender, number), **features)
 
 
 @cache
@@ -101,15 +97,7 @@ def adjective(
         table = _STRONG
     else:
         table = _MIXED
-    return word(
-        entry.stem + _ending(table, case, gender, number),
-        entry.german,
-        "ADJ",
-        Case=case,
-        Degree="Pos",
-        Gender=gender,
-        Number=number,
-    )
+    return _declined(entry.stem, table, entry.german, "ADJ", (case, gender, number), Degree="Pos")
 
 
 @cache
@@ -136,8 +124,7 @@ def reflexive(entry: Pronoun, case: str) -> MadeWord:
 @cache
 def relative(case: str, gender: str, number: str) -> MadeWord:
     """A relative pronoun."""
-    form = _ending(_RELATIVE, case, gender, number)
-    return word(form, "der", "PRON", Case=case, Gender=gender, Number=number, PronType="Rel")
+    return _declined("", _RELATIVE, "der", "PRON", (case, gender, number), PronType="Rel")
 
 
 @cache
@@ -218,7 +205,7 @@ def adverb(entry: Adverb) -> MadeWord:
 
 def possessive_stem(possessor: Phrase) -> str:
     """The stem of the possessive: by number and by gender in German."""
-    if possessor.person == 3 and possessor.number == "Sing":
+    if possessor.pronoun.person == 3 and possessor.number == "Sing":
         return "ihr" if possessor.gender == "Fem" else "sein"
     return possessor.pronoun.german[3]
 

@@ -102,19 +102,16 @@ def _put_subordinate(
 def _put_field(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
     """Appends the field before the finite verb of a main clause."""
     match clause.front:
-        case "time":
-            _put_time(out, clause, top)
-        case "place":
-            _put_place(out, clause, top)
-        case "circumstance":
-            _put_circumstance(out, clause, top)
-            del out[0]  # its first comma would open the sentence
         case "complement":
             _put_complement(out, clause, top)
+        case "time" | "place" | "circumstance":
+            _put_part(out, clause, clause.front, top)
         case _ if clause.is_question:
             _put_moved(out, clause, top)
         case _:
-            _put_phrase(out, clause.subject, "Nom", "nsubj", top)
+            _put_part(out, clause, "subject", top)
+    if clause.front == "circumstance":
+        del out[0]  # its first comma would open the sentence
 
 
 def _put_moved(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
@@ -160,7 +157,7 @@ def _put_middle(
     if clause.manner is not None:
         put(out, forms.adverb(clause.manner), "advmod", top)
     if clause.front != "place":
-        _put_place(out, clause, top)
+        _put_part(out, clause, "place", top)
     return _put_complement(out, clause, top) if here and verb.preposition else token
 
 
@@ -172,43 +169,20 @@ def _put_opening(
     A subject that is not a pronoun comes after the other pronouns ("heute wäscht sich der
     Mann"), and after adverbs of time if it bears a relative clause.
     """
-    subject, pronoun_recipient = clause.subject, _is_light(clause.recipient)
-    first = with_subject and subject.kind is Kind.PRONOUN
-    if first:
-        _put_phrase(out, subject, "Nom", "nsubj", top)
+    subject = clause.subject
+    if with_subject and subject.kind is Kind.PRONOUN:
+        _put_part(out, clause, "subject", top)
+        with_subject = False
     if clause.verb.german.reflexive:
         put(out, forms.reflexive(subject.pronoun, "Acc"), "expl:pv", top)
     if light_complement:
         _put_complement(out, clause, top)
-    if pronoun_recipient:
-        _put_recipient(out, clause, top)
-    _put_subject_and_times(out, clause, top, with_subject and not first)
-    if not pronoun_recipient:
-        _put_recipient(out, clause, top)
-
-
-def _put_subject_and_times(
-    out: list[MadeToken], clause: Clause, top: MadeToken, subject: bool
-) -> None:
-    late = subject and clause.subject.relative is not None
-    if late:
-        _put_times(out, clause, top)
-    if subject:
-        _put_phrase(out, clause.subject, "Nom", "nsubj", top)
-    if not late:
-        _put_times(out, clause, top)
-
-
-def _put_recipient(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    if clause.recipient is not None:
-        _put_phrase(out, clause.recipient, "Dat", "obl:arg", top)
-
-
-def _put_times(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    if clause.front != "time":
-        _put_time(out, clause, top)
-    if clause.frequency is not None:
-        put(out, forms.adverb(clause.frequency), "advmod", top)
+    parts = [part for part in ("time", "frequency") if part != clause.front]
+    if with_subject:
+        parts.insert(0 if subject.relative is None else len(parts), "subject")
+    parts.insert(0 if _is_light(clause.recipient) else len(parts), "recipient")
+    for part in parts:
+        _put_part(out, clause, part, top)
 
 
 def _is_light(phrase: Phrase | None) -> bool:
@@ -227,15 +201,26 @@ def _is_denied(clause: Clause) -> bool:
     )
 
 
-def _put_time(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    if clause.time is not None:
-        put(out, forms.adverb(clause.time), "advmod", top)
-
-
-def _put_place(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    if clause.place is not None:
-        preposition, phrase = clause.place
-        _put_prepositional(out, preposition.german, phrase, "obl", top)
+def _put_part(out: list[MadeToken], clause: Clause, part: str, top: MadeToken) -> None:
+    """Appends the part of that name, if there is one."""
+    match part:
+        case "subject":
+            _put_phrase(out, clause.subject, "Nom", "nsubj", top)
+        case "time" if clause.time is not None:
+            put(out, forms.adverb(clause.time), "advmod", top)
+        case "frequency" if clause.frequency is not None:
+            put(out, forms.adverb(clause.frequency), "advmod", top)
+        case "recipient" if clause.recipient is not None:
+            _put_phrase(out, clause.recipient, "Dat", "obl:arg", top)
+        case "place" if clause.place is not None:
+            preposition, phrase = clause.place
+            _put_prepositional(out, preposition.german, phrase, "obl", top)
+        case "embedded" if clause.embedded is not None:
+            conjunction, embedded = clause.embedded
+            _put_subordinate(out, embedded, "ccomp", top, conjunction)
+        case "circumstance" if clause.circumstance is not None:
+            conjunction, circumstance = clause.circumstance
+            _put_subordinate(out, circumstance, "advcl", top, conjunction)
 
 
 def _put_after(
@@ -247,17 +232,9 @@ def _put_after(
         assert clause.complement.relative is not None
         assert complement is not None
         _put_subordinate(out, clause.complement.relative, "acl:relcl", complement)
-    if clause.embedded is not None:
-        conjunction, embedded = clause.embedded
-        _put_subordinate(out, embedded, "ccomp", top, conjunction)
-    if clause.front != "circumstance":
-        _put_circumstance(out, clause, top)
-
-
-def _put_circumstance(out: list[MadeToken], clause: Clause, top: MadeToken) -> None:
-    if clause.circumstance is not None:
-        conjunction, circumstance = clause.circumstance
-        _put_subordinate(out, circumstance, "advcl", top, conjunction)
+    for part in ("embedded", "circumstance"):
+        if part != clause.front:
+            _put_part(out, clause, part, top)
 
 
 def _put_complement(out: list[MadeToken], clause: Clause, top: MadeToken) -> MadeToken:

@@ -57,7 +57,8 @@ class Arguments:
         if given.verb.complement:
             clause.complement = given.complement or self._complement(given, subject, wants)
         if given.verb.frame == "ditransitive":
-            clause.recipient = self._recipient(subject, negated)
+            pronouns = _others(subject, RECIPIENTS)
+            clause.recipient = self._phrases.phrase(Asked(PERSON, known=negated, pronouns=pronouns))
         return clause
 
     def _state(self, subject: Phrase, tense: str) -> Adjective:
@@ -77,7 +78,11 @@ class Arguments:
             compound = [name for name in ("perfect", "modal") if name in wants]
             chosen = plan.lead if plan.lead in compound else dice.pick(compound or ["present"])
             if chosen == "modal" and "agreement" not in wants:  # English modals do not agree
-                return "present", dice.pick(_modals(verb.stative, "negation" in wants))
+                stative, negated = verb.stative, "negation" in wants
+                fitting = [
+                    m for m in MODALS if (m.deniable or not negated) and (m.lasting or not stative)
+                ]
+                return "present", dice.pick(fitting)
             if chosen == "perfect" and verb.stative:
                 raise Again
             return "perfect" if chosen == "perfect" else "present", None
@@ -127,15 +132,6 @@ class Arguments:
                 pronouns=_others(subject, RECIPIENTS if dative else OBJECTS),
             )
         )
-
-    def _recipient(self, subject: Phrase, negated: bool) -> Phrase:
-        return self._phrases.phrase(
-            Asked(PERSON, known=negated, pronouns=_others(subject, RECIPIENTS))
-        )
-
-
-def _modals(stative: bool, negated: bool) -> list[Modal]:
-    return [m for m in MODALS if (m.deniable or not negated) and (m.lasting or not stative)]
 
 
 def _others(subject: Phrase, pronouns: tuple[Pronoun, ...]) -> tuple[Pronoun, ...]:

@@ -1,12 +1,21 @@
 """Draws the clauses of one sentence by its plan; raises Again if it cannot be completed."""
 
 from synmt_cli.synth.description import cue
-from synmt_cli.synth.lexicon.entries import ANIMAL, PERSON
-from synmt_cli.synth.lexicon.modifiers import CIRCUMSTANCES, THAT, WHETHER
+from synmt_cli.synth.lexicon.entries import ANIMAL, PERSON, Adverb
+from synmt_cli.synth.lexicon.modifiers import (
+    CIRCUMSTANCES,
+    FREQUENCIES,
+    MANNERS,
+    NOW,
+    THAT,
+    TODAY,
+    TOMORROW,
+    WHETHER,
+    YESTERDAY,
+)
 from synmt_cli.synth.lexicon.nouns import HE, IT
 from synmt_cli.synth.lexicon.verbs import BE
 from synmt_cli.synth.meaning import Clause, Kind, Phrase
-from synmt_cli.synth.sampling.adverbials import Adverbials
 from synmt_cli.synth.sampling.arguments import Arguments, Given
 from synmt_cli.synth.sampling.dice import Again, Dice
 from synmt_cli.synth.sampling.phrases import Phrases
@@ -23,9 +32,8 @@ class Clauses:
 
     def __init__(self, settings: SynthSettings, dice: Dice, plan: SentencePlan) -> None:
         self._settings, self._dice, self._plan = settings, dice, plan
-        phrases = Phrases(dice)
-        self._arguments = Arguments(dice, plan, phrases)
-        self._adverbials = Adverbials(settings, dice, phrases)
+        self._phrases = Phrases(dice)
+        self._arguments = Arguments(dice, plan, self._phrases)
 
     def main(self) -> Clause:
         """The main clause with everything in it."""
@@ -50,7 +58,7 @@ class Clauses:
         who = sorts & PERSON and (not sorts & ~LIVING or self._dice.chance(0.5))
         given.complement = Phrase(Kind.QUESTION, HE if who else IT, "Sing", "")
         clause = self._filled(given, self._plan.depth, ANY_TENSE)
-        self._adverbials.add(clause)
+        self._add_adverbials(clause)
         return clause
 
     def _with_embedded(self) -> Clause:
@@ -61,7 +69,7 @@ class Clauses:
         tenses = ("present", "present", "past") if clause.tense == "present" else ("past",)
         inner = self._statement("other", plan.depth - own, tenses)
         clause.embedded = (THAT if given.verb.frame == "that" else WHETHER, inner)
-        self._adverbials.add(clause, "time" if plan.front == "fronting" else "", trailing=False)
+        self._add_adverbials(clause, "time" if plan.front == "fronting" else "", trailing=False)
         return clause
 
     def _with_circumstance(self) -> Clause:
@@ -79,9 +87,6 @@ class Clauses:
         plain = clause.tense == inner.tense != "perfect"
         n_fitting = 2 if not plain else 4 if clause.tense == "present" else 3
         clause.circumstance = (dice.pick(CIRCUMSTANCES[:n_fitting]), inner)
-        if front == "circumstance":
-            clause.front = front
-            clause.english_front = front if self._settings.marked else ""
         return clause
 
     def _statement(
@@ -98,10 +103,7 @@ class Clauses:
         given = self._verb(role, Need(TRANSITIVE if first else STATEMENT, active=opens, bare=first))
         given.first = first
         clause = self._filled(given, depth, tenses, carriers)
-        if first:
-            clause.front = front
-            clause.english_front = front if self._settings.marked else ""
-        self._adverbials.add(clause, front, trailing=given.carrier != "complement")
+        self._add_adverbials(clause, front, trailing=given.carrier != "complement")
         return clause
 
     def _relative(self, antecedent: Phrase, role: str, depth: int, tense: str) -> Clause:
@@ -126,7 +128,7 @@ class Clauses:
         clause = self._filled(given, depth - 1, tenses)
         if given.complement is not None and cue(clause) == "none":
             raise Again  # "die Frau, die das Kind sieht" reads as who sees the child
-        self._adverbials.add(clause, trailing=given.carrier != "complement")
+        self._add_adverbials(clause, trailing=given.carrier != "complement")
         return clause
 
     def _filled(
@@ -188,3 +190,54 @@ class Clauses:
         if must == "reflexive" and oneself and "transitive" in need.frames and dice.chance(0.5):
             return Given(role, dice.pick(verbs(need._replace(oneself=True))), oneself=True)
         return Given(role, dice.pick(verbs(need._replace(must=must))))
+
+    def _add_adverbials(self, clause: Clause, front: str = "", trailing: bool = True) -> None:
+        """Adds adverbials where they can belong to one clause only. Raises Again.
+
+        After a relative or embedded clause an English adverbial would read as part of it.
+        front: the field that opens the clause, "" for the subject. trailing: whether its end is
+        free.
+        """
+        clause.front = front
+        clause.english_front = front if self._settings.marked else ""
+        if front in ("time", "place"):
+            self._open(clause, front, trailing)
+        if _is_lasting(clause):
+            return
+        if trailing:
+            self._add_trailing(clause)
+        timeless = clause.time is None and clause.modal is None and not clause.negated
+        if timeless and self._dice.chance(0.12):
+            clause.frequency = self._dice.pick(FREQUENCIES)
+
+    def _open(self, clause: Clause, front: str, trailing: bool) -> None:
+        if _is_lasting(clause) or not (self._settings.marked or trailing):
+            raise Again
+        if front == "time":
+            clause.time = self._time(clause)
+        elif clause.verb.local or clause.state is not None:
+            raise Again
+        else:
+            clause.place = self._phrases.place()
+
+    def _add_trailing(self, clause: Clause) -> None:
+        dice, verb = self._dice, clause.verb
+        is_placed = verb.local or clause.negated or clause.state is not None
+        if clause.time is None and dice.chance(0.2):
+            clause.time = self._time(clause)
+        if verb.manner and not clause.is_question and dice.chance(0.25):
+            clause.manner = dice.pick(MANNERS[verb.manner])
+        elif clause.place is None and not is_placed and dice.chance(0.15):
+            clause.place = self._phrases.place()
+
+    def _time(self, clause: Clause) -> Adverb:
+        if clause.modal is not None:
+            return self._dice.pick((TODAY, TOMORROW))
+        if clause.tense == "past":
+            return self._dice.pick((TODAY, YESTERDAY))
+        return self._dice.pick((TODAY, NOW) if clause.tense == "present" else (TODAY,))
+
+
+def _is_lasting(clause: Clause) -> bool:
+    """Whether the clause describes a lasting state: no "today", no "often"."""
+    return clause.verb.stative or (clause.state is not None and not clause.state.passing)

@@ -155,4 +155,5 @@ def may_own(phrase: Phrase) -> bool:
     """
     if phrase.sort != PERSON:
         return False
-    return phrase.number == "Plur" or phrase.person == 1 or phrase.pronoun.gender == phrase.gender
+    pronoun = phrase.pronoun
+    return phrase.number == "Plur" or pronoun.person == 1 or pronoun.gender == phrase.gender

@@ -41,23 +41,17 @@ def verbs(need: Need) -> tuple[Verb, ...]:
         if verb.frame in need.frames
         and (not need.must or need.must in verb.kinds)
         and verb.kinds <= need.allowed
-        and _takes(verb, need)
-        and _behaves(verb, need)
+        and _fits(verb, need)
     )
 
 
-def _takes(verb: Verb, need: Need) -> bool:
-    return all(
-        not asked or asked & taken
-        for asked, taken in ((need.subject, verb.subject), (need.complement, verb.complement))
-    )
-
-
-def _behaves(verb: Verb, need: Need) -> bool:
+def _fits(verb: Verb, need: Need) -> bool:
     stranded = bool(verb.english.preposition)
     plain = not (stranded or verb.german.preposition or verb.german.reflexive)
     return (
-        need.preposition in (None, stranded)
+        (not need.subject or bool(need.subject & verb.subject))
+        and (not need.complement or bool(need.complement & verb.complement))
+        and need.preposition in (None, stranded)
         and (verb.oneself or not need.oneself)
         and not (need.active and verb.stative)
         and (plain or not need.bare)

@@ -32,7 +32,7 @@ def test_a_batch_pads_right_and_shifts_the_target():
     assert batch.source.features["depth"].tolist() == [[1, 2, 0, 0], [1, 2, 3, 4]]
     assert batch.target.ids.tolist() == [[BOS, 12, 13, 14], [BOS, 11, PAD, PAD]]
     assert batch.target_out.tolist() == [[12, 13, 14, EOS], [11, EOS, PAD, PAD]]
-    assert batch.n_tokens == 6
+    assert corpus().n_tokens_of(np.array([1, 0])) == 6
 
 
 def test_a_batch_without_padding_has_no_mask():

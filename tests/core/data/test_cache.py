@@ -48,8 +48,8 @@ def test_chunks_and_files_change_nothing(opened, tmp_path, monkeypatch):
     by_two, _ = opened(tmp_path / "d", jobs=2)
     assert (n_lines == n_first, n_again < n_first) == (True, True)  # only dev is read again
     for session in (first, again, by_two):
-        assert session.labels.names == in_memory.labels.names
-        assert not session.labels.growing
+        assert session.train.encoding.labels.names == in_memory.train.encoding.labels.names
+        assert not session.train.encoding.labels.growing
         assert batches(session.train) == batches(in_memory.train)
         assert batches(session.dev) == batches(in_memory.dev)
         assert session.train_sha256 == in_memory.train_sha256

@@ -57,7 +57,7 @@ def by_definition(whole, smoothing):
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         memory = whole.encode(side([source]))
         for n, token in enumerate([*target, 3], 1):
-            states, _ = whole.decode(targets.prefixes(slice(row, row + 1), n), memory)
+            states, _ = whole.decode(targets[row : row + 1, :n], memory)
             log_p = whole.logits(states[0, -1]).log_softmax(-1)
             total = total - (1 - smoothing) * log_p[token] - smoothing * log_p.mean()
     (total * 0.5).backward()

@@ -97,7 +97,7 @@ def test_the_mask_of_parent_by_hand_on_example_1():
     drawn = {1: 4, 2: 4, 4: 4, 5: 7, 7: 7, 6: 8, 8: 8, 9: 10, 10: 10}
     whole = target([EXAMPLE])
     for n in range(1, 12):
-        seen = seen_by(modifier, whole.prefixes(slice(None), n))
+        seen = seen_by(modifier, whole[:, :n])
         for i in range(n):
             expected = {i} | (parents[i] if drawn.get(i, 99) < n else set())
             assert {j for j in range(n) if seen[i][j]} == expected
@@ -110,7 +110,7 @@ def test_the_mask_of_parent_is_the_table_at_every_prefix():
         moves = random_moves(rng, rng.randrange(1, 9))
         whole = target([moves])
         for n in range(1, len(moves) + 2):
-            seen = seen_by(modifier, whole.prefixes(slice(None), n))
+            seen = seen_by(modifier, whole[:, :n])
             known = {(d, h) for h, d, _ in edges(moves, n - 1)} | {(i, i) for i in range(n)}
             assert {(i, j) for i in range(n) for j in range(n) if seen[i][j]} == known
 
@@ -187,7 +187,7 @@ def test_gcn_is_the_formula_edge_by_edge(options, label_bias):
     whole = target(sequences, labels)
     for n in (1, 4, 9, min(map(len, sequences)) + 1):
         rows = slice(0, sum(len(moves) + 1 >= n for moves in sequences))
-        prefix = whole.prefixes(rows, n)
+        prefix = whole[rows, :n]
         x = torch.randn(prefix.ids.size(0), n, 12, dtype=torch.double)
         found = modifier.inputs(modifier.prepare(prefix), x)
         for row, (moves, label) in enumerate(zip(sequences[rows], labels[rows], strict=True)):
@@ -250,7 +250,7 @@ def test_later_tokens_change_nothing_before_them(name):
     for row, moves in enumerate(sequences):
         one = net.encode(side([[4, 7, 9, 3], [5, 3]][row : row + 1]))
         for n in range(1, len(moves) + 2):
-            known = whole.prefixes(slice(row, row + 1), n)
+            known = whole[row : row + 1, :n]
             # A prefix alone knows no arc that is drawn behind it.
             alone, _ = net.decode(target([moves[: n - 1]], labels[row : row + 1]), one)
             torch.testing.assert_close(states[row, n - 1], alone[0, -1])
