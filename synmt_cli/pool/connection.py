@@ -71,7 +71,7 @@ def _reach(address: str) -> None:
             raise Unavailable(f"{problem} ({_ADVICE})") from None
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _ATTEMPT, address],
+            [sys.executable, "-P", "-c", _ATTEMPT, address],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=PATIENCE,
