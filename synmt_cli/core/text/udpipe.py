@@ -14,18 +14,22 @@ Where the library handles odd lines badly, this module steps in:
   words). Sentences over LONG words are searched greedily, in linear time (0.1 s).
 """
 
+import mmap
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from synmt_cli.core.segments.comments import LINE, placeholder, status_of
-from synmt_cli.errors import Unavailable, printable
+from synmt_cli.errors import DataError, Unavailable, printable, reason
 from synmt_cli.formats import conllu
+from synmt_cli.formats.magic import unpacked_size
 from synmt_cli.formats.record import EMPTY, FAILED, OK
+from synmt_cli.io import reading
 
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
 MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
+N_COPIES = 3  # of what a model unpacks to: the memory that loading it takes at most
 
 # White space that would end the line or become part of a word. NBSP and its like do not.
 _SPACES = dict.fromkeys([*range(0x0A, 0x0E), *range(0x1C, 0x20), 0x85, 0x2028, 0x2029], " ")
@@ -188,20 +192,38 @@ def _begin(block: str) -> int:
 
 
 def load(path: str) -> Any:
-    """The binding's model. Raises Unavailable for a file that is missing or not a model."""
+    """The binding's model. Raises Unavailable for a file that is missing or not a model.
+
+    The library ends the process at some damaged files and where memory is short, so both are
+    looked at first.
+    """
     import ufal.udpipe as binding
 
     name = printable(path)
     advice = "name a UDPipe 1 model: one from https://ufal.mff.cuni.cz/udpipe/1/models, "
     advice += "or your own by `synmt parser train`"
     try:
-        with open(path, "rb") as file:
+        with reading.regular_file(path) as file:
+            unpacked = unpacked_size(file, path)
+            if not has_memory(N_COPIES * unpacked):
+                problem = f"cannot load {name}: it needs about {N_COPIES * unpacked / 2**20:,.0f}"
+                raise Unavailable(f"{problem} MiB of memory")
             # The library takes only names that are Unicode.
             named = path if path.isprintable() else f"/dev/fd/{file.fileno()}"
             model = binding.Model.load(named)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise Unavailable(f"cannot read the model {name}: {reason}; {advice}") from error
+        raise Unavailable(f"cannot read the model {name}: {reason(error)}; {advice}") from error
+    except DataError:
+        model = None
     if model is None:
         raise Unavailable(f"{name} is damaged or no UDPipe 1 model; {advice}")
     return model
+
+
+def has_memory(n_bytes: int) -> bool:
+    """Whether the system would give this process so much memory now."""
+    try:
+        mmap.mmap(-1, max(n_bytes, 1)).close()
+    except (OSError, ValueError, OverflowError, MemoryError):
+        return False
+    return True
