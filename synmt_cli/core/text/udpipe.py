@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from synmt_cli.core.segments.comments import LINE, placeholder, status_of
+from synmt_cli.core.segments.comments import LINE, comment, placeholder, status_of
 from synmt_cli.errors import DataError, Unavailable, printable, reason
 from synmt_cli.formats import conllu
 from synmt_cli.formats.magic import unpacked_size
@@ -93,7 +93,7 @@ class Parser:
         record: list[str] = []
         begin = 0
         for k, (block, end) in enumerate(zip(blocks, ends, strict=True), 1):
-            record += _comments(f"{segment}.{k}", text[begin:end]), f"# {LINE} = {segment}\n"
+            record += _comments(f"{segment}.{k}", text[begin:end]), comment(LINE, segment) + "\n"
             record.append(block)
             begin = end
         return Parsed("".join(record))
@@ -182,7 +182,7 @@ def _placeholder(comments: str, status: str, reason: str = "") -> Parsed:
 
 
 def _comments(segment: str, text: str) -> str:
-    return f"# sent_id = {segment}\n# text = {text}\n"
+    return comment("sent_id", segment) + "\n" + comment("text", text) + "\n"
 
 
 def _begin(block: str) -> int:
