@@ -79,7 +79,7 @@ def of_weights(path: Path) -> Facts:
 
 def _header(path: Path) -> Header:
     try:
-        with path.open("rb") as file:
+        with reading.regular_file(str(path)) as file:
             return read_header(file, str(path), path.stat().st_size)
     except OSError as error:
         raise ReadError(f"cannot read {printable(str(path))}: {error.strerror}") from error
