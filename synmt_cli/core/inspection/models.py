@@ -50,7 +50,7 @@ def of_udpipe(path: str) -> Facts:
     from synmt_cli.core.text.udpipe import load
 
     try:
-        model = load(path)
+        model = load(path, tried=True)
     except Unavailable:
         raise DataError(path, None, "damaged, or no UDPipe 1 model") from None
     sentence = binding.Sentence()

@@ -15,10 +15,13 @@ Where the library handles odd lines badly, this module steps in:
 """
 
 import mmap
+import os
 import re
+import resource
 from dataclasses import dataclass
 from typing import Any
 
+from synmt_cli import pool
 from synmt_cli.core.segments.comments import LINE, comment, placeholder, status_of
 from synmt_cli.errors import DataError, Unavailable, printable, reason
 from synmt_cli.formats import conllu
@@ -29,6 +32,8 @@ from synmt_cli.io import reading
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
 MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
+TRIAL = 60  # seconds of processor time
+SAMPLE = "It is 12.5 \u00e9t\u00e9, isn't it?"  # that a trial parses
 N_COPIES = 3  # of what a model unpacks to: the memory that loading it takes at most
 
 # White space that would end the line or become part of a word. NBSP and its like do not.
@@ -191,11 +196,12 @@ def _begin(block: str) -> int:
     return int(match[1])
 
 
-def load(path: str) -> Any:
+def load(path: str, tried: bool = False) -> Any:
     """The binding's model. Raises Unavailable for a file that is missing or not a model.
 
     The library ends the process at some damaged files and where memory is short, so both are
-    looked at first.
+    looked at first. tried: whether another process loads and uses the model before this one,
+    which finds what was packed by somebody to end a process, and doubles the time.
     """
     import ufal.udpipe as binding
 
@@ -210,6 +216,8 @@ def load(path: str) -> Any:
                 raise Unavailable(f"{problem} MiB of memory")
             # The library takes only names that are Unicode.
             named = path if path.isprintable() else f"/dev/fd/{file.fileno()}"
+            if tried and not _is_survived(named):
+                raise DataError(path, None, "it ends the process that uses it")
             model = binding.Model.load(named)
     except (OSError, ValueError) as error:
         raise Unavailable(f"cannot read the model {name}: {reason(error)}; {advice}") from error
@@ -218,6 +226,33 @@ def load(path: str) -> Any:
     if model is None:
         raise Unavailable(f"{name} is damaged or no UDPipe 1 model; {advice}")
     return model
+
+
+def _is_survived(path: str) -> bool:
+    """Whether another process loads and uses the model, or refuses it, within TRIAL seconds."""
+    child = pool.fork(_try, path)
+    child.join()
+    return child.exitcode == 0
+
+
+def _try(path: str) -> None:
+    """The whole life of that process."""
+    resource.setrlimit(resource.RLIMIT_CPU, (TRIAL, TRIAL))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the library's last words
+    import ufal.udpipe as binding
+
+    if model := binding.Model.load(path):
+        tokenizer = model.newTokenizer("presegmented;ranges")
+        sentence = binding.Sentence()
+        if tokenizer is None:
+            sentence.addWord("a")
+        else:
+            tokenizer.setText(SAMPLE)
+            tokenizer.nextSentence(sentence)
+        model.tag(sentence, "")
+        model.parse(sentence, "")
+    os._exit(0)
 
 
 def has_memory(n_bytes: int) -> bool:

@@ -2,8 +2,10 @@ import contextlib
 import io
 import os
 import random
+import signal
 import struct
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given, settings
@@ -218,6 +220,16 @@ def test_random_damage_never_ends_the_process(tiny_udpipe, tmp_path):
         path.write_bytes(data)
         with contextlib.suppress(Unavailable):
             udpipe.load(str(path))
+
+
+@pytest.mark.parametrize("fatal", [signal.SIGSEGV, signal.SIGABRT, signal.SIGXCPU])
+def test_a_model_that_ends_the_process_is_found_in_another(tiny_udpipe, monkeypatch, fatal):
+    """Stands for a model that was packed to do so; the real one is not asked twice."""
+    assert udpipe.load(str(tiny_udpipe), tried=True) is not None
+    model = SimpleNamespace(load=lambda _: os.kill(os.getpid(), fatal))
+    monkeypatch.setattr("ufal.udpipe.Model", model)
+    with pytest.raises(Unavailable, match=r"tiny\.udpipe is damaged or no UDPipe 1 model"):
+        udpipe.load(str(tiny_udpipe), tried=True)
 
 
 def test_a_model_without_the_memory_for_it_is_refused(tiny_udpipe, monkeypatch):
