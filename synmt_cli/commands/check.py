@@ -152,7 +152,7 @@ def _of_model(one: InspectedInput) -> Iterator[SynmtError]:
     one.refuse_unnamed()
     try:
         if one.kind == "udpipe":
-            udpipe.load(one.path)
+            udpipe.load(one.path, tried=True)
         else:
             Vocabulary.load(one.path)
     except SynmtError as error:

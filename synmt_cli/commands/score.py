@@ -41,6 +41,7 @@ MANUAL = Manual(
 )
 METRICS, TOKENIZE = "bleu,chrf", "13a"
 TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, as in sacreBLEU
+TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several seconds
 SHOWN = 5  # line numbers that a warning names
 
 
@@ -156,6 +157,8 @@ def score(
         texts = read_parallel(paths)
         references = [ref, *(refs or [])]
         _warn(texts, references, systems if "bleu" in names and tokenize != "none" else [])
+        if "ter" in names:
+            _warn_of_slow_lines(texts, systems)
         built = available.build(names, [texts[name] for name in references], tokenize, lowercase)
         report = evaluate(
             built,
@@ -238,6 +241,19 @@ def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Seque
         n = sum(line.endswith(" .") for line in texts[name])
         if n >= TOKENIZED:
             console.warn(f"{printable(name)}: {n:,} lines end in ' .': is the text tokenized?")
+
+
+def _warn_of_slow_lines(texts: dict[str, list[str]], systems: Sequence[str]) -> None:
+    """Says for which lines TER will take long: it tries to move every part everywhere."""
+    for name in dict.fromkeys(systems):
+        long = [(n, len(line.split())) for n, line in enumerate(texts[name], 1)]
+        long = [(number, n_words) for number, n_words in long if n_words > TER_WORDS]
+        for number, n_words in long[:SHOWN]:
+            problem = f"{n_words:,} words: TER may take minutes for more than {TER_WORDS:,}"
+            console.warn(f"{printable(name)}:{number}: {problem}")
+        if len(long) > SHOWN:
+            problem = f"{len(long):,} lines of more than {TER_WORDS:,} words in all"
+            console.warn(f"{printable(name)}: {problem}")
 
 
 def _shown(report: ScoreReport, get: str | None, form: str) -> bytes:

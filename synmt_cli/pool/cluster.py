@@ -92,7 +92,7 @@ class Cluster:
 
         self._ends.append(end)
         try:
-            threads += dispatcher.start(items, slots)
+            threads += dispatcher.start(items, slots, len(slots))
             threading.Thread(target=self._watch, args=(dispatcher,), daemon=True).start()
             yield from dispatcher.results()
         finally:

@@ -17,6 +17,7 @@ PATIENCE = 20.0  # seconds within which a cluster must answer
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}")
 _ATTEMPT = "import ray, sys; ray.init(address=sys.argv[1], log_to_driver=False, logging_level=50)"
 _ERROR = re.compile(r"^[A-Za-z_.]+(?:Error|Exception): .*\Z", re.MULTILINE | re.DOTALL)
+_NO_MODULES = "/"  # a folder in which nobody plants any
 _ADVICE = "start one by ray start --head, and join it on each machine, this one too"
 
 
@@ -36,7 +37,9 @@ def connected(address: str) -> Iterator[Any]:
     _reach(address)
     # Ray prints messages about lost workers to stdout, whatever its settings.
     with contextlib.redirect_stdout(_Nowhere()):
-        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+        # Every worker gets the current folder as a place of modules.
+        with contextlib.chdir(_NO_MODULES):
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         signals.install()  # Ray has replaced the handler of SIGTERM
         try:
             yield ray
@@ -71,9 +74,10 @@ def _reach(address: str) -> None:
             raise Unavailable(f"{problem} ({_ADVICE})") from None
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _ATTEMPT, address],
+            [sys.executable, "-P", "-c", _ATTEMPT, address],
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            cwd=_NO_MODULES,
             timeout=PATIENCE,
             check=False,
         )

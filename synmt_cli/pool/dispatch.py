@@ -81,21 +81,37 @@ class Dispatcher:
         self._taken = 0  # chunks
         self._running = 0  # chunks
         self._yielded = 0  # chunks
-        self._serving = 0  # slots
+        self._serving = 0  # slots that may still work
+        self._resting: list[Slot] = []  # slots without a thread yet
         self._outcomes: dict[int, Outcome] = {}
         self.stopped = False
 
-    def start(self, items: Iterable[Any], slots: Sequence[Slot]) -> list[threading.Thread]:
-        """Starts the reader and the threads of the slots. Returns the latter.
+    def start(
+        self, items: Iterable[Any], slots: Sequence[Slot], at_once: int
+    ) -> list[threading.Thread]:
+        """Starts the reader and the threads of the first slots. Returns the latter.
 
-        The reader may wait for input for ever, so it is not for joining.
+        Each further slot starts when the last one has work. The reader may wait for input for
+        ever, so it is not for joining.
         """
         self._serving = len(slots)
+        self._resting = list(reversed(slots[at_once:]))
         threading.Thread(target=self._read, args=(items,), daemon=True).start()
-        threads = [threading.Thread(target=self._serve, args=(s,), daemon=True) for s in slots]
-        for thread in threads:
-            thread.start()
-        return threads
+        return [self._started(slot) for slot in slots[:at_once]]
+
+    def _started(self, slot: Slot) -> threading.Thread:
+        thread = threading.Thread(target=self._serve, args=(slot,), daemon=True)
+        thread.start()
+        return thread
+
+    def _start_another(self) -> None:
+        """Starts the thread of one more slot, if one is left and work may be."""
+        with self._changed:
+            if self._resting and not (self.stopped or self._is_done()):
+                try:
+                    self._started(self._resting.pop())
+                except RuntimeError:  # the system gives no more threads: fewer will do
+                    self._serving -= 1
 
     def results(self) -> Iterator[Any]:
         """Yields every result in order, then raises the error that ended the input early."""
@@ -138,8 +154,12 @@ class Dispatcher:
 
     def _serve(self, slot: Slot) -> None:
         """Sends one slot its chunks and fetches the outcomes. The whole life of a thread."""
+        has_worked = False
         try:
             while slot.ready() and (task := self._take()) is not None:
+                if not has_worked:
+                    has_worked = True
+                    self._start_another()
                 try:
                     outcome = slot.run(task.chunk)
                 except Lost as loss:

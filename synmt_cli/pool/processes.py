@@ -4,20 +4,24 @@ They are forked, so that they share what the parent has loaded (a model, a vocab
 a copy. A killed worker is noticed at once: its pipe ends, and a pipe has no lock to leave held.
 When the parent is gone, for whatever reason, their pipes end and so do they.
 
-A lost worker is not replaced, because a fork of a process with threads may copy a lock that
-one of them holds. The other workers do its work; where memory was the cause, fewer may fit.
+A worker is forked when a chunk waits and every other worker is busy, so there are never more of
+them than chunks. A lost worker is not replaced: the other workers do its work; where memory was
+the cause, fewer may fit.
 """
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from synmt_cli import signals
 from synmt_cli.errors import WorkerLost, reason
@@ -53,19 +57,13 @@ def ordered_map(
         yield from map(function, items)
         return
     dispatcher = Dispatcher(chunk, IN_FLIGHT * n_workers, care)
-    workers: list[_Worker] = []
+    forker = _Forker(function)
     try:
-        for _ in range(n_workers):
-            workers.append(_Worker(function, workers))
-        # Threads start after the forks: a fork copies no thread, but the locks that it holds.
-        dispatcher.start(items, workers)
+        dispatcher.start(items, [_Worker(forker) for _ in range(n_workers)], 1)
         yield from dispatcher.results()
     finally:
         dispatcher.stop()
-        for worker in workers:
-            worker.process.kill()
-        for worker in workers:
-            worker.process.join()
+        forker.end()
 
 
 def n_processes(jobs: int) -> int:
@@ -79,6 +77,8 @@ def n_processes(jobs: int) -> int:
 
 def end_children() -> None:
     """Kills every child process that is left. For the end of a run."""
+    for forker in list(_Forker.running):
+        forker.end()
     for child in multiprocessing.active_children():
         child.kill()
 
@@ -104,24 +104,98 @@ def _child(target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     target(*arguments)
 
 
-class _Worker:
-    """A Slot: a process, and the parent's end of its pipe. Raises WorkerLost."""
+class _Forker:
+    """A child without threads that forks the workers, one for each `start`.
 
-    def __init__(self, function: Callable[[Any], Any], others: list[_Worker]) -> None:
+    A fork of this process, which has threads by then, might copy a lock that one of them holds.
+    """
+
+    running: ClassVar[list[_Forker]] = []
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
         self._connection, theirs = multiprocessing.Pipe()
-        not_mine = [self._connection, *(other._connection for other in others)]
-        self.process = fork(_work, function, theirs, not_mine)
-        theirs.close()  # so that the worker's death ends the pipe
+        self._lock = threading.Lock()
+        self._pids: list[int] = []
+        self._process = fork(_fork_workers, function, theirs, self._connection)
+        theirs.close()  # so that the forker's death ends the pipe
+        self.running.append(self)
+
+    def start(self) -> Connection:
+        """The pipe of a new worker. Raises Lost, WorkerLost."""
+        ours, theirs = multiprocessing.Pipe()
+        with self._lock, theirs:
+            try:
+                reduction.send_handle(self._connection, theirs.fileno(), self._process.pid)
+                answer = self._connection.recv()
+            except (EOFError, OSError):
+                raise Lost(_KILLED) from None
+            if isinstance(answer, str):
+                raise WorkerLost(f"cannot start a worker process: {answer}")
+            self._pids.append(answer)
+        return ours
+
+    def end(self) -> None:
+        """Kills the workers and waits until they and the forker are gone."""
+        if self in self.running:
+            self.running.remove(self)
+            with self._lock:
+                # The forker takes no process id back before its own end, so each is a worker's.
+                for pid in self._pids if self._process.is_alive() else ():
+                    os.kill(pid, signal.SIGKILL)
+                self._connection.close()
+            self._process.join()
+
+
+def _fork_workers(
+    function: Callable[[Any], Any], connection: Connection, not_mine: Connection
+) -> None:
+    """The whole life of a forker, which ends when the parent closes the pipe or is gone."""
+    not_mine.close()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            theirs = Connection(reduction.recv_handle(connection))
+            try:
+                pid = os.fork()
+            except OSError as error:
+                connection.send(reason(error))
+                continue
+            if not pid:
+                connection.close()
+                _live(function, theirs)
+            theirs.close()
+            connection.send(pid)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def _live(function: Callable[[Any], Any], connection: Connection) -> NoReturn:
+    """Works to the end of this process, which must not write what its parent had buffered."""
+    try:
+        _work(function, connection)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+class _Worker:
+    """A Slot: a process that starts with its first chunk, and the parent's end of its pipe."""
+
+    def __init__(self, forker: _Forker) -> None:
+        self._forker = forker
+        self._connection: Connection | None = None
 
     def ready(self) -> bool:
         """Whether the process lives: before any request, only the end of the pipe can arrive."""
         try:
-            return not self._connection.poll()
+            return self._connection is None or not self._connection.poll()
         except OSError:
             return False
 
     def run(self, chunk: list[Any]) -> Outcome:
-        """The outcome of a chunk. Raises Lost."""
+        """The outcome of a chunk. Raises Lost, WorkerLost."""
+        self._connection = self._connection or self._forker.start()
         try:
             self._connection.send(chunk)
             outcome: Outcome = self._connection.recv()
@@ -133,15 +207,12 @@ class _Worker:
 
     def close(self) -> None:
         """Ends the pipe, which ends the process."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
 
-def _work(
-    function: Callable[[Any], Any], connection: Connection, not_mine: list[Connection]
-) -> None:
+def _work(function: Callable[[Any], Any], connection: Connection) -> None:
     """The whole life of a worker, which ends when the parent closes the pipe or is gone."""
-    for other in not_mine:
-        other.close()
     while True:
         try:
             chunk = connection.recv()

@@ -244,6 +244,20 @@ def test_nothing_is_written_where_it_runs(run, cluster, folder, tmp_path):
 
 
 @pytest.mark.slow
+def test_no_module_of_the_working_folder_runs_on_a_cluster(cluster, folder, tmp_path):
+    for name in ("ray", "orjson", "ufal", "synmt_cli", "socket", "sitecustomize"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    program = str(Path(sys.executable).parent / "synmt")
+    line = ["parse", "-m", str(folder / "en.udpipe"), str(folder / "test.en")]
+    done = subprocess.run(
+        [program, "map", "--ray", cluster.address, "--", *line],
+        cwd=tmp_path, env={**os.environ, **ENVIRONMENT}, capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGPIPE])
 def test_a_signal_leaves_whole_records_and_no_actors(cluster, folder, number):
     with start(cluster, folder) as process:

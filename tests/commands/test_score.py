@@ -150,6 +150,20 @@ def test_empty_lines_are_scored_and_empty_references_named(run, folder):
     assert done.stdout.splitlines()[3].split() == b"- 0.00 0.00 0.00 100.00 0.0000".split()
 
 
+def test_lines_that_are_long_for_ter_are_named(run, folder):
+    lines = ["ok", "a " * 301, "b " * 300, *["a " * 400] * 6]
+    (folder / "long").write_text("".join(f"{line}\n" for line in lines))
+    done = run("score", "long", "long", "-M", "ter", cwd=folder)
+    assert done.returncode == 0
+    first, *_, last = done.stderr.splitlines()
+    assert first == (
+        b"synmt score: warning: long:2: 301 words: TER may take minutes for more than 300"
+    )
+    assert last == b"synmt score: warning: long: 7 lines of more than 300 words in all"
+    assert done.stderr.count(b"\n") == 6
+    assert run("score", "long", "long", "-M", "ribes", cwd=folder).stderr == b""
+
+
 def test_tokenized_text_is_warned_of_in_our_own_words(run, folder):
     (folder / "many").write_text("a b c d .\n" * 100)
     done = run("score", "many", "many", cwd=folder)

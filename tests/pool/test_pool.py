@@ -203,6 +203,36 @@ def test_the_input_is_read_no_further_than_the_bound():
     assert not multiprocessing.active_children()
 
 
+def test_a_thousand_jobs_start_no_more_workers_than_there_are_chunks():
+    began = time.monotonic()
+    pids = list(ordered_map(lambda _: os.getpid(), range(20), 1_000, chunk=4))
+    assert len(pids) == 20
+    assert len(set(pids)) <= 20
+    assert os.getpid() not in pids
+    assert time.monotonic() - began < 5
+    assert threading.active_count() < 100
+
+
+def test_busy_workers_let_others_start():
+    def slow(number):
+        time.sleep(0.3)
+        return os.getpid()
+
+    assert len(set(ordered_map(slow, range(12), 4, chunk=1))) == 4
+
+
+def test_workers_that_cannot_start_are_an_error(monkeypatch):
+    def refuse():
+        raise OSError(11, "Resource temporarily unavailable")
+
+    real = os.fork
+    pid = os.getpid()
+    monkeypatch.setattr(os, "fork", lambda: real() if os.getpid() == pid else refuse())
+    with pytest.raises(WorkerLost, match="cannot start a worker process: Resource temporarily"):
+        list(ordered_map(abs, [1, 2], 2))
+    assert not multiprocessing.active_children()
+
+
 def test_closing_ends_busy_workers():
     results = ordered_map(lambda x: time.sleep(60 * x), range(8), 2, chunk=1)
     next(results)

@@ -110,8 +110,13 @@ class ChallengeSegment:
         """
         if form == "conllu":
             return b"".join(map(_commented, self.segment.sentences, self.matches))
-        first = self.segment.text if form == "text" else self.segment.record.id or str(self.number)
-        return line("\t".join([first, *columns]))
+        if form == "text":
+            first = self.segment.text
+        else:
+            first = printable(self.segment.record.id or str(self.number))
+        if columns:  # no TAB of a text is one between columns
+            return line("\t".join(one.replace("\t", " ") for one in (first, *columns)))
+        return line(first)
 
 
 def _commented(sentence: Sentence, matches: Sequence[Match]) -> bytes:

@@ -8,15 +8,16 @@ of BLEU, on the sentence. The alignment is that of RIBES.py 1.03 (NTT): a word t
 on both sides is aligned; a repeated word is told apart by its neighbours.
 """
 
+from __future__ import annotations
+
 import math
-import sys
+import operator
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from synmt_cli.errors import UsageError
-
 ALPHA, BETA = 0.25, 0.10
+LONG = 300  # words of both sentences; the linear way is faster beyond
 NOT_IN_REFERENCE = chr(0)
 
 
@@ -66,9 +67,9 @@ def alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int]:
     >>> alignment("the cat saw the dog".split(), "the dog saw the cat".split())
     [3, 4, 2, 3, 1]
     """
+    if len(reference) + len(hypothesis) > LONG:
+        return _long_alignment(reference, hypothesis)
     codes = {word: chr(n) for n, word in enumerate(dict.fromkeys(reference), 1)}
-    if len(codes) >= sys.maxunicode:
-        raise UsageError(f"RIBES takes fewer than {sys.maxunicode:,} different words in a line")
     in_reference, in_hypothesis = Counter(reference), Counter(hypothesis)
     # One character for each word, so that an n-gram is found as a substring.
     ref = "".join(codes[word] for word in reference)
@@ -103,3 +104,119 @@ def _smallest_window(ref: str, hyp: str, limit: int, ngram: Callable[[int], str]
     # A longer n-gram is never more frequent than the one inside it, so bisection is exact.
     window = bisect_left(range(1, limit + 1), True, key=repeats_nowhere) + 1
     return window if window <= limit and ngram(window) in ref else None
+
+
+def _long_alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int]:
+    """The same in linear time: a search for each window is quadratic in one repeated word."""
+    in_reference, in_hypothesis = Counter(reference), Counter(hypothesis)
+    places = {word: i for i, word in enumerate(reference)}
+    positions = (
+        places[word] if in_reference[word] == in_hypothesis[word] == 1 else by_context
+        for word, by_context in zip(
+            hypothesis, _positions_by_context(reference, hypothesis), strict=True
+        )
+    )
+    return [one for one in positions if one is not None]
+
+
+def _positions_by_context(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int | None]:
+    """The position of each word of the hypothesis by its smallest window, None without one."""
+    left = _windows(reference, hypothesis)
+    right = reversed(_windows(reference[::-1], hypothesis[::-1]))
+    last = len(reference) - 1
+    positions: list[int | None] = []
+    for to_left, to_right in zip(left, right, strict=True):
+        if to_left is not None and (to_right is None or to_left[0] <= to_right[0]):
+            positions.append(to_left[1])
+        else:
+            positions.append(None if to_right is None else last - to_right[1])
+    return positions
+
+
+def _windows(reference: Sequence[str], hypothesis: Sequence[str]) -> list[tuple[int, int] | None]:
+    """(words, reference position) of the smallest window to the left of each hypothesis word.
+
+    The window has 1 word or more, and with the word it occurs exactly once in each sentence.
+    """
+    in_reference = _ending_at(hypothesis, _suffixes(reference))
+    in_hypothesis = _ending_at(hypothesis, _suffixes(hypothesis))
+    windows: list[tuple[int, int] | None] = []
+    for (once, twice, end), (_, again, _) in zip(in_reference, in_hypothesis, strict=True):
+        window = max(1, twice, again)
+        windows.append((window, end) if window < once else None)
+    return windows
+
+
+class _State:
+    """A state of a suffix automaton: the n-grams that end at the same places of a sentence.
+
+    after: the state of each word that may follow. link: that of the longest suffix that ends at
+    more places. length: of the longest n-gram. end: the first place where it ends.
+    """
+
+    __slots__ = ("after", "end", "length", "link", "n_ends")
+
+    def __init__(
+        self, after: dict[str, _State], link: _State | None, length: int, end: int, n_ends: int
+    ) -> None:
+        self.after = after
+        self.link = link
+        self.length = length
+        self.end = end
+        self.n_ends = n_ends
+
+
+def _suffixes(words: Sequence[str]) -> _State:
+    """The first state of the suffix automaton of a sentence (Blumer et al., 1985).
+
+    Its time and memory are linear in the sentence.
+    """
+    root = last = _State({}, None, 0, -1, 0)
+    states = []
+    for end, word in enumerate(words):
+        new = _State({}, root, end + 1, end, 1)
+        states.append(new)
+        state: _State | None = last
+        while state is not None and word not in state.after:
+            state.after[word] = new
+            state = state.link
+        if state is not None:
+            target = state.after[word]
+            if target.length != state.length + 1:
+                old = target
+                target = _State(old.after.copy(), old.link, state.length + 1, old.end, 0)
+                states.append(target)
+                old.link = target
+                while state is not None and state.after.get(word) is old:
+                    state.after[word] = target
+                    state = state.link
+            new.link = target
+        last = new
+    states.sort(key=_length, reverse=True)
+    for one in states:
+        if one.link is not None:
+            one.link.n_ends += one.n_ends
+    return root
+
+
+_length = operator.attrgetter("length")
+
+
+def _ending_at(words: Sequence[str], root: _State) -> list[tuple[int, int, int]]:
+    """(once, twice, end) of each word, with the suffixes of another sentence.
+
+    once, twice: the most words, it and those before it, that occur there once or more, and
+    twice or more. end: where the former end there first.
+    """
+    ends = []
+    state, once = root, 0
+    for word in words:
+        while word not in state.after and state.link is not None:
+            state = state.link
+            once = state.length
+        if (longer := state.after.get(word)) is not None:
+            state = longer
+            once += 1
+        twice = once if state.n_ends > 1 or state.link is None else state.link.length
+        ends.append((once, twice, state.end))
+    return ends

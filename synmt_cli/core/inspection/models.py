@@ -50,7 +50,7 @@ def of_udpipe(path: str) -> Facts:
     from synmt_cli.core.text.udpipe import load
 
     try:
-        model = load(path)
+        model = load(path, tried=True)
     except Unavailable:
         raise DataError(path, None, "damaged, or no UDPipe 1 model") from None
     sentence = binding.Sentence()
@@ -79,7 +79,7 @@ def of_weights(path: Path) -> Facts:
 
 def _header(path: Path) -> Header:
     try:
-        with path.open("rb") as file:
+        with reading.regular_file(str(path)) as file:
             return read_header(file, str(path), path.stat().st_size)
     except OSError as error:
         raise cannot_read(path, error) from error

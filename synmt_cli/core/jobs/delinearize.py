@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from synmt_cli.core.segments.comments import LINE, placeholder
+from synmt_cli.core.segments.comments import LINE, comment, placeholder
 from synmt_cli.core.transitions.delinearizer import Broken, Delinearized, Delinearizer
 from synmt_cli.errors import ConfigError, DataError, printable
 from synmt_cli.formats import conllu, record
@@ -76,10 +76,10 @@ def block(sentence: Delinearized, one: Record, part: int = 0) -> str:
     one: gives the id. part: the number of the sentence, from 1, if its line has several.
     """
     id = f"{one.id}.{part}" if part else one.id
-    lines = [f"# sent_id = {id}"]
+    lines = [comment("sent_id", id)]
     if part:
-        lines.append(f"# {LINE} = {one.id}")
-    lines.append(f"# text = {sentence.text}")
+        lines.append(comment(LINE, one.id))
+    lines.append(comment("text", sentence.text))
     if not sentence.forms:
         status = EMPTY if one.status == OK else one.status
         return placeholder("".join(f"{line}\n" for line in lines), status, one.reason)

@@ -46,11 +46,22 @@ def is_placeholder(sentence: Sentence) -> bool:
     return status_of(sentence)[0] in (EMPTY, FAILED)
 
 
+def comment(key: str, value: str) -> str:
+    """The comment, without its LF. What a value must not hold is escaped, so that it is one line.
+
+    >>> print(comment("sent_id", "7" + chr(10) + "# x"))
+    # sent_id = 7\\n# x
+    """
+    if "\n" in value or "\0" in value:
+        value = value.replace("\n", "\\n").replace("\0", "\\x00")
+    return f"# {key} = {value}"
+
+
 def placeholder(comments: str, status: str, reason: str | None = None) -> str:
     """The block of a line without a tree. comments: its first lines, each with its LF."""
-    comments += f"# {STATUS} = {status}\n"
+    comments += comment(STATUS, status) + "\n"
     if reason:
-        comments += f"# {REASON} = {reason}\n"
+        comments += comment(REASON, reason) + "\n"
     return f"{comments}{_ROW}\n\n"
 
 
@@ -59,7 +70,7 @@ def commented(sentence: Sentence, values: Mapping[str, str | None]) -> Sentence:
     kept = [
         one for one in sentence.comments if one[1:].partition("=")[0].strip(" \t") not in values
     ]
-    added = [f"# {key} = {value}" for key, value in values.items() if value is not None]
+    added = [comment(key, value) for key, value in values.items() if value is not None]
     return Sentence([*kept, *added], sentence.rows, sentence.words, sentence.heads)
 
 

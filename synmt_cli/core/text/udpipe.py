@@ -14,18 +14,27 @@ Where the library handles odd lines badly, this module steps in:
   words). Sentences over LONG words are searched greedily, in linear time (0.1 s).
 """
 
+import mmap
+import os
 import re
+import resource
 from dataclasses import dataclass
 from typing import Any
 
-from synmt_cli.core.segments.comments import LINE, placeholder, status_of
-from synmt_cli.errors import Unavailable, printable
+from synmt_cli import pool
+from synmt_cli.core.segments.comments import LINE, comment, placeholder, status_of
+from synmt_cli.errors import DataError, Unavailable, printable, reason
 from synmt_cli.formats import conllu
+from synmt_cli.formats.magic import unpacked_size
 from synmt_cli.formats.record import EMPTY, FAILED, OK
+from synmt_cli.io import reading
 
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
 MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
+TRIAL = 60  # seconds of processor time
+SAMPLE = "It is 12.5 \u00e9t\u00e9, isn't it?"  # that a trial parses
+N_COPIES = 3  # of what a model unpacks to: the memory that loading it takes at most
 
 # White space that would end the line or become part of a word. NBSP and its like do not.
 _SPACES = dict.fromkeys([*range(0x0A, 0x0E), *range(0x1C, 0x20), 0x85, 0x2028, 0x2029], " ")
@@ -89,7 +98,7 @@ class Parser:
         record: list[str] = []
         begin = 0
         for k, (block, end) in enumerate(zip(blocks, ends, strict=True), 1):
-            record += _comments(f"{segment}.{k}", text[begin:end]), f"# {LINE} = {segment}\n"
+            record += _comments(f"{segment}.{k}", text[begin:end]), comment(LINE, segment) + "\n"
             record.append(block)
             begin = end
         return Parsed("".join(record))
@@ -178,7 +187,7 @@ def _placeholder(comments: str, status: str, reason: str = "") -> Parsed:
 
 
 def _comments(segment: str, text: str) -> str:
-    return f"# sent_id = {segment}\n# text = {text}\n"
+    return comment("sent_id", segment) + "\n" + comment("text", text) + "\n"
 
 
 def _begin(block: str) -> int:
@@ -187,21 +196,69 @@ def _begin(block: str) -> int:
     return int(match[1])
 
 
-def load(path: str) -> Any:
-    """The binding's model. Raises Unavailable for a file that is missing or not a model."""
+def load(path: str, tried: bool = False) -> Any:
+    """The binding's model. Raises Unavailable for a file that is missing or not a model.
+
+    The library ends the process at some damaged files and where memory is short, so both are
+    looked at first. tried: whether another process loads and uses the model before this one,
+    which finds what was packed by somebody to end a process, and doubles the time.
+    """
     import ufal.udpipe as binding
 
     name = printable(path)
     advice = "name a UDPipe 1 model: one from https://ufal.mff.cuni.cz/udpipe/1/models, "
     advice += "or your own by `synmt parser train`"
     try:
-        with open(path, "rb") as file:
+        with reading.regular_file(path) as file:
+            unpacked = unpacked_size(file, path)
+            if not has_memory(N_COPIES * unpacked):
+                problem = f"cannot load {name}: it needs about {N_COPIES * unpacked / 2**20:,.0f}"
+                raise Unavailable(f"{problem} MiB of memory")
             # The library takes only names that are Unicode.
             named = path if path.isprintable() else f"/dev/fd/{file.fileno()}"
+            if tried and not _is_survived(named):
+                raise DataError(path, None, "it ends the process that uses it")
             model = binding.Model.load(named)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise Unavailable(f"cannot read the model {name}: {reason}; {advice}") from error
+        raise Unavailable(f"cannot read the model {name}: {reason(error)}; {advice}") from error
+    except DataError:
+        model = None
     if model is None:
         raise Unavailable(f"{name} is damaged or no UDPipe 1 model; {advice}")
     return model
+
+
+def _is_survived(path: str) -> bool:
+    """Whether another process loads and uses the model, or refuses it, within TRIAL seconds."""
+    child = pool.fork(_try, path)
+    child.join()
+    return child.exitcode == 0
+
+
+def _try(path: str) -> None:
+    """The whole life of that process."""
+    resource.setrlimit(resource.RLIMIT_CPU, (TRIAL, TRIAL))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the library's last words
+    import ufal.udpipe as binding
+
+    if model := binding.Model.load(path):
+        tokenizer = model.newTokenizer("presegmented;ranges")
+        sentence = binding.Sentence()
+        if tokenizer is None:
+            sentence.addWord("a")
+        else:
+            tokenizer.setText(SAMPLE)
+            tokenizer.nextSentence(sentence)
+        model.tag(sentence, "")
+        model.parse(sentence, "")
+    os._exit(0)
+
+
+def has_memory(n_bytes: int) -> bool:
+    """Whether the system would give this process so much memory now."""
+    try:
+        mmap.mmap(-1, max(n_bytes, 1)).close()
+    except (OSError, ValueError, OverflowError, MemoryError):
+        return False
+    return True

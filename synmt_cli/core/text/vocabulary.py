@@ -18,13 +18,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 from synmt_cli.errors import ConfigError, Unavailable, printable, quoted, reason
 from synmt_cli.formats.spm import Making, making, without_prefix
+from synmt_cli.io import reading
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
+MODEL_LIMIT = 256 * 2**20  # bytes of a model; those of 256,000 pieces have about 5 MiB
 SPACE = "▁"  # sentencepiece's mark for a space
 
 
@@ -53,7 +54,8 @@ class Vocabulary:
     def load(cls, path: str) -> Vocabulary:
         """Reads a model file. Raises Unavailable, and ConfigError for other special ids."""
         try:
-            model = Path(path).read_bytes()
+            with reading.regular_file(path, MODEL_LIMIT) as file:
+                model = file.read()
         except (OSError, ValueError) as error:
             problem = f"cannot read the vocabulary {printable(path)}: {reason(error)}"
             raise Unavailable(f"{problem} (synmt vocab train makes one)") from error
@@ -203,7 +205,8 @@ def symbol_problem(symbol: str) -> str | None:
 def _processor(model: bytes, name: str) -> Any:
     try:
         processor = sentencepiece().SentencePieceProcessor(model_proto=model)
-    except (RuntimeError, ValueError):
+        processor.id_to_piece(list(range(processor.get_piece_size())))  # whether they are text
+    except (RuntimeError, ValueError):  # UnicodeDecodeError is one
         processor = None
     if processor is None or not processor.get_piece_size():
         raise Unavailable(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.evaluation.ribes import alignment, normalized_tau, ribes
+from synmt_cli.core.evaluation.ribes import _long_alignment, alignment, normalized_tau, ribes
 
 WORDS = st.lists(st.sampled_from("abcde"), max_size=12)
 
@@ -51,6 +51,20 @@ def naive_ribes(reference, hypothesis):
         tau = sum(a < b for a, b in pairs) / len(pairs)
     penalty = min(1, math.exp(1 - len(reference) / len(hypothesis)))
     return tau * (len(ranks) / len(hypothesis)) ** 0.25 * penalty**0.10
+
+
+@given(WORDS, WORDS)
+def test_long_sentences_are_aligned_by_the_same_definition(reference, hypothesis):
+    assert _long_alignment(reference, hypothesis) == naive_alignment(reference, hypothesis)
+
+
+@pytest.mark.parametrize("words", [["a"], ["a", "b"], ["a", "b", "a", "c"]], ids=len)
+def test_a_word_that_is_repeated_33000_times_takes_no_quadratic_time(words):
+    reference = words * (33_000 // len(words))
+    began = time.process_time()
+    assert ribes(reference, reference) > 0
+    assert ribes(reference, reference[1:]) < 1
+    assert time.process_time() - began < 5
 
 
 @given(WORDS, WORDS)

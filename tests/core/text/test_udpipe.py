@@ -1,12 +1,18 @@
+import contextlib
 import io
+import os
 import random
+import signal
+import struct
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.core.text import udpipe
+from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabulary
 from synmt_cli.errors import Unavailable
 from synmt_cli.formats import conllu
 from synmt_cli.io.reading import Source
@@ -168,6 +174,95 @@ def test_a_damaged_model_is_refused_with_its_name(tiny_udpipe, tmp_path, damage)
         path.write_bytes(data)
         with pytest.raises(Unavailable, match=r"damaged\.udpipe is damaged or no UDPipe 1 model"):
             udpipe.load(str(path))
+
+
+def packed(name, *blocks, rest=b""):
+    """A file with the marks of a UDPipe model. blocks: (unpacked, packed bytes, length said)."""
+    data = bytes([len(name)]) + name + b"\x03\x7f\x7f\x01"
+    for unpacked, content, n in blocks:
+        total = (unpacked * 19991 + n * 199999991 + 1234567890) % 2**32
+        data += struct.pack("<III5x", unpacked, n, total) + content
+    return data + rest
+
+
+NAME = b"morphodita_parsito"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80" * 99,  # std::length_error in the library
+        b"\xff" + NAME,
+        packed(NAME, rest=bytes(99)),
+        packed(NAME, (10, b"", 2**32 - 1)),  # std::bad_alloc
+        packed(NAME, (2**32 - 1, b"x" * 40, 40), (1, b"x" * 40, 40)),
+        packed(NAME, (2**30, b"x" * 40, 40), (2**30, b"x" * 40, 40), (1, b"x" * 40, 40)),
+        packed(NAME, (10, b"x" * 40, 40), rest=bytes(40)),
+    ],
+    ids=range(7),
+)
+def test_what_the_library_would_end_the_process_at_never_reaches_it(tmp_path, monkeypatch, content):
+    monkeypatch.setattr("ufal.udpipe.Model", None)  # it is not asked
+    path = tmp_path / "x.udpipe"
+    path.write_bytes(content)
+    with pytest.raises(Unavailable, match=r"x\.udpipe is damaged or no UDPipe 1 model"):
+        udpipe.load(str(path))
+
+
+def test_random_damage_never_ends_the_process(tiny_udpipe, tmp_path):
+    draw, path = random.Random(5), tmp_path / "x.udpipe"
+    whole = tiny_udpipe.read_bytes()
+    for _ in range(150):
+        data = bytearray(whole)
+        at = draw.choice([draw.randrange(len(data)), draw.randrange(60)])
+        n = draw.choice([1, 4, 64, 4096])
+        data[at : at + n] = draw.choice([draw.randbytes(n), b"\xff" * n, b""])
+        path.write_bytes(data)
+        with contextlib.suppress(Unavailable):
+            udpipe.load(str(path))
+
+
+@pytest.mark.parametrize("fatal", [signal.SIGSEGV, signal.SIGABRT, signal.SIGXCPU])
+def test_a_model_that_ends_the_process_is_found_in_another(tiny_udpipe, monkeypatch, fatal):
+    """Stands for a model that was packed to do so; the real one is not asked twice."""
+    assert udpipe.load(str(tiny_udpipe), tried=True) is not None
+    model = SimpleNamespace(load=lambda _: os.kill(os.getpid(), fatal))
+    monkeypatch.setattr("ufal.udpipe.Model", model)
+    with pytest.raises(Unavailable, match=r"tiny\.udpipe is damaged or no UDPipe 1 model"):
+        udpipe.load(str(tiny_udpipe), tried=True)
+
+
+def test_a_model_without_the_memory_for_it_is_refused(tiny_udpipe, monkeypatch):
+    monkeypatch.setattr("ufal.udpipe.Model", None)  # it is not asked
+    asked = []
+    monkeypatch.setattr(udpipe, "has_memory", asked.append)
+    with pytest.raises(Unavailable, match=r"cannot load .*: it needs about \d+ MiB of memory"):
+        udpipe.load(str(tiny_udpipe))
+    assert asked[0] > tiny_udpipe.stat().st_size
+
+
+def test_memory_is_there_or_not():
+    assert udpipe.has_memory(2**20)
+    assert not udpipe.has_memory(2**60)
+    assert not udpipe.has_memory(2**70)
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
+def test_only_a_regular_file_is_a_model(tmp_path, kind):
+    """At once: a pipe has no writer, and /dev/zero no end."""
+    os.mkfifo(tmp_path / "pipe")
+    path = {"device": "/dev/zero", "pipe": str(tmp_path / "pipe"), "folder": str(tmp_path)}[kind]
+    with pytest.raises(Unavailable, match="cannot read the model"):
+        udpipe.load(path)
+    with pytest.raises(Unavailable, match="cannot read the vocabulary"):
+        Vocabulary.load(path)
+
+
+def test_a_vocabulary_of_a_size_that_none_has_is_not_read(tmp_path):
+    with open(tmp_path / "v.model", "wb") as file:
+        file.truncate(MODEL_LIMIT + 1)
+    with pytest.raises(Unavailable, match=r"v\.model: 268,435,457 bytes, at most 268,435,456"):
+        Vocabulary.load(str(tmp_path / "v.model"))
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n" * 99, bytes(10_000), b"\x1f\x8b" * 99, None])
