@@ -5,6 +5,7 @@ model and of the last 20 of a big one. Each checkpoint counts once; the sum is i
 rounded once. The result is a run directory like any other, but without checkpoints to resume.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -17,10 +18,10 @@ from torch import Tensor
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.config import Config, flatten
-from synmt_cli.core.run.directory import WEIGHTS, Run
+from synmt_cli.core.run.directory import VOCABULARY_LIMIT, WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
-from synmt_cli.io import json_files, writing
+from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.writing import atomic_folder
 
 COPIED = ("spm.model", "spm.tgt.model", "labels.json")
@@ -90,11 +91,10 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
         about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
         tensors.write(new.model, mean([one.weights for one in chosen]), about)
         for file in COPIED:
-            if (run.folder / file).exists():
+            if os.path.lexists(run.folder / file):
                 _copy(run.folder / file, beside / file)
-        if run.environment.exists():
-            environment = json_files.read(run.environment)
-            json_files.write(new.environment, {**environment, "averaged": names})
+        if os.path.lexists(run.environment):
+            json_files.write(new.environment, {**run.read_environment(), "averaged": names})
         _copy(run.config, new.config)
 
 
@@ -136,9 +136,6 @@ def mean(files: Sequence[Path]) -> dict[str, Tensor]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise ReadError(f"cannot read {printable(str(source))}: {error.strerror}") from error
-    with writing.atomic(target) as writer:
+    content = regular_files.read(source, VOCABULARY_LIMIT)
+    with writing.atomic(target, follow=False) as writer:
         writer.write(content)
