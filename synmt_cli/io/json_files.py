@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from synmt_cli.errors import ConfigError, DataError, printable, quoted
+from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, printable, quoted
 from synmt_cli.io import regular_files, writing
 
 FORMAT = 1  # of sealed files
@@ -109,7 +109,7 @@ def read_sealed(path: Path, what: str) -> dict[str, Any]:
         raise DataError(str(path), 1, f"expected {what}")
     values: dict[str, Any] = sealed["state"]
     if sealed.get("format") != FORMAT:
-        stated = quoted(str(sealed.get("format")))
+        stated = printable(repr(sealed.get("format")))[:QUOTE_LIMIT]
         raise ConfigError(f"{printable(str(path))}: format {stated}, not {FORMAT}")
     if sealed.get("sha256") != _digest(values):
         raise DataError(str(path), 1, "damaged: it does not have the digest it states")

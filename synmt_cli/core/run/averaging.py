@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
 from torch import Tensor
 
 from synmt_cli.core.run import tensors
@@ -125,7 +124,7 @@ def mean(files: Sequence[Path]) -> dict[str, Tensor]:
     """The mean of each tensor over files that have the same ones, in their own type."""
     means: dict[str, Tensor] = {}
     with ExitStack() as stack:
-        opened = [stack.enter_context(safe_open(path, framework="pt")) for path in files]
+        opened = [stack.enter_context(tensors.opened(path)) for path in files]
         for name in opened[0].keys():  # noqa: SIM118  # not a dictionary
             first = opened[0].get_tensor(name)
             total = first.to(torch.float64, copy=True)

@@ -24,7 +24,14 @@ import tomli_w
 
 from synmt_cli.core.run.config import LIMIT, SettingsLayer, from_bytes
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
-from synmt_cli.errors import ConfigError, DataError, ReadError, cannot_read, printable, quoted
+from synmt_cli.errors import (
+    QUOTE_LIMIT,
+    ConfigError,
+    DataError,
+    ReadError,
+    cannot_read,
+    printable,
+)
 from synmt_cli.io import json_files, regular_files, writing
 
 FORMAT = 1
@@ -177,7 +184,7 @@ class Run:
         tables = dict(self.settings().tables)
         stated = tables.get("format")
         if type(stated) is not int or stated != FORMAT:
-            shown = "none" if stated is None else quoted(str(stated))
+            shown = printable(repr(stated))[:QUOTE_LIMIT]
             raise ConfigError(f"{printable(str(self.config))}: format {shown}, expected {FORMAT}")
         return tables
 
@@ -197,7 +204,7 @@ class Run:
         if stated != vocabularies.fingerprint:
             raise ConfigError(
                 f"{printable(str(self.folder))}: vocabulary {vocabularies.fingerprint}, "
-                f"but the run was trained with {quoted(str(stated))}"
+                f"but the run was trained with {printable(str(stated))[:QUOTE_LIMIT]}"
             )
         return vocabularies
 

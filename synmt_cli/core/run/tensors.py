@@ -4,9 +4,10 @@ No pickle is ever read. A file that is cut, has a flipped bit, or is something e
 this suffix is refused by name before its tensors are used.
 """
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,8 @@ def read(
     tensors themselves. follow: whether the name may be a link.
     """
     name = str(path)
-    regular_files.opened(path, follow).close()  # the library would wait for a pipe
     try:
-        with safe_open(path, framework="pt") as file:
+        with opened(path, follow) as file:
             header = dict(file.metadata() or {})
             if check is not None and header.get("format") == FORMAT:
                 check({key: _outline(file.get_slice(key)) for key in sorted(file.keys())}, header)
@@ -97,6 +97,19 @@ def read(
     if check is not None:
         check(tensors, header)
     return tensors, header
+
+
+@contextlib.contextmanager
+def opened(path: Path, follow: bool = False) -> Iterator[Any]:
+    """A safetensors file as the library opens it. Raises ReadError, and the library's errors.
+
+    It opens the descriptor of a regular file again: by its own name it would wait for a pipe,
+    follow a link, and refuse bytes that are not UTF-8.
+    """
+    with regular_files.opened(path, follow) as file:
+        name = Path(f"/proc/self/fd/{file.fileno()}")
+        with safe_open(name if name.exists() else path, framework="pt") as weights:
+            yield weights
 
 
 def _outline(part: Any) -> Tensor:

@@ -152,11 +152,9 @@ def save_weights(path: Path, share: Share, about: Mapping[str, str]) -> None:
         tensors.write(path, weights, about)
 
 
-def read_weights(
-    path: Path, model: torch.nn.Module, vocabulary: str
-) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Weights that fit the model, and the texts about them. Raises SynmtError."""
-    return tensors.read(path, tensors.fitting(model, vocabulary, path))
+def read_weights(path: Path, model: torch.nn.Module, vocabulary: str) -> dict[str, Tensor]:
+    """Weights that fit the model. Raises SynmtError."""
+    return tensors.read(path, tensors.fitting(model, vocabulary, path))[0]
 
 
 def load(
@@ -168,7 +166,7 @@ def load(
 ) -> TrainingState:
     """Fills model and optimizer from checkpoints/step-N and returns the state."""
     folder = run.checkpoint(step)
-    weights, _ = read_weights(folder / WEIGHTS, share.model, vocabulary)
+    weights = read_weights(folder / WEIGHTS, share.model, vocabulary)
     with torch.no_grad():
         for name, parameter in share.model.named_parameters():
             parameter.copy_(share.own(parameter, weights[name]))

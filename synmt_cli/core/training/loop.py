@@ -7,9 +7,11 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from synmt_cli import signals
 from synmt_cli.core.data.batch import Batch
@@ -225,8 +227,8 @@ class Trainer:
         saved = self._saved is not None and (self.dev is None or state.best_value is not None)
         is_lost = self.ranks.is_first and not os.path.lexists(self.run.model)
         if not self.ranks.any(saved and is_lost):
-            if state.finished and self.ranks.is_first:  # nothing will be trained: is it whole?
-                checkpoint.read_weights(self.run.model, self.model, self.vocabularies.fingerprint)
+            if saved and self.ranks.is_first:
+                self._read_weights(self.run.model)  # is it whole?
             return
         best = state.step if self.dev is None else state.best_step
         is_kept = self.ranks.any(self.ranks.is_first and best in self.run.steps())
@@ -243,10 +245,15 @@ class Trainer:
 
     def _copy_best(self, step: int) -> None:
         if self.ranks.is_first:
-            path = self.run.checkpoint(step) / WEIGHTS
-            weights = checkpoint.read_weights(path, self.model, self.vocabularies.fingerprint)
-            tensors.write(self.run.model, *weights)
+            weights = self._read_weights(self.run.checkpoint(step) / WEIGHTS)
+            tensors.write(self.run.model, weights, self._about(step))
         self.ranks.wait()
+
+    def _read_weights(self, path: Path) -> dict[str, Tensor]:
+        return checkpoint.read_weights(path, self.model, self.vocabularies.fingerprint)
+
+    def _about(self, step: int) -> dict[str, str]:
+        return {"vocabulary": self.vocabularies.fingerprint, "step": str(step)}
 
     def _validate_and_save(self, request: signals.Request) -> Iterator[Event]:
         regular = self.state.step % self.settings.validate_every == 0
@@ -296,8 +303,7 @@ class Trainer:
             return 0.0, 0.0, 1.0
 
     def _save_best(self) -> None:
-        about = {"vocabulary": self.vocabularies.fingerprint, "step": str(self.state.step)}
-        checkpoint.save_weights(self.run.model, self.share, about)
+        checkpoint.save_weights(self.run.model, self.share, self._about(self.state.step))
 
     def _save(self) -> Iterator[Saved]:
         if self._saved == (self.state.step, self.state.finished):
