@@ -57,16 +57,16 @@ def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def unusual(value: Any, depth: int = 0, finite: bool = True) -> str:
+def unusual(value: Any, depth: int = 0, finite: bool = True, bits: int = 64) -> str:
     """What programs would not read alike in a value of JSON or TOML, or "".
 
-    finite: whether numbers have to be.
+    finite: whether numbers have to be. bits: that an integer may have.
     """
     match value:
         case str() if not is_whole(value):
             return "half a character (a surrogate)"
-        case int() if not -(2**63) <= value < 2**63:
-            return "an integer of more than 64 bits"
+        case int() if not -(1 << bits - 1) <= value < 1 << bits - 1:
+            return f"an integer of more than {bits} bits"
         case float() if finite and not math.isfinite(value):
             return "a number that is not finite"
         case dict() | list() if depth == DEPTH:
@@ -74,7 +74,7 @@ def unusual(value: Any, depth: int = 0, finite: bool = True) -> str:
         case dict() | list():
             keys = value if isinstance(value, dict) else ()
             parts = value.values() if isinstance(value, dict) else value
-            problems = (unusual(part, depth + 1, finite) for part in (*keys, *parts))
+            problems = (unusual(part, depth + 1, finite, bits) for part in (*keys, *parts))
             return next(filter(None, problems), "")
     return ""
 

@@ -24,6 +24,7 @@ from synmt_cli.io import json_files
 Precision = Literal["auto", "fp32", "bf16"]
 
 LIMIT = 4 * 2**20  # bytes of a file
+BITS = 1000  # of an integer: one that is of no use may be there, but not one of 5,000 digits
 DOTS = 200  # in a line: a key of thousands of parts would take minutes to read
 
 
@@ -174,7 +175,7 @@ def from_bytes(data: bytes, path: str) -> SettingsLayer:
         raise ConfigError(f"{name}:{line_number}: not TOML: {what}") from None
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
         raise ConfigError(f"{name}: not TOML: {printable(str(error))}") from None
-    if problem := json_files.unusual(tables, finite=False):
+    if problem := json_files.unusual(tables, finite=False, bits=BITS):
         raise ConfigError(f"{name}: {problem}")
     return SettingsLayer(tables, path, text or "\n")
 
@@ -252,7 +253,7 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
         for key, value in table.items():
             if key not in known:
                 layer.refuse(f"{section}.{key}", f"no such key; {suggestion(key, known)}")
-            if problem := known[key].problem(value):
+            if problem := known[key].problem(value) or json_files.unusual(value, finite=False):
                 layer.refuse(f"{section}.{key}", problem)
             is_pair = typing.get_origin(known[key].hint) is tuple
             yield section, key, tuple(value) if is_pair else value
