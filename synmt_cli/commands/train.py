@@ -22,7 +22,7 @@ from synmt_cli.errors import Stopped, UsageError
 if TYPE_CHECKING:
     from synmt_cli.core.distributed.ranks import Ranks
     from synmt_cli.core.run.config import Config
-    from synmt_cli.core.training.events import Event
+    from synmt_cli.core.training.events import Event, Validated
     from synmt_cli.core.training.session import Session
 
 MANUAL = Manual(
@@ -197,13 +197,14 @@ def resolve(
     from synmt_cli.core.run import config as configs
 
     layers = [configs.from_file(config)] if config else []
-    named = [layer.tables["preset"] for layer in layers if "preset" in layer.tables]
+    for layer in layers:
+        preset = preset or layer.text_of("preset")
     layers += configs.from_settings(list(settings))
     for name, value in flags.items():
         if value is not None:
             tables = {"training": {name: value}}
             layers.append(configs.SettingsLayer(tables, f"--{name.replace('_', '-')}"))
-    return configs.resolve(variant or None, preset or (named[-1] if named else "base"), layers)
+    return configs.resolve(variant or None, preset or "base", layers)
 
 
 def seconds(text: str) -> float | None:
@@ -246,7 +247,7 @@ def show_estimate(session: Session) -> None:
 
 def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> None:
     """Shows and records every event. Raises Stopped where the run can be resumed."""
-    from synmt_cli.core.training.events import Ended, Report, Saved, Validated
+    from synmt_cli.core.training.events import Ended, Report, Restored, Saved, Validated
     from synmt_cli.core.training.run_folder import Metrics
 
     metrics = Metrics(place, step)
@@ -261,16 +262,14 @@ def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> No
                     bar.advance(event.step - bar.done, note)
                     metrics.add({"event": "train", **dataclasses.asdict(event)})
                 case Validated():
-                    better = ", best" if event.best else ""
-                    figures = f"perplexity {event.perplexity:.2f}"
-                    if event.metric != "loss":
-                        figures += f", {METRICS[event.metric]} {event.value:.2f}"
-                    console.info(
-                        f"step {event.step:,} (epoch {event.epoch}): dev {figures}{better}"
-                    )
+                    console.info(validation(event))
                     metrics.add({"event": "dev", **dataclasses.asdict(event)})
                 case Saved():
                     console.debug(f"saved step {event.step:,}")
+                case Restored():
+                    console.warn(
+                        f"model.safetensors was missing: written again from step {event.step:,}"
+                    )
                 case Ended():
                     if not event.finished:
                         raise Stopped(
@@ -278,3 +277,12 @@ def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> No
                             "the same command resumes"
                         )
                     console.info(f"done at step {event.step:,} ({event.reason}): {place.folder}")
+
+
+def validation(event: Validated) -> str:
+    """The line that shows a validation."""
+    figures = f"perplexity {event.perplexity:.2f}"
+    if event.metric != "loss":
+        figures += f", {METRICS[event.metric]} {event.value:.2f}"
+    better = ", best" if event.best else ""
+    return f"step {event.step:,} (epoch {event.epoch}): dev {figures}{better}"

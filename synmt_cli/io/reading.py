@@ -5,9 +5,6 @@ before it is dropped, and a byte-order mark at the very start of a file.
 """
 
 import contextlib
-import errno
-import os
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
@@ -53,24 +50,6 @@ def open_source(path: str) -> Iterator[Source]:
             raise cannot_read(name, error) from error
         with file:
             yield Source(name, file)
-
-
-def regular_file(path: str, limit: int | None = None) -> BinaryIO:
-    """Opens a file of at most `limit` bytes that is no device, pipe, socket or folder.
-
-    For models and their like, which are taken into memory whole. It never waits for a writer.
-    Raises OSError and ValueError, as `open` does.
-    """
-    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
-    status = os.fstat(file.fileno())
-    if stat.S_ISREG(status.st_mode) and (limit is None or status.st_size <= limit):
-        return file
-    file.close()
-    if stat.S_ISREG(status.st_mode):
-        assert limit is not None
-        problem = f"{status.st_size:,} bytes, at most {limit:,} are possible"
-        raise OSError(errno.EFBIG, problem, path)
-    raise OSError(errno.EINVAL, "Not a regular file", path)
 
 
 def lines(source: Source) -> Iterator[bytes]:

@@ -5,7 +5,9 @@ to disk and renamed, so that it appears whole or not at all.
 """
 
 import contextlib
+import errno
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -20,7 +22,7 @@ from synmt_cli.errors import CreateError, WriteError, cannot_create, cannot_writ
 from synmt_cli.io import compression
 from synmt_cli.io.reading import BUFFER
 
-NAME_LIMIT = 230  # bytes; a longer name leaves no room for ".", process id and ".tmp"
+NAME_LIMIT = 220  # bytes; a longer name leaves no room for ".", process id and ".tmp"
 
 
 class Writer:
@@ -78,15 +80,16 @@ def output(path: str, line_buffered: bool = False) -> Iterator[Writer]:
 
 
 @contextmanager
-def atomic(path: str | Path) -> Iterator[Writer]:
+def atomic(path: str | Path, follow: bool = True) -> Iterator[Writer]:
     """A Writer to a file that takes its name only when it is complete and on disk.
 
-    It is compressed by its suffix. Raises CreateError, WriteError; then no file is left.
+    It is compressed by its suffix. follow: whether the name may be a link, which stays one, a
+    pipe or a device. Raises CreateError, WriteError; then no file is left.
     """
     name = str(path)  # as the user gave it, even if it is a link
     try:
-        path, temporary = _places(Path(path))
-        raw = open(temporary, "ab" if path == temporary else "wb")  # noqa: SIM115
+        path = _final(Path(path)) if follow else _regular(Path(path))
+        raw, temporary = _opened(path)
     except (OSError, ValueError) as error:
         raise cannot_create(name, error) from error
     try:
@@ -111,18 +114,46 @@ def atomic(path: str | Path) -> Iterator[Writer]:
             temporary.unlink(missing_ok=True)
 
 
-def _places(path: Path) -> tuple[Path, Path]:
-    """The final path of a file, and the path under which it is written."""
+def _final(path: Path) -> Path:
+    """Where a file will be: a link stays a link."""
     if path.is_dir():
-        raise IsADirectoryError(21, "Is a directory")
-    # A device, a pipe or an open descriptor cannot be replaced: it is written directly.
-    if (path.exists() and not path.is_file()) or _is_descriptor(path):
-        return path, path
-    path = Path(os.path.realpath(path))  # a link stays a link
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return path if _is_written_directly(path) else Path(os.path.realpath(path))
+
+
+def _regular(path: Path) -> Path:
+    """The path itself, where there is a regular file or nothing. Raises OSError."""
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        raise OSError(errno.EINVAL, "it is there, and not a regular file")
+    return path
+
+
+def _is_written_directly(path: Path) -> bool:
+    """True for a device, a pipe or an open descriptor: it cannot be replaced."""
+    return (path.exists() and not path.is_file()) or _is_descriptor(path)
+
+
+def _opened(path: Path) -> tuple[IO[bytes], Path]:
+    """A new file next to the final one, and its path; the final one if it cannot be replaced."""
+    if _is_written_directly(path):
+        return open(path, "ab"), path
+    for temporary in _temporary_names(path):
+        with contextlib.suppress(FileExistsError):
+            return open(temporary, "xb"), temporary
+    raise FileExistsError(errno.EEXIST, "no temporary name is free")
+
+
+def _temporary_names(path: Path) -> Iterator[Path]:
+    """Names next to a path, of which the first free one is to be taken, exclusively.
+
+    Another name than the first is needed after a crash, if process ids come again.
+    """
     name = path.name
     if len(os.fsencode(name)) > NAME_LIMIT:
         name = f"{zlib.crc32(os.fsencode(name)):x}"
-    return path, path.with_name(f".{name}.{os.getpid()}.tmp")
+    yield path.with_name(f".{name}.{os.getpid()}.tmp")
+    for _ in range(10):
+        yield path.with_name(f".{name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
 
 
 def _is_descriptor(path: Path) -> bool:
@@ -160,12 +191,11 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     name = str(folder)
     if not replace and (folder.exists() or folder.is_symlink()):
         raise CreateError(f"cannot create {printable(name)}: it is there already")
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    aside = temporary.with_suffix(".old")
     try:
-        temporary.mkdir()
+        temporary = _new_folder(folder)
     except OSError as error:
         raise cannot_create(name, error) from error
+    aside = temporary.with_suffix(".old")
     try:
         yield temporary
         try:
@@ -179,6 +209,14 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
         if folder.exists():  # otherwise the old one is all there is
             shutil.rmtree(aside, ignore_errors=True)
+
+
+def _new_folder(folder: Path) -> Path:
+    for temporary in _temporary_names(folder):
+        with contextlib.suppress(FileExistsError):
+            temporary.mkdir()
+            return temporary
+    raise FileExistsError(errno.EEXIST, "no temporary name is free")
 
 
 def sync_folder(folder: Path) -> None:

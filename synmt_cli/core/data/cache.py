@@ -19,15 +19,28 @@ from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels, PathTree
 from synmt_cli.core.data.ragged import Ragged
-from synmt_cli.core.data.ragged_files import Columns, mapped
+from synmt_cli.core.data.ragged_files import Columns, are_seals, mapped
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader
 from synmt_cli.errors import DataError, SynmtError, UsageError, cannot_read, printable
-from synmt_cli.io import json_files
+from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.writing import atomic_folder
 
 FORMAT = 1
 INDEX, PATHS = "index.json", "paths"
+
+
+def _is_counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(json_files.is_count, value.values()))
+
+
+FIELDS: json_files.Fields = {
+    "made_of": (lambda v: isinstance(v, dict), "an object"),
+    "sha256": (json_files.is_texts, "a list of texts"),
+    "seals": (are_seals, "types, sizes and digests of files"),
+    "labels": (json_files.is_texts, "a list of texts"),
+    "left_out": (_is_counts, "an object of numbers"),
+}
 
 
 def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
@@ -50,11 +63,16 @@ def stored(folder: Path, wanted: dict[str, Any]) -> tuple[Corpus, list[str]] | N
     None if there is no cache, or it is another one or damaged.
     """
     try:
+        if regular_files.problem(folder, is_folder=True):
+            return None
         index = json_files.read_sealed(folder / INDEX, "an index of training records")
+        json_files.refuse_other_fields(index, FIELDS, folder / INDEX)
         if index["made_of"] != wanted:
             return None
         columns = mapped(folder, [*wanted["columns"], PATHS], index["seals"])
     except SynmtError:
+        return None
+    if len(columns[PATHS].values) % 3:
         return None
     names = [name.partition(".")[2] for name in columns if name.startswith("source.")]
     paths = PathTree(columns.pop(PATHS).values.reshape(-1, 3))
@@ -105,4 +123,4 @@ def _state(path: str) -> list[Any]:
         raise UsageError(
             f"{printable(path)}: training reads its records more than once; name a file"
         )
-    return [os.path.basename(path), status.st_size, status.st_mtime_ns]
+    return [json_files.as_text(os.path.basename(path)), status.st_size, status.st_mtime_ns]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -68,10 +69,28 @@ class Columns:
 
 def mapped(folder: Path, names: Sequence[str], seals: Seals) -> dict[str, Ragged]:
     """The columns in a folder. Raises DataError if a file is not what was written."""
+    files = {f"{name}.values" for name in names} | {f"{_base(name)}.offsets" for name in names}
+    if seals.keys() != files:
+        raise DataError(str(folder), None, "damaged: not the files of its columns")
     arrays = {name: _checked(folder / name, seal) for name, seal in seals.items()}
-    return {
+    columns = {
         name: Ragged(arrays[f"{name}.values"], arrays[f"{_base(name)}.offsets"]) for name in names
     }
+    for name, column in columns.items():
+        ends = column.offsets[:1].tolist(), column.offsets[-1:].tolist()
+        if ends != ([0], [len(column.values)]):
+            raise DataError(str(folder), None, f"damaged: the rows of {name} are not its values")
+    return columns
+
+
+def are_seals(value: object) -> bool:
+    """Whether a value of JSON has the form of Seals, for files of numbers."""
+    return isinstance(value, dict) and all(
+        isinstance(seal, list)
+        and [type(part) for part in seal] == [str, int, str]
+        and re.fullmatch("[<>|][biuf][1248]", seal[0])
+        for seal in value.values()
+    )
 
 
 def _base(name: str) -> str:
@@ -144,9 +163,9 @@ def _array(path: Path, dtype: np.dtype[np.generic]) -> Array:
 def _checked(path: Path, seal: tuple[str, int, str]) -> Array:
     dtype, size, digest = seal
     try:
-        whole = size_and_sha256(str(path)) == (size, digest)
+        whole = size_and_sha256(str(path), follow=False) == (size, digest)
     except ReadError:
         whole = False
-    if not whole:
+    if not whole or size % np.dtype(dtype).itemsize:
         raise DataError(str(path), None, "damaged: not what was written there")
     return _array(path, np.dtype(dtype))

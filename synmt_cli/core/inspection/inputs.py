@@ -79,9 +79,9 @@ def _detected(
 
 
 def _folder_kind(folder: Path) -> Literal["run", "checkpoint"]:
-    if (folder / "config.toml").is_file():
+    if os.path.lexists(folder / "config.toml"):
         return "run"
-    if (folder / "weights.safetensors").is_file() or (folder / "state.json").is_file():
+    if any(os.path.lexists(folder / name) for name in ("weights.safetensors", "state.json")):
         return "checkpoint"
     raise ReadError(
         f"{printable(str(folder))} is a folder, and neither a run directory (no config.toml) "

@@ -3,29 +3,30 @@
 Memory is the weights of one checkpoint.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from synmt_cli.core.inspection.models import event
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.building import read_config, read_weights
-from synmt_cli.core.run.directory import OPTIMIZER, WEIGHTS, Run, read_state
-from synmt_cli.errors import DataError, ReadError, SynmtError, printable
-from synmt_cli.io import json_files, reading
+from synmt_cli.core.run.directory import OPTIMIZER, WEIGHTS, Run, read_metric, read_state
+from synmt_cli.errors import ReadError, SynmtError, printable
 
 
-def of_weights(path: Path) -> Iterator[SynmtError]:
-    """Problems of a safetensors file of synmt."""
-    yield from _problem(partial(tensors.read, path))
+def of_weights(path: Path, follow: bool = True) -> Iterator[SynmtError]:
+    """Problems of a safetensors file of synmt. follow: whether the name may be a link."""
+    yield from _problem(lambda: tensors.read(path, follow=follow))
 
 
-def of_checkpoint(folder: Path, run: Run | None = None) -> Iterator[SynmtError]:
-    """Problems of checkpoints/step-N. run: the run it must fit, if that is known."""
+def of_checkpoint(
+    folder: Path, run: Run | None = None, step: int | None = None
+) -> Iterator[SynmtError]:
+    """Problems of checkpoints/step-N. run, step: those it must fit, if they are known."""
     yield from _of_model(folder / WEIGHTS, run)
-    yield from of_weights(folder / OPTIMIZER)
-    yield from _problem(partial(read_state, folder))
+    yield from of_weights(folder / OPTIMIZER, follow=False)
+    yield from _problem(lambda: read_state(folder, step))
 
 
 def of_run(run: Run) -> Iterator[SynmtError]:
@@ -38,39 +39,44 @@ def of_run(run: Run) -> Iterator[SynmtError]:
 
 
 def _of_parts(run: Run) -> Iterator[SynmtError]:
-    parts = (
-        *(partial(read_config, run), run.vocabularies, run.labels, run.parser),
-        partial(json_files.read, run.environment),
-    )
-    for part in parts:
+    yield from run.misplaced()
+    parts = (partial(read_config, run), run.vocabularies, run.labels, run.parser)
+    for part in (*parts, run.read_environment):
         yield from _problem(part)
-    if run.metrics.exists():
-        with reading.open_source(str(run.metrics)) as source:
-            for number, line in enumerate(reading.lines(source), 1):
-                yield from _problem(partial(_check_event, line, run.metrics, number))
-    steps = run.steps()
-    if run.model.exists():
+    if os.path.lexists(run.metrics):
+        yield from _of_metrics(run)
+    steps = []
+    try:
+        steps = run.steps()
+    except ReadError as error:
+        yield error
+    if os.path.lexists(run.model):
         yield from _of_model(run.model, run)
     elif not steps:
         yield ReadError(f"{printable(str(run.folder))}: no model.safetensors and no checkpoint")
     for step in steps:
-        yield from of_checkpoint(run.checkpoint(step), run)
+        yield from of_checkpoint(run.checkpoint(step), run, step)
 
 
 def _of_model(path: Path, run: Run | None) -> Iterator[SynmtError]:
-    """Problems of weights that are damaged, or not those of the run."""
+    yield from _problem(lambda: _fit(path, run))
+
+
+def _fit(path: Path, run: Run | None) -> None:
+    """Raises SynmtError for weights that are damaged, or not those of the run."""
     if run is None:
-        yield from of_weights(path)
+        tensors.read(path)
         return
-    yield from _problem(
-        lambda: read_weights(path, read_config(run), run.vocabularies(), len(run.labels()))
-    )
+    vocabularies = run.vocabularies()
+    read_weights(path, read_config(run), vocabularies, len(run.labels()))
 
 
-def _check_event(line: bytes, path: Path, number: int) -> None:
-    fields = event(line, path, number)
-    if not isinstance(fields, dict) or type(fields.get("step")) is not int:
-        raise DataError(str(path), number, "field step is missing or not an integer")
+def _of_metrics(run: Run) -> Iterator[SynmtError]:
+    try:
+        for number, line in run.metric_lines():
+            yield from _problem(partial(read_metric, line, run.metrics, number))
+    except SynmtError as error:  # the end of a line cannot be found
+        yield error
 
 
 def _problem(part: Callable[[], Any]) -> Iterator[SynmtError]:

@@ -4,18 +4,24 @@ Of weights only the header is read; `synmt check` verifies their digest.
 """
 
 import hashlib
+import os
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from synmt_cli.core.inspection.counts import Facts
-from synmt_cli.core.run.config import INFORMATION, from_file
-from synmt_cli.core.run.directory import STATE, WEIGHTS, Run
-from synmt_cli.errors import ConfigError, DataError, Unavailable, cannot_read, printable
+from synmt_cli.core.run.config import INFORMATION
+from synmt_cli.core.run.directory import (
+    STATE,
+    STATE_CONTENT,
+    STEP,
+    WEIGHTS,
+    Run,
+    check_state,
+    read_metric,
+)
+from synmt_cli.errors import ConfigError, DataError, Unavailable, cannot_read
 from synmt_cli.formats.magic import Header, read_header
 from synmt_cli.formats.spm import making
-from synmt_cli.io import json_files, reading
+from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.digests import size_and_sha256
 
 
@@ -50,7 +56,7 @@ def of_udpipe(path: str) -> Facts:
     from synmt_cli.core.text.udpipe import load
 
     try:
-        model = load(path, tried=True)
+        model = load(path)
     except Unavailable:
         raise DataError(path, None, "damaged, or no UDPipe 1 model") from None
     sentence = binding.Sentence()
@@ -67,7 +73,7 @@ def of_udpipe(path: str) -> Facts:
 
 def of_weights(path: Path) -> Facts:
     """Facts in the header of a safetensors file. Raises ReadError, DataError."""
-    header = _header(path)
+    header = _header(path, follow=True)
     return {
         "parameters": header.n_values,
         "tensors": len(header.shapes),
@@ -77,12 +83,12 @@ def of_weights(path: Path) -> Facts:
     }
 
 
-def _header(path: Path) -> Header:
-    try:
-        with reading.regular_file(str(path)) as file:
-            return read_header(file, str(path), path.stat().st_size)
-    except OSError as error:
-        raise cannot_read(path, error) from error
+def _header(path: Path, follow: bool = False) -> Header:
+    with regular_files.opened(path, follow) as file:
+        try:
+            return read_header(file, str(path), os.fstat(file.fileno()).st_size)
+        except OSError as error:
+            raise cannot_read(path, error) from error
 
 
 def of_checkpoint(folder: Path) -> Facts:
@@ -99,29 +105,30 @@ def of_checkpoint(folder: Path) -> Facts:
 
 def _state(folder: Path) -> Facts:
     """The state of training, whether or not it has its digest."""
-    sealed = json_files.read(folder / STATE)
-    state = sealed.get("state") if isinstance(sealed, dict) else None
+    path = folder / STATE
+    state = json_files.read_object(path, STATE_CONTENT).get("state")
     if not isinstance(state, dict):
-        raise DataError(str(folder / STATE), 1, "expected the state of a training run")
+        raise DataError(str(path), 1, f"expected {STATE_CONTENT}")
+    check_state(state, path)
     return state
 
 
 def of_run(folder: Path) -> Facts:
     """What was trained, on what, by what, and how far. Raises ReadError, DataError, ConfigError."""
     run = Run(folder)
-    tables = dict(from_file(str(run.config)).tables)
+    tables = dict(run.settings().tables)
     steps = run.steps()
     facts: Facts = {"variant": tables.get("variant"), "preset": tables.get("preset")}
-    if run.model.is_file():
+    if os.path.lexists(run.model):
         head = _header(run.model)
         facts["parameters"] = head.n_values
-        step = head.about.get("step", "")
-        facts["step"] = int(step) if step.isdecimal() else None
+        step = STEP.fullmatch(f"step-{head.about.get('step', '')}")
+        facts["step"] = int(step[1]) if step else None
         facts["averaged"] = head.about.get("averaged")
     facts["checkpoints"] = steps
     if steps:
         facts["finished"] = _state(run.checkpoint(steps[-1])).get("finished") or None
-    facts |= _best(run.metrics)
+    facts |= _best(run)
     facts |= {name: tables.get(name) or {} for name in INFORMATION}
     facts["labels"] = len(run.labels())
     facts |= {
@@ -130,30 +137,19 @@ def of_run(folder: Path) -> Facts:
         if isinstance(table, dict) and name not in (*INFORMATION, "training")
     }
     facts["training"] = tables.get("training")
-    if run.environment.is_file():
-        facts["environment"] = json_files.read(run.environment)
+    if os.path.lexists(run.environment):
+        facts["environment"] = run.read_environment()
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
 
-def _best(path: Path) -> Facts:
+def _best(run: Run) -> Facts:
     """The best validation that metrics.jsonl tells of."""
-    if not path.is_file():
+    if not os.path.lexists(run.metrics):
         return {}
-    best: Any = None
-    with reading.open_source(str(path)) as source:
-        for number, line in enumerate(reading.lines(source), 1):
-            fields = event(line, path, number)
-            if isinstance(fields, dict) and fields.get("best"):
-                best = fields
-    if best is None:
-        return {}
+    best: Facts = {}
+    for number, line in run.metric_lines():
+        event = read_metric(line, run.metrics, number)
+        if event.get("best"):
+            best = event
     names = ("metric", "value", "step", "perplexity")
-    return {"best": {name: best[name] for name in names if name in best}}
-
-
-def event(line: bytes, path: Path, number: int) -> Any:
-    """The value of a line of metrics.jsonl. Raises DataError."""
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise DataError(str(path), number, f"not JSON: {printable(error.msg)}") from None
+    return {"best": {name: best[name] for name in names if name in best}} if best else {}

@@ -5,22 +5,22 @@ model and of the last 20 of a big one. Each checkpoint counts once; the sum is i
 rounded once. The result is a run directory like any other, but without checkpoints to resume.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
 from torch import Tensor
 
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.config import Config, flatten
-from synmt_cli.core.run.directory import WEIGHTS, Run
+from synmt_cli.core.run.directory import VOCABULARY_LIMIT, WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
-from synmt_cli.io import json_files, writing
+from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.writing import atomic_folder
 
 COPIED = ("spm.model", "spm.tgt.model", "labels.json")
@@ -90,11 +90,10 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
         about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
         tensors.write(new.model, mean([one.weights for one in chosen]), about)
         for file in COPIED:
-            if (run.folder / file).exists():
+            if os.path.lexists(run.folder / file):
                 _copy(run.folder / file, beside / file)
-        if run.environment.exists():
-            environment = json_files.read(run.environment)
-            json_files.write(new.environment, {**environment, "averaged": names})
+        if os.path.lexists(run.environment):
+            json_files.write(new.environment, {**run.read_environment(), "averaged": names})
         _copy(run.config, new.config)
 
 
@@ -125,7 +124,7 @@ def mean(files: Sequence[Path]) -> dict[str, Tensor]:
     """The mean of each tensor over files that have the same ones, in their own type."""
     means: dict[str, Tensor] = {}
     with ExitStack() as stack:
-        opened = [stack.enter_context(safe_open(path, framework="pt")) for path in files]
+        opened = [stack.enter_context(tensors.opened(path)) for path in files]
         for name in opened[0].keys():  # noqa: SIM118  # not a dictionary
             first = opened[0].get_tensor(name)
             total = first.to(torch.float64, copy=True)
@@ -136,9 +135,6 @@ def mean(files: Sequence[Path]) -> dict[str, Tensor]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise ReadError(f"cannot read {printable(str(source))}: {error.strerror}") from error
-    with writing.atomic(target) as writer:
+    content = regular_files.read(source, VOCABULARY_LIMIT)
+    with writing.atomic(target, follow=False) as writer:
         writer.write(content)

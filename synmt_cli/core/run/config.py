@@ -18,9 +18,14 @@ from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import PRESETS
-from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
+from synmt_cli.errors import ConfigError, DataError, UsageError, cannot_read, printable, quoted
+from synmt_cli.io import json_files
 
 Precision = Literal["auto", "fp32", "bf16"]
+
+LIMIT = 4 * 2**20  # bytes of a file
+BITS = 1000  # of an integer: one that is of no use may be there, but not one of 5,000 digits
+DOTS = 200  # in a line: a key of thousands of parts would take minutes to read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +121,13 @@ class SettingsLayer:
             raise UsageError(printable(f"{self.origin}: {key}: {what}"))
         raise ConfigError(f"{printable(self.origin)}:{self._line(key)}: {printable(key)}: {what}")
 
+    def text_of(self, key: str) -> str:
+        """The text of a key outside all tables, "" if there is none."""
+        value = self.tables.get(key, "")
+        if not isinstance(value, str):
+            self.refuse(key, f"expected a text, not {quoted(str(value))}")
+        return value
+
     def is_unused(self, section: str, sections: Mapping[str, Any]) -> bool:
         """True for a preset's options of a variant that this run does not have."""
         return self.origin.startswith("preset ") and section not in sections
@@ -134,21 +146,38 @@ class SettingsLayer:
 
 
 def from_file(path: str) -> SettingsLayer:
-    """A TOML file. Raises ReadError, ConfigError with the line of a syntax error."""
+    """A TOML file. Raises ReadError, DataError, ConfigError with the line of a syntax error."""
     try:
-        text = Path(path).read_bytes().decode("utf-8")
-        return SettingsLayer(tomllib.loads(text), path, text or "\n")
-    except OSError as error:
-        raise ReadError(f"cannot read {printable(path)}: {error.strerror}") from error
+        with open(path, "rb") as file:
+            return from_bytes(file.read(LIMIT + 1), path)
+    except (OSError, ValueError) as error:
+        raise cannot_read(path, error) from error
+
+
+def from_bytes(data: bytes, path: str) -> SettingsLayer:
+    """What a TOML file has. Raises DataError, ConfigError with the line of a syntax error."""
+    name = printable(path)
+    if len(data) > LIMIT:
+        raise DataError(path, None, f"more than the {LIMIT:,} bytes it may have")
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.count(b".") > DOTS:
+            raise ConfigError(f"{name}:{number}: more than {DOTS} dots")
+    text = ""
+    try:
+        text = data.decode("utf-8")
+        tables = tomllib.loads(text)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{printable(path)}: invalid UTF-8 at byte {error.start + 1}") from None
+        raise ConfigError(f"{name}: invalid UTF-8 at byte {error.start + 1}") from None
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        line = place[1] if place else str(text.count("\n") + 1)
-        what = re.sub(r" \(at .*\)", "", str(error))
-        raise ConfigError(f"{printable(path)}:{line}: not TOML: {what}") from None
+        line_number = place[1] if place else str(text.count("\n") + 1)
+        what = printable(re.sub(r" \(at .*\)", "", str(error)))
+        raise ConfigError(f"{name}:{line_number}: not TOML: {what}") from None
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
-        raise ConfigError(f"{printable(path)}: not TOML: {printable(str(error))}") from None
+        raise ConfigError(f"{name}: not TOML: {printable(str(error))}") from None
+    if problem := json_files.unusual(tables, finite=False, bits=BITS):
+        raise ConfigError(f"{name}: {problem}")
+    return SettingsLayer(tables, path, text or "\n")
 
 
 def from_settings(settings: Sequence[str]) -> list[SettingsLayer]:
@@ -160,7 +189,10 @@ def from_settings(settings: Sequence[str]) -> list[SettingsLayer]:
             raise UsageError(f"--set {setting!r}: expected section.key=value")
         section, dot, name = key.rpartition(".")
         section = section if dot else _section_of(name)
-        layers.append(SettingsLayer({section: {name: _value(value)}}, f"--set {setting}"))
+        tables = {section: {name: _value(value)}}
+        if problem := json_files.unusual(tables, finite=False):
+            raise UsageError(f"--set {key}: {problem}")
+        layers.append(SettingsLayer(tables, f"--set {setting}"))
     return layers
 
 
@@ -174,7 +206,7 @@ def _section_of(name: str) -> str:
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"x = {text}")["x"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # a bare word
         return text
 
 
@@ -184,9 +216,8 @@ def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -
         raise UsageError(f"no preset {preset!r}; {suggestion(preset, PRESETS)}")
     layers = [SettingsLayer(PRESETS[preset], f"preset {preset}"), *layers]
     for layer in layers:
-        named = layer.tables.get("variant")
-        if named is not None and not isinstance(named, str):
-            layer.refuse("variant", f"expected a text, not {named!r}")
+        for key in ("variant", "preset"):
+            layer.text_of(key)
     named = [layer.tables["variant"] for layer in layers if "variant" in layer.tables]
     chosen = variant or (named[-1] if named else "vanilla")
     plan = variants.plan(chosen)
@@ -217,12 +248,12 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
         if section not in sections:
             layer.refuse(section, f"no such section here; {suggestion(section, sections)}")
         if not isinstance(table, Mapping):
-            layer.refuse(section, f"expected a table, not {table!r}")
+            layer.refuse(section, f"expected a table, not {quoted(str(table))}")
         known = _options(section)
         for key, value in table.items():
             if key not in known:
                 layer.refuse(f"{section}.{key}", f"no such key; {suggestion(key, known)}")
-            if problem := known[key].problem(value):
+            if problem := known[key].problem(value) or json_files.unusual(value, finite=False):
                 layer.refuse(f"{section}.{key}", problem)
             is_pair = typing.get_origin(known[key].hint) is tuple
             yield section, key, tuple(value) if is_pair else value

@@ -8,27 +8,84 @@ checkpoints/step-N/  weights.safetensors, optimizer.safetensors, state.json
 metrics.jsonl        one line for each report and validation
 env.json             versions, machine, hashes of the data
 cache/               the training records as numbers; it may be deleted
+
+A run directory may come from somewhere else. The folder itself may be behind a link, but nothing
+inside it may be one; each file is a regular file of a limited size, and is checked when it is read.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from synmt_cli.core.run.config import from_file
+from synmt_cli.core.run.config import LIMIT, SettingsLayer, from_bytes
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
-from synmt_cli.errors import ConfigError, DataError, ReadError, printable
-from synmt_cli.io import json_files, writing
+from synmt_cli.errors import (
+    QUOTE_LIMIT,
+    ConfigError,
+    DataError,
+    ReadError,
+    cannot_read,
+    printable,
+)
+from synmt_cli.io import json_files, regular_files, writing
 
 FORMAT = 1
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
+FILES = (
+    *("config.toml", "spm.model", "spm.tgt.model", "labels.json", "model.safetensors"),
+    *("metrics.jsonl", "env.json", ".lock"),
+)
+FOLDERS = ("checkpoints", "cache")
+VOCABULARY_LIMIT = 256 * 2**20  # bytes
+METRIC_LIMIT = 2**16  # bytes of a line
+STEP = re.compile(r"step-(0|[1-9][0-9]{0,17})")
+
+STATE_CONTENT = "the state of a training run"
+_COUNT = (json_files.is_count, "an integer from 0 on")
+_NUMBER = (json_files.is_number, "a number")
+_STATE_FIELDS: json_files.Fields = {
+    **dict.fromkeys(("step", "epoch", "batch", "best_step", "stale", "validated"), _COUNT),
+    "best_value": (lambda v: v is None or json_files.is_number(v), "a number or null"),
+    **dict.fromkeys(("loss", "nll"), _NUMBER),
+    "losses": (
+        lambda v: isinstance(v, dict) and all(map(json_files.is_number, v.values())),
+        "an object of numbers",
+    ),
+    "tokens": _COUNT,
+    "finished": (lambda v: isinstance(v, str), "a text"),
+}
+_STATE_LATER = ("losses", "validated")  # checkpoints of early versions lack them
 
 
-def read_state(checkpoint: Path) -> dict[str, Any]:
-    """The state.json of a checkpoint's folder. Raises ReadError, DataError, ConfigError."""
-    return json_files.read_sealed(checkpoint / STATE, "the state of a training run")
+def read_state(checkpoint: Path, step: int | None = None) -> dict[str, Any]:
+    """The state.json of a checkpoint's folder. Raises ReadError, DataError, ConfigError.
+
+    step: the one that the state must be of, if that is known.
+    """
+    path = checkpoint / STATE
+    state = json_files.read_sealed(path, STATE_CONTENT)
+    check_state(state, path)
+    if step not in (None, state["step"]):
+        raise DataError(str(path), 1, f"the state of step {state['step']}, not {step}")
+    return state
+
+
+def check_state(state: Mapping[str, Any], path: Path) -> None:
+    """Raises DataError unless these are the fields of a state, each of its type."""
+    json_files.refuse_other_fields(state, _STATE_FIELDS, path, optional=_STATE_LATER)
+
+
+def read_metric(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    """The object in a line of metrics.jsonl. Raises DataError."""
+    fields = json_files.parsed(line, path, number)
+    if not isinstance(fields, dict) or not json_files.is_count(fields.get("step")):
+        raise DataError(str(path), number, "field step is missing or not an integer")
+    return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +124,36 @@ class Run:
         return self.folder / "checkpoints" / f"step-{step}"
 
     def steps(self) -> list[int]:
-        """The steps of the checkpoints there are, rising."""
-        names = (path.name for path in (self.folder / "checkpoints").glob("step-*"))
-        return sorted(int(n) for name in names if (n := name.removeprefix("step-")).isdecimal())
+        """The steps of the checkpoints there are, rising. Raises ReadError."""
+        return sorted(self._steps())
+
+    def _steps(self) -> Iterator[int]:
+        folder = self.folder / "checkpoints"
+        try:
+            if problem := regular_files.problem(folder, is_folder=True):
+                raise problem
+            names = os.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except (OSError, ValueError) as error:
+            raise cannot_read(folder, error) from error
+        for name in names:
+            if match := STEP.fullmatch(name):
+                if problem := regular_files.problem(folder / name, is_folder=True):
+                    raise problem
+                yield int(match[1])
+
+    def misplaced(self) -> Iterator[ReadError]:
+        """Yields an error for each name that is a link, or not the file or folder it should be."""
+        for names, is_folder in ((FILES, False), (FOLDERS, True)):
+            for name in names:
+                if problem := regular_files.problem(self.folder / name, is_folder):
+                    yield problem
+
+    def refuse_misplaced(self) -> None:
+        """Raises ReadError for a name that is a link, or not the file or folder it should be."""
+        for problem in self.misplaced():
+            raise problem
 
     def checkpoints(self) -> dict[str, Path]:
         """The weights that `best`, `last` and each `step-N` stand for."""
@@ -86,39 +170,47 @@ class Run:
             )
         return known[checkpoint]
 
-    def tables(self) -> dict[str, Any]:
-        """config.toml as plain tables. Raises ReadError, ConfigError."""
-        if not self.config.is_file():
+    def settings(self) -> SettingsLayer:
+        """config.toml, which may be of another format. Raises ReadError, DataError, ConfigError."""
+        self.refuse_misplaced()
+        if not os.path.lexists(self.config):
             raise ReadError(
                 f"{printable(str(self.folder))} is not a run directory (no config.toml)"
             )
-        tables = dict(from_file(str(self.config)).tables)
-        if tables.get("format") != FORMAT:
-            stated = tables.get("format")
-            raise ConfigError(
-                f"{printable(str(self.config))}: format {stated!r}, expected {FORMAT}"
-            )
+        return from_bytes(regular_files.read(self.config, LIMIT), str(self.config))
+
+    def tables(self) -> dict[str, Any]:
+        """config.toml as plain tables. Raises ReadError, DataError, ConfigError."""
+        tables = dict(self.settings().tables)
+        stated = tables.get("format")
+        if type(stated) is not int or stated != FORMAT:
+            shown = printable(repr(stated))[:QUOTE_LIMIT]
+            raise ConfigError(f"{printable(str(self.config))}: format {shown}, expected {FORMAT}")
         return tables
 
     def write_config(self, tables: Mapping[str, Any]) -> None:
-        """Writes config.toml, whole or not at all."""
-        with writing.atomic(self.config) as writer:
+        """Writes config.toml, whole or not at all. Raises CreateError, WriteError."""
+        with writing.atomic(self.config, follow=False) as writer:
             writer.write(tomli_w.dumps({**tables, "format": FORMAT}).encode())
 
     def vocabularies(self) -> Vocabularies:
         """The vocabularies. Raises ConfigError where they are not the ones trained with."""
-        source = Vocabulary.load(str(self.folder / "spm.model"))
-        own = self.folder / "spm.tgt.model"
-        target = Vocabulary.load(str(own)) if own.exists() else source
-        vocabularies = Vocabularies(source, target)
         about = self.tables().get("vocabulary")
+        source = self._vocabulary("spm.model")
+        own = os.path.lexists(self.folder / "spm.tgt.model")
+        target = self._vocabulary("spm.tgt.model") if own else source
+        vocabularies = Vocabularies(source, target)
         stated = about.get("fingerprint") if isinstance(about, dict) else None
         if stated != vocabularies.fingerprint:
             raise ConfigError(
                 f"{printable(str(self.folder))}: vocabulary {vocabularies.fingerprint}, "
-                f"but the run was trained with {stated}"
+                f"but the run was trained with {printable(str(stated))[:QUOTE_LIMIT]}"
             )
         return vocabularies
+
+    def _vocabulary(self, name: str) -> Vocabulary:
+        path = self.folder / name
+        return Vocabulary(regular_files.read(path, VOCABULARY_LIMIT), str(path))
 
     def write_vocabularies(self, vocabularies: Vocabularies) -> None:
         """Copies the sentencepiece models into the run."""
@@ -126,20 +218,28 @@ class Run:
         if vocabularies.target is not vocabularies.source:
             files["spm.tgt.model"] = vocabularies.target
         for name, vocabulary in files.items():
-            with writing.atomic(self.folder / name) as writer:
+            with writing.atomic(self.folder / name, follow=False) as writer:
                 writer.write(vocabulary.to_bytes())
 
     def labels(self) -> list[str]:
         """The dependency labels, the first of them id 1. Raises DataError, ReadError."""
         path = self.folder / "labels.json"
-        labels = json_files.read(path)
-        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        labels: list[str] = json_files.read(path)
+        if not json_files.is_texts(labels):
             raise DataError(str(path), 1, "expected a list of labels")
         return labels
 
     def write_labels(self, labels: Sequence[str]) -> None:
         """Writes labels.json, whole or not at all."""
         json_files.write(self.folder / "labels.json", list(labels))
+
+    def read_environment(self) -> dict[str, Any]:
+        """The object in env.json. Raises DataError, ReadError."""
+        return json_files.read_object(self.environment, "the versions and machine of a run")
+
+    def metric_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yields (number, line with its LF) of metrics.jsonl. Raises DataError, ReadError."""
+        return regular_files.lines(self.metrics, METRIC_LIMIT)
 
     def parser(self) -> tuple[str, str] | None:
         """File and SHA-256 of the parser that `train --parser` named. Raises ConfigError."""

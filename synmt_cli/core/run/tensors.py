@@ -4,9 +4,10 @@ No pickle is ever read. A file that is cut, has a flipped bit, or is something e
 this suffix is refused by name before its tensors are used.
 """
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from synmt_cli.errors import ConfigError, DataError, ReadError, printable
-from synmt_cli.io import writing
+from synmt_cli.io import regular_files, writing
 
 FORMAT = "synmt-tensors-1"
 TYPES = {
@@ -38,7 +39,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -
     """Writes a file that appears whole or not at all. about: texts for its header."""
     header = {**about, "format": FORMAT}
     header["sha256"] = _digest(tensors, header)
-    with writing.atomic(path) as writer:
+    with writing.atomic(path, follow=False) as writer:
         writer.write(_head(tensors, header))
         for name in _laid_out(tensors):
             writer.write(_bytes(tensors[name]).numpy().tobytes())
@@ -67,21 +68,21 @@ def _head(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def read(path: Path, check: Check | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
+def read(
+    path: Path, check: Check | None = None, follow: bool = False
+) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and the texts about them. Raises ReadError, DataError, ConfigError.
 
     check: called twice, with tensors without values before any memory is taken, and with the
-    tensors themselves.
+    tensors themselves. follow: whether the name may be a link.
     """
     name = str(path)
     try:
-        with safe_open(path, framework="pt") as file:
+        with opened(path, follow) as file:
             header = dict(file.metadata() or {})
             if check is not None and header.get("format") == FORMAT:
                 check({key: _outline(file.get_slice(key)) for key in sorted(file.keys())}, header)
             tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
-    except FileNotFoundError as error:
-        raise ReadError(f"cannot read {printable(name)}: No such file or directory") from error
     except OSError as error:
         raise ReadError(f"cannot read {printable(name)}: {error.strerror or error}") from error
     except (SafetensorError, ValueError, KeyError, OverflowError, MemoryError) as error:
@@ -96,6 +97,19 @@ def read(path: Path, check: Check | None = None) -> tuple[dict[str, Tensor], dic
     if check is not None:
         check(tensors, header)
     return tensors, header
+
+
+@contextlib.contextmanager
+def opened(path: Path, follow: bool = False) -> Iterator[Any]:
+    """A safetensors file as the library opens it. Raises ReadError, and the library's errors.
+
+    It opens the descriptor of a regular file again: by its own name it would wait for a pipe,
+    follow a link, and refuse bytes that are not UTF-8.
+    """
+    with regular_files.opened(path, follow) as file:
+        name = Path(f"/proc/self/fd/{file.fileno()}")
+        with safe_open(name if name.exists() else path, framework="pt") as weights:
+            yield weights
 
 
 def _outline(part: Any) -> Tensor:

@@ -27,7 +27,7 @@ from synmt_cli.errors import DataError, Unavailable, printable, reason
 from synmt_cli.formats import conllu
 from synmt_cli.formats.magic import unpacked_size
 from synmt_cli.formats.record import EMPTY, FAILED, OK
-from synmt_cli.io import reading
+from synmt_cli.io import regular_files
 
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
 MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
@@ -209,7 +209,7 @@ def load(path: str, tried: bool = False) -> Any:
     advice = "name a UDPipe 1 model: one from https://ufal.mff.cuni.cz/udpipe/1/models, "
     advice += "or your own by `synmt parser train`"
     try:
-        with reading.regular_file(path) as file:
+        with regular_files.named(path) as file:
             unpacked = unpacked_size(file, path)
             if not has_memory(N_COPIES * unpacked):
                 problem = f"cannot load {name}: it needs about {N_COPIES * unpacked / 2**20:,.0f}"

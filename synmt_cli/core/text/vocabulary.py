@@ -22,7 +22,7 @@ from typing import Any
 
 from synmt_cli.errors import ConfigError, Unavailable, printable, quoted, reason
 from synmt_cli.formats.spm import Making, making, without_prefix
-from synmt_cli.io import reading
+from synmt_cli.io import regular_files
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 MODEL_LIMIT = 256 * 2**20  # bytes of a model; those of 256,000 pieces have about 5 MiB
@@ -54,7 +54,7 @@ class Vocabulary:
     def load(cls, path: str) -> Vocabulary:
         """Reads a model file. Raises Unavailable, and ConfigError for other special ids."""
         try:
-            with reading.regular_file(path, MODEL_LIMIT) as file:
+            with regular_files.named(path, MODEL_LIMIT) as file:
                 model = file.read()
         except (OSError, ValueError) as error:
             problem = f"cannot read the vocabulary {printable(path)}: {reason(error)}"

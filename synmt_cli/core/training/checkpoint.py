@@ -22,8 +22,8 @@ from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.directory import OPTIMIZER, STATE, WEIGHTS, Run, read_state
 from synmt_cli.core.training.gradient import Sums
-from synmt_cli.errors import ConfigError, CreateError, printable
-from synmt_cli.io import json_files, writing
+from synmt_cli.errors import ConfigError, cannot_create, printable
+from synmt_cli.io import json_files, regular_files, writing
 
 KINDS = ("exp_avg", "exp_avg_sq", "step")  # of the optimizer's tensors, KIND.PARAMETER
 RANDOM = "random."
@@ -112,9 +112,11 @@ def _new_folder(folder: Path, share: Share) -> contextlib.AbstractContextManager
     if not share.ranks.is_first:
         return contextlib.nullcontext(folder)
     try:
+        if problem := regular_files.problem(folder.parent, is_folder=True):
+            raise problem
         folder.parent.mkdir(exist_ok=True)
     except OSError as error:
-        raise CreateError(f"cannot create {printable(str(folder))}: {error.strerror}") from error
+        raise cannot_create(folder, error) from error
     return writing.atomic_folder(folder, replace=True)
 
 
@@ -150,6 +152,11 @@ def save_weights(path: Path, share: Share, about: Mapping[str, str]) -> None:
         tensors.write(path, weights, about)
 
 
+def read_weights(path: Path, model: torch.nn.Module, vocabulary: str) -> dict[str, Tensor]:
+    """Weights that fit the model. Raises SynmtError."""
+    return tensors.read(path, tensors.fitting(model, vocabulary, path))[0]
+
+
 def load(
     run: Run,
     step: int,
@@ -159,14 +166,13 @@ def load(
 ) -> TrainingState:
     """Fills model and optimizer from checkpoints/step-N and returns the state."""
     folder = run.checkpoint(step)
-    path = folder / WEIGHTS
-    weights, _ = tensors.read(path, tensors.fitting(share.model, vocabulary, path))
+    weights = read_weights(folder / WEIGHTS, share.model, vocabulary)
     with torch.no_grad():
         for name, parameter in share.model.named_parameters():
             parameter.copy_(share.own(parameter, weights[name]))
     path = folder / OPTIMIZER
     saved, _ = tensors.read(path, partial(_check_moments, share.model, path))
-    state = TrainingState(**read_state(folder))
+    state = TrainingState(**read_state(folder, step))
     state.random = {key: saved.pop(key) for key in list(saved) if key.startswith(RANDOM)}
     moments: dict[str, dict[str, Tensor]] = defaultdict(dict)  # of each parameter, by kind
     for key, value in saved.items():

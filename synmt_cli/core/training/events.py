@@ -40,6 +40,13 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """The best model was lost, and is written again. step: that of its checkpoint."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """Training is over (`finished`) or was stopped and can be resumed."""
 
@@ -48,4 +55,4 @@ class Ended:
     finished: bool
 
 
-Event = Report | Validated | Saved | Ended
+Event = Report | Validated | Saved | Restored | Ended

@@ -3,12 +3,15 @@
 import contextlib
 import dataclasses
 import math
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from synmt_cli import signals
 from synmt_cli.core.data.batch import Batch
@@ -17,12 +20,13 @@ from synmt_cli.core.distributed.ranks import Ranks
 from synmt_cli.core.distributed.sharding import Shards, Share
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
+from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Training
-from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.directory import WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.training import checkpoint
 from synmt_cli.core.training.checkpoint import TrainingState
-from synmt_cli.core.training.events import Ended, Event, Report, Saved, Validated
+from synmt_cli.core.training.events import Ended, Event, Report, Restored, Saved, Validated
 from synmt_cli.core.training.gradient import Sums, backward
 from synmt_cli.core.training.prefetch import prefetch
 from synmt_cli.core.training.updates import Update, Updates
@@ -118,6 +122,11 @@ class Trainer:
         self, updates: Iterator[Update], request: signals.Request, deadline: float
     ) -> Iterator[Event]:
         """Trains on the updates; validates and saves where it is due."""
+        try:
+            yield from self._restore_model(request)
+        except Abandoned:
+            yield Ended(self.state.step, "signal", False)
+            return
         if self._owes_validation():
             yield from self._validate_and_save(request)
         while not self.state.finished:
@@ -219,6 +228,43 @@ class Trainer:
         due = step > 0 and step % self.settings.validate_every == 0
         return due and self.state.validated != step and self.dev is not None
 
+    def _restore_model(self, request: signals.Request) -> Iterator[Event]:
+        """Writes a lost model again: the best weights if they are kept, else the newest ones.
+
+        Raises Abandoned where an end was asked for before those were validated.
+        """
+        state = self.state
+        saved = self._saved is not None and (self.dev is None or state.best_value is not None)
+        is_lost = self.ranks.is_first and not os.path.lexists(self.run.model)
+        if not self.ranks.any(saved and is_lost):
+            if saved and self.ranks.is_first:
+                self._read_weights(self.run.model)  # is it whole?
+            return
+        best = state.step if self.dev is None else state.best_step
+        is_kept = self.ranks.any(self.ranks.is_first and best in self.run.steps())
+        yield Restored(best if is_kept else state.step)
+        if best == state.step:
+            self._save_best()
+        elif is_kept:
+            self._copy_best(best)
+        else:
+            state.best_value = None
+            yield self._validate(False, request)
+            self._saved = None  # the state has another best value
+            yield from self._save()
+
+    def _copy_best(self, step: int) -> None:
+        if self.ranks.is_first:
+            weights = self._read_weights(self.run.checkpoint(step) / WEIGHTS)
+            tensors.write(self.run.model, weights, self._about(step))
+        self.ranks.wait()
+
+    def _read_weights(self, path: Path) -> dict[str, Tensor]:
+        return checkpoint.read_weights(path, self.model, self.vocabularies.fingerprint)
+
+    def _about(self, step: int) -> dict[str, str]:
+        return {"vocabulary": self.vocabularies.fingerprint, "step": str(step)}
+
     def _validate_and_save(self, request: signals.Request) -> Iterator[Event]:
         regular = self.state.step % self.settings.validate_every == 0
         wanted = regular or self.state.finished in LIMITS
@@ -240,6 +286,11 @@ class Trainer:
         nll, value, is_abandoned = self.ranks.from_first(measured)
         if is_abandoned:
             raise Abandoned
+        if not math.isfinite(nll + value):
+            raise ConfigError(
+                f"the loss on dev is {nll} at step {state.step}; lower training.lr or raise "
+                "training.warmup; saved checkpoints are whole"
+            )
         state.validated = state.step
         best = state.best_value is None or value > state.best_value
         if best:
@@ -262,8 +313,7 @@ class Trainer:
             return 0.0, 0.0, 1.0
 
     def _save_best(self) -> None:
-        about = {"vocabulary": self.vocabularies.fingerprint, "step": str(self.state.step)}
-        checkpoint.save_weights(self.run.model, self.share, about)
+        checkpoint.save_weights(self.run.model, self.share, self._about(self.state.step))
 
     def _save(self) -> Iterator[Saved]:
         if self._saved == (self.state.step, self.state.finished):

@@ -2,24 +2,31 @@
 
 import contextlib
 import datetime
+import errno
 import fcntl
 import json
 import os
 import platform
+import re
 import shutil
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from synmt_cli.core.run.config import refuse_another
-from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.directory import Run, read_metric
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
-from synmt_cli.errors import ConfigError, CreateError, WriteError, printable
-from synmt_cli.io import json_files, writing
+from synmt_cli.errors import ConfigError, CreateError, cannot_create, cannot_write, printable
+from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.digests import sha256
 
-UNFINISHED = (".tmp", ".old")  # what atomic writers call a file or folder before it is whole
+LOCK = ".lock"
+TRIES = 100  # to take the lock of a folder that others remove at the same time
+# What atomic writers call a file or folder before it is whole: .NAME.PID.tmp, .NAME.PID.old
+UNFINISHED = re.compile(r"\.(?P<name>.+?)\.[0-9]+(\.[0-9a-f]{8})?\.(?P<kind>tmp|old)", re.DOTALL)
 PACKAGES = ("synmt-cli", "torch", "numpy", "sentencepiece", "sacrebleu", "safetensors")
 
 
@@ -27,48 +34,133 @@ PACKAGES = ("synmt-cli", "torch", "numpy", "sentencepiece", "sacrebleu", "safete
 def locked(folder: Path) -> Iterator[None]:
     """Creates the folder and holds its lock. Raises CreateError, also for a second writer.
 
-    The kernel releases the lock when the process ends, however it ends.
+    Nothing in the folder is looked at, or removed, by anyone who does not hold the lock. The
+    kernel releases it when the process ends, however it ends. Raises ReadError for a folder in
+    which a name is a link, or not the file or folder it should be.
     """
     name = printable(str(folder))
     try:
-        new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        others = [path.name for path in folder.iterdir() if not _is_ours(path.name)]
-        if others and not Run(folder).config.exists():
-            raise CreateError(f"{name} is neither empty nor a run directory; name another --run")
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise CreateError(f"cannot create {name}: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _tidy(folder)
-        yield
+        lock = _hold(folder)
     except BlockingIOError:
         raise CreateError(f"{name} is being written by another `synmt train`") from None
+    except (OSError, ValueError) as error:
+        raise cannot_create(folder, error) from error
+    try:
+        try:
+            _begin(folder)
+        except OSError as error:
+            raise cannot_create(folder, error) from error
+        yield
     finally:
-        os.close(descriptor)
-        if new and not Run(folder).config.exists():  # nothing was trained
-            shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.lexists(Run(folder).config):  # nothing was trained
+            lock.remove_new(folder)
+        os.close(lock.descriptor)  # last: until then nobody else takes the folder
+
+
+@dataclass(frozen=True, slots=True)
+class _Lock:
+    """The lock of a folder, held. made_folder, made_file: whether it made these itself."""
+
+    descriptor: int
+    made_folder: bool
+    made_file: bool
+
+    def remove_new(self, folder: Path) -> None:
+        """Removes what it made, as far as the system allows it."""
+        with contextlib.suppress(OSError):
+            if self.made_folder:  # renamed first: nobody begins in a half-removed folder
+                doomed = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+                os.rename(folder, doomed)
+                shutil.rmtree(doomed)
+            elif self.made_file:
+                os.unlink(folder / LOCK)
+
+
+def _hold(folder: Path) -> _Lock:
+    """Takes the lock. Raises OSError, BlockingIOError where another process has it."""
+    made_folder = False
+    for _ in range(TRIES):
+        try:
+            made_folder = _made(folder) or made_folder
+            descriptor, made_file = _open_lock(folder / LOCK)
+        except FileNotFoundError:  # another process has just removed it
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, folder / LOCK):
+                return _Lock(descriptor, made_folder, made_file)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # the lock of a folder that is gone
+        made_folder = False
+    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+def _made(folder: Path) -> bool:
+    """Creates a folder. False if it is there already."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return False
+    return True
+
+
+def _open_lock(path: Path) -> tuple[int, bool]:
+    """An open lock file, which is never a link, and whether it was made here."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644), True
+    except FileExistsError:
+        if problem := regular_files.problem(path):
+            raise problem from None
+        return os.open(path, flags), False
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _begin(folder: Path) -> None:
+    """Refuses a folder that is not a run's, and tidies one that is. The caller holds the lock."""
+    name = printable(str(folder))
+    run = Run(folder)
+    others = [one for one in os.listdir(folder) if not _is_ours(one)]
+    if others and not os.path.lexists(run.config):
+        raise CreateError(f"{name} is neither empty nor a run directory; name another --run")
+    run.refuse_misplaced()
+    run.steps()
+    for place in (folder, folder / "checkpoints"):
+        if place.is_dir():
+            _tidy(place)
 
 
 def _is_ours(name: str) -> bool:
     """True for a file that a run killed before it wrote config.toml may have left."""
-    early = (".lock", "spm.model", "spm.tgt.model", "labels.json", "env.json", "cache")
-    return name in early or (name.startswith(".") and name.endswith(UNFINISHED))
+    early = (LOCK, "spm.model", "spm.tgt.model", "labels.json", "env.json", "cache")
+    return name in early or bool(UNFINISHED.fullmatch(name))
 
 
-def _tidy(folder: Path) -> None:
-    """Completes or removes what a killed writer left unfinished. The caller holds the lock."""
-    for place in (folder, folder / "checkpoints"):
-        for aside in place.glob(".*.old"):  # killed between two renames
-            final = aside.with_name(aside.name.split(".")[1])
-            if not final.exists():
-                aside.rename(final)
-        for path in place.glob(".*"):
-            if path.suffix in UNFINISHED and path.is_dir():
-                shutil.rmtree(path)
-            elif path.suffix in UNFINISHED:
-                path.unlink()
+def _tidy(place: Path) -> None:
+    """Completes or removes what a killed writer left unfinished."""
+    for name in os.listdir(place):
+        match, path = UNFINISHED.fullmatch(name), place / name
+        if match is None:
+            continue
+        is_folder = stat.S_ISDIR(path.lstat().st_mode)
+        final = place / match["name"]
+        if match["kind"] == "old" and is_folder and not os.path.lexists(final):
+            path.rename(final)  # killed between two renames
+        elif is_folder:
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def establish(
@@ -83,12 +175,12 @@ def establish(
     A run in which nothing was saved yet may be begun with other options. Raises ConfigError
     naming the option that differs, with its old and new value.
     """
-    if run.environment.exists() and "averaged" in (json_files.read(run.environment) or {}):
+    if os.path.lexists(run.environment) and "averaged" in run.read_environment():
         raise ConfigError(
             f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
             "trained on; name another --run"
         )
-    if run.config.exists() and (run.steps() or run.model.exists()):
+    if os.path.lexists(run.config) and (run.steps() or os.path.lexists(run.model)):
         old = {key: value for key, value in run.tables().items() if key != "format"}
         refuse_another(old, tables, run.folder)
         run.vocabularies()
@@ -126,6 +218,8 @@ def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocab
     vocabularies: dict[str, Vocabulary] = {}
     for folder in dict.fromkeys(folders):
         for path in sorted(folder.glob("*.model")):
+            if not path.is_file():  # a folder, or a pipe that would wait
+                continue
             digest = sha256(str(path))[: len(wanted[0])]
             if digest in wanted and digest not in vocabularies:
                 vocabularies[digest] = Vocabulary.load(str(path))
@@ -142,22 +236,19 @@ class Metrics:
     """metrics.jsonl. Lines after the step that a run resumes from are dropped first."""
 
     def __init__(self, run: Run, step: int) -> None:
-        kept = []
-        if run.metrics.exists():
-            for line in run.metrics.read_bytes().split(b"\n"):
-                with contextlib.suppress(ValueError):
-                    if json.loads(line)["step"] <= step:
-                        kept.append(line + b"\n")
-        with writing.atomic(run.metrics) as writer:
-            writer.write(b"".join(kept))
+        """Raises DataError for a line that is not a report, ReadError, CreateError, WriteError."""
         self._path = run.metrics
+        with writing.atomic(run.metrics, follow=False) as writer:
+            for number, line in run.metric_lines() if os.path.lexists(run.metrics) else ():
+                if not line.endswith(b"\n"):
+                    break  # the writer was killed in the middle of it
+                if read_metric(line, run.metrics, number)["step"] <= step:
+                    writer.write(line)
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Appends one object. Raises WriteError."""
         try:
-            with open(self._path, "ab", buffering=0) as file:
+            with regular_files.append(self._path) as file:
                 file.write(json.dumps(values).encode() + b"\n")
         except OSError as error:
-            raise WriteError(
-                f"cannot write {printable(str(self._path))}: {error.strerror}"
-            ) from error
+            raise cannot_write(self._path, error) from error

@@ -29,6 +29,7 @@ from synmt_cli.core.training.loop import Trainer
 from synmt_cli.errors import ConfigError, Stopped, UsageError, printable
 from synmt_cli.formats import record as records
 from synmt_cli.io.digests import sha256
+from synmt_cli.io.json_files import as_text
 from synmt_cli.pool import ordered_map
 
 
@@ -62,16 +63,16 @@ class Session:
     def tables(self) -> dict[str, Any]:
         """The content of config.toml."""
         data: dict[str, Any] = {
-            "train": list(self.inputs.train),
+            "train": [*map(as_text, self.inputs.train)],
             "train_sha256": list(self.train_sha256),
         }
         if self.inputs.dev:
-            data |= {"dev": self.inputs.dev, "dev_sha256": sha256(self.inputs.dev)}
+            data |= {"dev": as_text(self.inputs.dev), "dev_sha256": sha256(self.inputs.dev)}
         tables = self.config.to_toml()
         tables["vocabulary"] = {"fingerprint": self.vocabularies.fingerprint}
         tables["data"] = data
         if parser := self.inputs.parser:
-            tables["parser"] = {"file": parser, "sha256": sha256(parser)}
+            tables["parser"] = {"file": as_text(parser), "sha256": sha256(parser)}
         return tables
 
     def trainer(self, run: Run, ranks: Ranks) -> Trainer:

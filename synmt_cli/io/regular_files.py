@@ -1,0 +1,118 @@
+"""Regular files only: never a pipe that waits, a device that never ends, a folder, or a link.
+
+Links are followed in a name that the user gave, and refused in a folder that may come from
+somewhere else, such as a run directory.
+"""
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from synmt_cli.errors import DataError, ReadError, cannot_read, printable
+
+
+def problem(path: str | Path, is_folder: bool = False) -> ReadError | None:
+    """The error for a name that is a link or not of this kind; None where it is, or is free."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        return cannot_read(path, error)
+    return _problem(path, mode, is_folder)
+
+
+def _problem(path: str | Path, mode: int, is_folder: bool = False) -> ReadError | None:
+    if stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode):
+        return None
+    kind = "a folder" if is_folder else "a regular file"
+    what = (
+        "a link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "something else"
+    )
+    return ReadError(f"cannot read {printable(str(path))}: it is {what}, not {kind}")
+
+
+def opened(path: str | Path, follow: bool = True) -> io.BufferedReader:
+    """An open regular file. Raises ReadError, at once, for anything else.
+
+    follow: whether the name may be a link.
+    """
+    try:
+        wrong = _problem(path, os.stat(path, follow_symlinks=follow).st_mode)
+        if wrong is None:  # a device is never opened; what takes its place now does not block
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+            file = os.fdopen(os.open(path, flags), "rb")
+            wrong = _problem(path, os.fstat(file.fileno()).st_mode)
+            if wrong is None:
+                return file
+            file.close()
+    except (OSError, ValueError) as error:
+        raise cannot_read(path, error) from error
+    raise wrong
+
+
+def named(path: str, limit: int | None = None) -> BinaryIO:
+    """An open regular file of at most `limit` bytes that the user named; it may be a link.
+
+    Raises OSError and ValueError, as `open` does, for callers with a message of their own.
+    """
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode) and (limit is None or status.st_size <= limit):
+        return file
+    file.close()
+    if stat.S_ISREG(status.st_mode):
+        assert limit is not None
+        problem = f"{status.st_size:,} bytes, at most {limit:,} are possible"
+        raise OSError(errno.EFBIG, problem, path)
+    raise OSError(errno.EINVAL, "Not a regular file", path)
+
+
+def read(path: str | Path, limit: int, follow: bool = False) -> bytes:
+    """The bytes of a regular file. Raises ReadError, and DataError for more than `limit`."""
+    with opened(path, follow) as file:
+        try:
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(min(size, limit) + 1)
+        except OSError as error:
+            raise cannot_read(path, error) from error
+    if len(data) > limit:
+        raise DataError(str(path), None, f"{size:,} bytes, more than the {limit:,} it may have")
+    return data
+
+
+def lines(path: Path, limit: int) -> Iterator[tuple[int, bytes]]:
+    """Yields (number from 1, line with its LF) of a regular file that is not a link.
+
+    Raises ReadError, and DataError for a line of more than `limit` bytes.
+    """
+    with opened(path, follow=False) as file:
+        number = 0
+        while True:
+            number += 1
+            try:
+                line = file.readline(limit + 1)
+            except OSError as error:
+                raise cannot_read(path, error) from error
+            if not line:
+                return
+            if len(line) > limit:
+                raise DataError(str(path), number, f"line longer than {limit:,} bytes")
+            yield number, line
+
+
+def append(path: Path) -> io.FileIO:
+    """A regular file that is not a link, made if it is missing, to write to its end.
+
+    Raises OSError.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = io.FileIO(os.open(path, flags, 0o666), "ab")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return file

@@ -1,0 +1,171 @@
+"""The folder of a training: one writer, which alone decides what happens to it."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import pytest
+
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.training import run_folder
+from synmt_cli.core.training.run_folder import Metrics, locked
+from synmt_cli.errors import CreateError, DataError, SynmtError, WriteError
+
+
+@contextmanager
+def child(function):
+    """Runs a function in a fork. Yields its process id; its status must be 0."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            status = function() or 0
+        finally:
+            os._exit(status)
+    yield pid
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def begin_once(folder, rng, mark):
+    """Writes a file, then config.toml, or fails before it. False where neither was done."""
+    with locked(folder):
+        names = {name for name in os.listdir(folder) if name[0] != "."}
+        if "config.toml" in names:
+            assert names == {"config.toml", "spm.model"}
+            return True
+        assert names <= {"spm.model"}  # of one that failed, in another's folder
+        (folder / "spm.model").write_bytes(mark)
+        time.sleep(rng.random() * 1e-3)
+        if rng.random() < 0.5:
+            raise InterruptedError
+        (folder / "config.toml").write_bytes(mark)
+    return True
+
+
+def begin(folder, seed, when):
+    """Begins until it is done or has been refused too often. Returns an exit status."""
+    rng = random.Random(seed)
+    time.sleep(max(when - time.monotonic(), 0))
+    for _ in range(20):
+        try:
+            return not begin_once(folder, rng, b"%d" % seed)
+        except InterruptedError:
+            continue
+        except CreateError as error:
+            if "another" not in str(error):
+                return 2
+            time.sleep(rng.random() * 1e-3)
+    return 0
+
+
+def test_of_many_that_begin_at_once_the_loser_removes_nothing(tmp_path):
+    for n in range(25):
+        folder, when = tmp_path / f"r{n}", time.monotonic() + 0.01
+        with ExitStack() as stack:
+            for seed in range(3 * n, 3 * n + 3):
+                stack.enter_context(child(partial(begin, folder, seed, when)))
+        if (folder / "config.toml").exists():
+            assert (folder / "config.toml").read_bytes() == (folder / "spm.model").read_bytes()
+    assert not [*tmp_path.glob(".*")]
+
+
+def fail(folder):
+    with locked(folder):
+        (folder / "spm.model").write_bytes(b"")
+        raise KeyError
+
+
+def test_a_folder_in_which_nothing_was_trained_goes(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in ("new/deep", "empty"):
+        with pytest.raises(KeyError):
+            fail(tmp_path / name)
+    assert not (tmp_path / "new/deep").exists()
+    assert [path.name for path in (tmp_path / "empty").iterdir()] == ["spm.model"]
+
+
+def test_a_folder_behind_a_link_may_be_trained_in(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "r").symlink_to("disk")
+    with locked(tmp_path / "r"):
+        (tmp_path / "r/config.toml").write_bytes(b"")
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == {".lock", "config.toml"}
+
+
+@pytest.mark.parametrize("place", ["/dev/null/x", "file/x", "file", "dangling", "a\0b"])
+def test_a_place_that_cannot_be_a_folder_is_refused(tmp_path, place):
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(CreateError), locked(tmp_path / place):
+        pass
+
+
+LITTER = ("...1.old", "..1.tmp", ".config.1.old", ".checkpoints.x.tmp", ".thing.old", ".vimrc.tmp")
+
+
+def test_only_what_writers_leave_is_tidied(tmp_path):
+    """Whatever its kind: a link goes, and not what it leads to."""
+    folder = tmp_path / "r"
+    (folder / "checkpoints/.step-3.77.old").mkdir(parents=True)
+    (folder / "checkpoints/.step-4.77.1234abcd.tmp").mkdir()
+    (folder / "config.toml").write_bytes(b"")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/file").write_bytes(b"")
+    for name in (".cache.7.old", ".labels.json.7.old", "checkpoints/.step-9.7.tmp"):
+        (folder / name).symlink_to(tmp_path / "outside")
+    os.mkfifo(folder / ".spm.model.7.tmp")
+    for name in LITTER:
+        (folder / name).write_bytes(b"")
+    with locked(folder):
+        pass
+    assert (tmp_path / "outside/file").exists()
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["step-3"]
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"config.toml", "checkpoints", ".lock", LITTER[1], *LITTER[3:]}
+
+
+def test_lines_after_the_step_and_half_a_line_are_dropped(tmp_path):
+    run = Run(tmp_path)
+    run.metrics.write_bytes(b'{"step": 1}\n{"step": 2}\n{"st')
+    Metrics(run, 1).add({"step": 2, "loss": 0.5})
+    assert run.metrics.read_bytes() == b'{"step": 1}\n{"step": 2, "loss": 0.5}\n'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b"[]", b"null", b"7", b"", b"{}", b'{"step": true}', b'{"step": "1"}', b'{"step": -1}'),
+        *(b'{"step": 1.0}', b'{"step": NaN}', b'{"step": ' + b"9" * 5000 + b"}", b"[" * 20_000),
+        *(b'{"step": 1, "step": 1}', b'{"step": 1, "x": "\xff"}', b'{"step": 1} {}', b"\0" * 70000),
+    ],
+)
+def test_a_line_that_is_not_a_report_is_refused_and_kept(tmp_path, line):
+    run = Run(tmp_path)
+    content = b'{"step": 1}\n' + line + b'\n{"step": 2}\n'
+    run.metrics.write_bytes(content)
+    with pytest.raises(DataError, match=r"metrics\.jsonl:2: "):
+        Metrics(run, 9)
+    assert run.metrics.read_bytes() == content
+
+
+def test_a_link_that_comes_while_training_is_not_written_through(tmp_path):
+    (tmp_path / "outside").write_bytes(b"mine")
+    run = Run(tmp_path)
+    metrics = Metrics(run, 0)
+    run.metrics.unlink()
+    run.metrics.symlink_to("outside")
+    with pytest.raises(WriteError, match=r"metrics\.jsonl"):
+        metrics.add({"step": 1})
+    assert (tmp_path / "outside").read_bytes() == b"mine"
+
+
+def test_vocabularies_are_looked_for_among_regular_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe.model")
+    (tmp_path / "folder.model").mkdir()
+    (tmp_path / "dangling.model").symlink_to("nowhere")
+    with pytest.raises(SynmtError, match="no sentencepiece model"):
+        run_folder.find_vocabularies("0" * 16, [tmp_path])
