@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
-from synmt_cli.core.filtering import criteria, digests, outputs, pairs
+from synmt_cli.core.filtering import criteria, line_hashes, outputs, pairs
 from synmt_cli.core.filtering.criteria import Criterion
-from synmt_cli.core.filtering.digests import Digests
 from synmt_cli.core.filtering.languages import Languages
+from synmt_cli.core.filtering.line_hashes import Digests
 from synmt_cli.core.filtering.outputs import Mode
 from synmt_cli.core.filtering.sieve import CHUNK, Sieve
 
@@ -21,9 +21,9 @@ MANUAL = Manual(
     ' `"filtered":"max-len: 93 target words"`, or `max-len: 93 target words<TAB>A line<TAB>Eine'
     " Zeile` for text, or the comment synmt_filtered. --count: `lang<TAB>88<TAB>0.4` for each"
     " test, under a header.",
-    memory=f"One pair, {pool.IN_FLIGHT} N + 2 times {CHUNK} with -j N; {digests.LEAST_BYTES} to"
-    f" {digests.MOST_BYTES} bytes for each line of --exclude and each pair that --dedup keeps,"
-    f" {digests.GROWING_BYTES} while they grow; 120 MiB for --lang, once for all processes.",
+    memory=f"One pair, {pool.IN_FLIGHT} N + 2 times {CHUNK} with -j N; {line_hashes.LEAST_BYTES} to"
+    f" {line_hashes.MOST_BYTES} bytes for each line of --exclude and each pair that --dedup keeps,"
+    f" {line_hashes.GROWING_BYTES} while they grow; 120 MiB for --lang, once for all processes.",
     examples=(
         "synmt filter train.en --tgt train.de --max-len 80 -o clean.en --tgt-out clean.de",
         "synmt filter train.jsonl --dedup pair --exclude test.en --exclude test.de > clean.jsonl",

@@ -71,7 +71,8 @@ def map(
     the models (vocabularies, run directories) under the same path: before a worker begins, it
     compares its files, its synmt and its Python with those here, and a difference ends the run
     (78), naming the machine. translate runs on CPUs, with one thread a worker unless its
-    --threads says otherwise.
+    --threads says otherwise. Whoever reaches the ports of a Ray cluster can run code on it as you:
+    keep it in a network that you trust (docs/scaling.md).
 
     A piece of work is a line for parse, delinearize and vocab, about 64 KiB of trees for
     featurize and linearize, and a part of a window for translate. A chunk is sent with what has

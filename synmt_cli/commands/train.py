@@ -85,7 +85,7 @@ def train(
     threads: options.Threads = 0,
     jobs: options.Jobs = 1,
     nproc: Annotated[
-        int, option("--nproc N", "Processes on this machine, started by torchrun.", min=1)
+        int, option("--nproc N", "Processes on this machine.", min=1)
     ] = 1,
     dry_run: Annotated[
         bool, option("--dry-run", "Print parameters, updates and memory, and exit.")
@@ -109,6 +109,8 @@ def train(
     torchrun from reading --run). The run directory and the records must be on a disk that all
     of them see. The same batches give the same losses, up to rounding, with any number of
     processes; with the same number a run resumes bit for bit. If one process ends, all do.
+    --nproc connects over loopback alone. torchrun listens on every interface, and whoever reaches
+    its rendezvous port can run code as you: use it in a network that you trust (docs/scaling.md).
     --set training.shard=true: each of N processes keeps 1/N of the layers' weights, gradients and
     moments, for a model too large for one card; with one process it changes nothing, and bitran,
     parent and gcn refuse it.

@@ -1,6 +1,6 @@
 """Options: keyword-only parameters that declare their type, default, bounds and meaning once.
 
-    def sisa(setting, *, weight: Annotated[float, "lambda, of the loss", Bounds(0)] = 1.0)
+    def sisa(spec, *, weight: Annotated[float, "lambda, of the loss", Bounds(0)] = 1.0)
 
 So do the fields of a dataclass. Presets, TOML files, `--set` and `synmt variants` read them here.
 """

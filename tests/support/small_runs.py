@@ -12,7 +12,7 @@ from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.variants import plan
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import Record
 from synmt_cli.io.reading import Source
@@ -31,7 +31,7 @@ class Letters:
 
 def opened(variant="vanilla", n=30):
     one = plan(variant)
-    setting = Setting(SIZE, 2)
+    setting = StackSpec(SIZE, 2)
     model = make(SIZE, one.encoder(setting, {}), one.decoder(setting, {}), n)
     needs = sorted({name for m in model.encoder.modifiers for name in m.needs})
     encoding, vocabularies = Encoding(needs, Labels()), Vocabularies(Letters(), Letters())

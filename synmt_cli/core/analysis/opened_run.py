@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from synmt_cli.core.data.batch import to_device
-from synmt_cli.core.data.corpus import fill
+from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.decoding import ensemble

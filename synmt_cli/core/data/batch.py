@@ -1,4 +1,4 @@
-"""Pairs as padded tensors. Padding is on the right, on both sides, always.
+"""Pairs as padded tensors, as many as a budget of tokens allows. Padding is always on the right.
 
 The source ends in EOS; the decoder reads the target after BOS and writes it up to EOS.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.model.modifier import Paths, Side
 
 
@@ -46,3 +48,19 @@ def to_device(source: Side, device: torch.device) -> Side:
         {name: moved(values) for name, values in source.features.items()},
         paths and Paths(moved(paths.labels), moved(paths.shorter), paths.sizes),
     )
+
+
+def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -> list[Array]:
+    """Cuts `order` so that rows x longest <= batch_tokens; a single row may be longer.
+
+    batch_rows: how many rows at most; 0 is any number.
+    """
+    cuts = []
+    begin, longest = 0, 0
+    for i, length in enumerate(lengths[order].tolist()):
+        longest = max(longest, length)
+        full = (i - begin + 1) * longest > batch_tokens or i - begin == (batch_rows or -1)
+        if full and i > begin:
+            cuts.append(i)
+            begin, longest = i, length
+    return np.split(order, cuts) if len(order) else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.data.batch import Batch, fill
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
@@ -115,22 +115,6 @@ def _windows(n: int, seed: int, epoch: int) -> Iterator[Array]:
     for i in range(0, len(blocks), WINDOW // BLOCK):
         begins = np.sort(blocks[i : i + WINDOW // BLOCK])
         yield np.concatenate([np.arange(begin, min(begin + BLOCK, n)) for begin in begins])
-
-
-def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -> list[Array]:
-    """Cuts `order` so that rows x longest <= batch_tokens; a single row may be longer.
-
-    batch_rows: how many rows at most; 0 is any number.
-    """
-    cuts = []
-    begin, longest = 0, 0
-    for i, length in enumerate(lengths[order].tolist()):
-        longest = max(longest, length)
-        full = (i - begin + 1) * longest > batch_tokens or i - begin == (batch_rows or -1)
-        if full and i > begin:
-            cuts.append(i)
-            begin, longest = i, length
-    return np.split(order, cuts) if len(order) else []
 
 
 def refuse_empty(corpus: Corpus, what: str) -> None:

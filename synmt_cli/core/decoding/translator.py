@@ -7,8 +7,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from synmt_cli.core.data.batch import to_device
-from synmt_cli.core.data.corpus import fill
+from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.data.task_tags import asks_for_parse, parse_text

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from synmt_cli.core.filtering.digests import Digests, digest
+from synmt_cli.core.filtering.line_hashes import Digests, digest
 from synmt_cli.core.filtering.pairs import SIDES, Pair
 from synmt_cli.core.segments.buckets import n_words
 from synmt_cli.core.trees.heads import is_projective

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from synmt_cli.core.filtering.digests import Digests, digest
+from synmt_cli.core.filtering.line_hashes import Digests, digest
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment, line

@@ -13,7 +13,7 @@ from synmt_cli.core.run.config import Config, resolve
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.transitions.grammar import Grammar
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import ConfigError, UsageError, printable
 
 
@@ -80,8 +80,8 @@ def modifiers(
     """
     plan, size = variants.plan(config.variant), config.model
     return (
-        plan.encoder(Setting(size, size.encoder_layers, n_labels), config.options),
-        plan.decoder(Setting(size, size.decoder_layers, n_arcs), config.options),
+        plan.encoder(StackSpec(size, size.encoder_layers, n_labels), config.options),
+        plan.decoder(StackSpec(size, size.decoder_layers, n_arcs), config.options),
     )
 
 

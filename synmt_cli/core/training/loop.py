@@ -29,26 +29,13 @@ from synmt_cli.core.training.checkpoint import TrainingState
 from synmt_cli.core.training.events import Ended, Event, Report, Restored, Saved, Validated
 from synmt_cli.core.training.gradient import Sums, backward
 from synmt_cli.core.training.prefetch import prefetch
+from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Validation
 from synmt_cli.errors import ConfigError
 
 REPORT_EVERY = 50  # updates
 LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a higher limit
-
-
-def inverse_square_root(step: int, peak: float, warmup: int, initial: float = 1e-7) -> float:
-    """Linear from `initial` to `peak` over `warmup` updates, then peak * sqrt(warmup / step).
-
-    step: the update about to be made, from 1. Vaswani et al. (2017), eq. 3, with the peak
-    given instead of derived from d_model, as in fairseq.
-
-    >>> inverse_square_root(4000, 0.002, 1000)
-    0.001
-    """
-    if step < warmup:
-        return initial + (peak - initial) * step / warmup
-    return peak * float(max(warmup, 1) / step) ** 0.5
 
 
 @dataclass

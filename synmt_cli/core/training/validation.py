@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core.data.batch import to_device
-from synmt_cli.core.data.corpus import Corpus, fill
+from synmt_cli.core.data.batch import fill, to_device
+from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Rules

@@ -20,7 +20,7 @@ from synmt_cli.errors import UsageError
 
 if TYPE_CHECKING:  # the table is read for --help, which never loads torch
     from synmt_cli.core.model.modifier import Modifier
-    from synmt_cli.core.variants.setting import Setting
+    from synmt_cli.core.variants.stack import StackSpec
 
 Build = Callable[..., "tuple[Modifier, ...]"]
 Values = Mapping[str, Mapping[str, Any]]  # of options: {"pascal": {"heads": 2}}
@@ -145,22 +145,22 @@ class Plan:
         """Whether the decoder writes transitions."""
         return any(v.transitions for v in self.variants)
 
-    def encoder(self, setting: Setting, values: Values) -> list[Modifier]:
+    def encoder(self, spec: StackSpec, values: Values) -> list[Modifier]:
         """The encoder's modifiers, in the order they act. Raises UsageError."""
-        return _build(setting, [(v.name, v.encoder) for v in self.variants], values)
+        return _build(spec, [(v.name, v.encoder) for v in self.variants], values)
 
-    def decoder(self, setting: Setting, values: Values) -> list[Modifier]:
+    def decoder(self, spec: StackSpec, values: Values) -> list[Modifier]:
         """The decoder's modifiers, in the order they act. Raises UsageError."""
-        setting = replace(setting, stack="decoder")
-        return _build(setting, [(v.name, v.decoder) for v in self.variants], values)
+        spec = replace(spec, stack="decoder")
+        return _build(spec, [(v.name, v.decoder) for v in self.variants], values)
 
 
-def _build(setting: Setting, parts: list[tuple[str, str]], values: Values) -> list[Modifier]:
+def _build(spec: StackSpec, parts: list[tuple[str, str]], values: Values) -> list[Modifier]:
     modifiers: list[Modifier] = []
     for name, path in parts:
         if path:
             build = find(path)
-            for modifier in build(setting, **_own(build, name, values.get(name, {}))):
+            for modifier in build(spec, **_own(build, name, values.get(name, {}))):
                 modifier.name = name
                 _refuse_replacing(modifier, modifiers)
                 modifiers.append(modifier)

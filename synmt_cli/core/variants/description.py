@@ -7,7 +7,7 @@ from synmt_cli.core.model import initialisation
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import Option
 from synmt_cli.core.variants import VARIANTS, Variant, plan
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ def describe(names: Sequence[str] = ()) -> list[VariantDescription]:
 
 
 def _description(variant: Variant) -> VariantDescription:
-    setting = Setting(Size(), Size().encoder_layers, 1)
+    spec = StackSpec(Size(), Size().encoder_layers, 1)
     with initialisation.without_values():
-        encoder = plan(variant.name).encoder(setting, {})
+        encoder = plan(variant.name).encoder(spec, {})
     needs = {name for modifier in encoder for name in modifier.needs}
     learns = {name for modifier in encoder for name in modifier.learns}
     stacks = {"encoder": variant.encoder, "decoder": variant.decoder}

@@ -32,7 +32,7 @@ from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.options import Bounds
 from synmt_cli.core.transitions.grammar import FEATURES
 from synmt_cli.core.variants.partial_tree import PartialTree, partial_tree
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 SELF = 0  # row of the tables of labels; label l of the direction from a parent is row l
 
@@ -103,7 +103,7 @@ class Gcn(Modifier):
 
 
 def gcn(
-    setting: Setting,
+    spec: StackSpec,
     *,
     layers: Annotated[int, "how many", Bounds(1, 100)] = 2,
     labels: Annotated[bool, "add b and b'; without, the paper's -Labels"] = True,
@@ -113,5 +113,5 @@ def gcn(
     ] = "direction",
 ) -> tuple[Modifier, ...]:
     """Builds graph convolutions above the decoder's embeddings."""
-    sizes = setting.size.d_model, setting.n_labels, label_bias
+    sizes = spec.size.d_model, spec.n_labels, label_bias
     return (Gcn([Convolution(*sizes, labels=labels, gates=gates) for _ in range(layers)]),)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from synmt_cli.core.model.attention import split_heads
 from synmt_cli.core.model.modifier import Modifier, Paths, Side, Site
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 
 
@@ -92,7 +92,7 @@ class PathAttention(Modifier):
 
 
 def gps(
-    setting: Setting,
+    spec: StackSpec,
     *,
     layer: Annotated[
         int | Literal["all"], "0 (the paper's best, the bottom one) and up, or `all`"
@@ -102,9 +102,9 @@ def gps(
     ] = True,
 ) -> tuple[Modifier, ...]:
     """Builds the path term."""
-    n_layers, size = setting.n_layers, setting.size
+    n_layers, size = spec.n_layers, spec.size
     if layer != "all" and not 0 <= layer < n_layers:
         raise UsageError(f"gps.layer must be within 0..{n_layers - 1} or all, not {layer}")
     layers = range(n_layers) if layer == "all" else (layer,)
     rate = size.dropout if dropout else 0.0
-    return (PathAttention(layers, setting.n_labels, size.d_model, size.n_heads, rate),)
+    return (PathAttention(layers, spec.n_labels, size.d_model, size.n_heads, rate),)

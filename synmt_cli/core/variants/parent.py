@@ -15,7 +15,7 @@ from torch import Tensor
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.transitions.grammar import FEATURES
 from synmt_cli.core.variants.partial_tree import partial_tree
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 HEAD = 0
 
@@ -40,6 +40,6 @@ class Parent(Modifier):
         return state[:, :, -n_queries:]
 
 
-def parent(setting: Setting) -> tuple[Modifier, ...]:
+def parent(spec: StackSpec) -> tuple[Modifier, ...]:
     """Builds a head of parents in every layer."""
-    return (Parent(setting.n_layers, setting.size.n_heads),)
+    return (Parent(spec.n_layers, spec.size.n_heads),)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from synmt_cli.core.model.modifier import Modifier, Side, Site
 from synmt_cli.core.options import Bounds
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 
 
@@ -65,7 +65,7 @@ class Pascal(Modifier):
 
 
 def pascal(
-    setting: Setting,
+    spec: StackSpec,
     *,
     heads: Annotated[
         int | list[int],
@@ -77,7 +77,7 @@ def pascal(
     parent_only: Annotated[bool, "weights on parents alone"] = False,
 ) -> tuple[Modifier, ...]:
     """Builds PASCAL heads."""
-    n_layers, n_heads = setting.n_layers, setting.size.n_heads
+    n_layers, n_heads = spec.n_layers, spec.size.n_heads
     if not 0 <= layer < n_layers:
         raise UsageError(f"pascal.layer must be within 0..{n_layers - 1}, not {layer}")
     if isinstance(heads, list) and layer:

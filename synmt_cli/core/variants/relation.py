@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from synmt_cli.core.model.modifier import Modifier, Side, Site
 from synmt_cli.core.options import Bounds
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 CLIP = Bounds(0, 1000)  # more rows than any sentence has
 
@@ -70,7 +70,7 @@ class Relation(Modifier):
 
     def __init__(
         self,
-        setting: Setting,
+        spec: StackSpec,
         rows: Callable[[Side, int], Tensor],
         clip: int,
         *,
@@ -79,17 +79,17 @@ class Relation(Modifier):
         needs: tuple[str, ...] = (),
         absent: bool = False,
     ) -> None:
-        super().__init__(range(setting.n_layers))
+        super().__init__(range(spec.n_layers))
         self.rows = rows
         self.clip = clip
         self.needs = needs
-        self.key = self._tables(setting, absent) if keys else None  # w^K
-        self.value = self._tables(setting, absent) if values else None  # w^V
+        self.key = self._tables(spec, absent) if keys else None  # w^K
+        self.value = self._tables(spec, absent) if values else None  # w^V
 
-    def _tables(self, setting: Setting, absent: bool) -> nn.Parameter:
+    def _tables(self, spec: StackSpec, absent: bool) -> nn.Parameter:
         """(layers, rows, d_head); the row for no relation is zero."""
         n_rows = 2 * self.clip + 1
-        tables = torch.zeros(setting.n_layers, n_rows + absent, setting.size.d_head)
+        tables = torch.zeros(spec.n_layers, n_rows + absent, spec.size.d_head)
         for table in tables:
             nn.init.xavier_uniform_(table[:n_rows])
         return nn.Parameter(tables)
@@ -121,7 +121,7 @@ def _of_queries(rows: Tensor, like: Tensor) -> Tensor:
 
 
 def rel(
-    setting: Setting,
+    spec: StackSpec,
     *,
     clip: Annotated[int, "k, the largest distance told apart", CLIP] = 16,
     keys: Annotated[bool, "add w^K"] = True,
@@ -131,13 +131,13 @@ def rel(
     ] = "both",
 ) -> tuple[Modifier, ...]:
     """Builds sequential relations, for whichever stack is being built."""
-    if stack not in ("both", setting.stack):
+    if stack not in ("both", spec.stack):
         return ()
-    return (Relation(setting, sequential, clip, keys=keys, values=values),)
+    return (Relation(spec, sequential, clip, keys=keys, values=values),)
 
 
 def dep(
-    setting: Setting,
+    spec: StackSpec,
     *,
     clip: Annotated[int, "l, the largest difference of depths told apart", CLIP] = 2,
     keys: Annotated[bool, "add b^K"] = True,
@@ -146,12 +146,12 @@ def dep(
     """Builds relative depths."""
     needs = ("depth", "sentence")
     return (
-        Relation(setting, relative_depth, clip, keys=keys, values=values, needs=needs, absent=True),
+        Relation(spec, relative_depth, clip, keys=keys, values=values, needs=needs, absent=True),
     )
 
 
 def struct_rel(
-    setting: Setting,
+    spec: StackSpec,
     *,
     clip: Annotated[int, "r, the largest position told apart", CLIP] = 16,
     keys: Annotated[bool, "add w^K"] = True,
@@ -159,4 +159,4 @@ def struct_rel(
 ) -> tuple[Modifier, ...]:
     """Builds relative structural positions."""
     needs = ("struct_abs", "word", "head_word")
-    return (Relation(setting, structural, clip, keys=keys, values=values, needs=needs),)
+    return (Relation(spec, structural, clip, keys=keys, values=values, needs=needs),)

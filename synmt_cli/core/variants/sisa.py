@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from synmt_cli.core.model.attention import masked, projection
 from synmt_cli.core.model.modifier import Modifier, Side, Site
 from synmt_cli.core.options import Bounds
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 
 HEAD = 0
@@ -79,12 +79,12 @@ class Sisa(Modifier):
 
 
 def sisa(
-    setting: Setting,
+    spec: StackSpec,
     *,
     layer: Annotated[int, "0 is the bottom layer"] = 0,
     weight: Annotated[float, "lambda, of the loss of parents", Bounds(0)] = 1.0,
 ) -> tuple[Modifier, ...]:
     """Builds a parsing head."""
-    if not 0 <= layer < setting.n_layers:
-        raise UsageError(f"sisa.layer must be within 0..{setting.n_layers - 1}, not {layer}")
-    return (Sisa(layer, setting.size.d_model, setting.size.d_head, weight),)
+    if not 0 <= layer < spec.n_layers:
+        raise UsageError(f"sisa.layer must be within 0..{spec.n_layers - 1}, not {layer}")
+    return (Sisa(layer, spec.size.d_model, spec.size.d_head, weight),)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from synmt_cli.core.model.embedding import sinusoid
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 
 class StructuralPosition(Modifier):
@@ -56,7 +56,7 @@ class StructuralPosition(Modifier):
 
 
 def struct_abs(
-    setting: Setting,
+    spec: StackSpec,
     *,
     fuse: Annotated[
         Literal["nonlinear", "add"],
@@ -65,5 +65,5 @@ def struct_abs(
     ] = "nonlinear",
 ) -> tuple[Modifier, ...]:
     """Builds absolute structural positions."""
-    alone = setting.size.positions == "none"
-    return (StructuralPosition(setting.size.d_model, "alone" if alone else fuse),)
+    alone = spec.size.positions == "none"
+    return (StructuralPosition(spec.size.d_model, "alone" if alone else fuse),)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 
 
@@ -38,11 +38,11 @@ class Tags(Modifier):
 
 
 def tags(
-    setting: Setting,
+    spec: StackSpec,
     *,
     width: Annotated[int, "how many dimensions the label takes, the last ones"] = 10,
 ) -> tuple[Modifier, ...]:
     """Builds label embeddings."""
-    if not 1 <= width < setting.size.d_model:
-        raise UsageError(f"tags.width must be within 1..{setting.size.d_model - 1}, not {width}")
-    return (Tags(setting.n_labels, width),)
+    if not 1 <= width < spec.size.d_model:
+        raise UsageError(f"tags.width must be within 1..{spec.size.d_model - 1}, not {width}")
+    return (Tags(spec.n_labels, width),)

@@ -11,7 +11,7 @@ from support.models import make, queries_keys_values, side, small
 from synmt_cli.core.analysis.awsl import AwslMeter, valid_pairs, weigh
 from synmt_cli.core.model.attention import split_heads
 from synmt_cli.core.variants import plan
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 SIZE = small()
 ROWS = [[4, 5, 6, 7, 3], [8, 9, 3], [5, 3]]
@@ -23,7 +23,7 @@ FEATURES = {
 
 
 def model_of(variant, options=None):
-    setting = Setting(SIZE, SIZE.encoder_layers, 3)
+    setting = StackSpec(SIZE, SIZE.encoder_layers, 3)
     return make(SIZE, plan(variant).encoder(setting, {variant: options or {}}))
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synmt_cli.core.data import corpus as corpora
-from synmt_cli.core.data.corpus import Corpus, fill
+from synmt_cli.core.data.batch import fill
+from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged

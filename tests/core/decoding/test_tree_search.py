@@ -15,7 +15,7 @@ from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.core.transitions.grammar import FEATURES, OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import ARCS, OPENING, PIECES, Move, attachments
 from synmt_cli.core.variants import plan
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 MOVES = [OTHER, OTHER, OTHER, Move.FINISH, OTHER]
 MOVES += [move for move in Move if move not in (Move.FINISH, Move.LABEL) for _ in range(3)]
@@ -34,7 +34,7 @@ NAMES = ["linearized", "parent", "gcn", "parent+gcn", "bitran+linearized", "rel+
 
 def model(name, split=False, seed=1):
     one, grammar = plan(name), GRAMMARS[split]
-    setting = Setting(small("pre"), 2, 3, "decoder")
+    setting = StackSpec(small("pre"), 2, 3, "decoder")
     torch.manual_seed(seed)
     net = make(small("pre"), [], one.decoder(setting, {}), n=len(grammar.moves))
     torch.manual_seed(seed)

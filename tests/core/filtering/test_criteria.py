@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synmt_cli.core.filtering import criteria
-from synmt_cli.core.filtering.digests import Digests, digest
+from synmt_cli.core.filtering.line_hashes import Digests, digest
 from synmt_cli.core.filtering.pairs import Pair, pairs, score_of
 from synmt_cli.core.segments.reader import jsonl
 from synmt_cli.core.segments.segment import TextSegment

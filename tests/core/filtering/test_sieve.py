@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from synmt_cli.core.filtering import criteria
 from synmt_cli.core.filtering.criteria import Criterion
-from synmt_cli.core.filtering.digests import Digests
 from synmt_cli.core.filtering.languages import Languages
+from synmt_cli.core.filtering.line_hashes import Digests
 from synmt_cli.core.filtering.pairs import pairs
 from synmt_cli.core.filtering.sieve import Sieve
 from synmt_cli.core.jobs.featurize import Featurizer

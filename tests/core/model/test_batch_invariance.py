@@ -12,7 +12,7 @@ from support.models import logits, make, side, small
 
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.variants import plan
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 MODELS = {  # name: options of PASCAL
     "vanilla-post": {},
@@ -41,7 +41,7 @@ def each_model(test):
 def model(request):
     variant, norm = request.param.split("-")[:2]
     size = small(norm)
-    setting = Setting(size, size.encoder_layers)
+    setting = StackSpec(size, size.encoder_layers)
     return make(size, plan(variant).encoder(setting, {variant: MODELS[request.param]}))
 
 

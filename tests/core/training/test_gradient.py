@@ -13,7 +13,7 @@ from synmt_cli.core.text.vocabulary import PAD
 from synmt_cli.core.training import gradient
 from synmt_cli.core.training.gradient import backward, passes
 from synmt_cli.core.variants import plan
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 SOURCES = [[4, 7, 9, 3], [5, 10, 8, 9, 6, 3], [4, 3]]
 TARGETS = [[5, 6], [9, 4, 8, 7, 10], [6]]
@@ -37,7 +37,7 @@ def batch(targets=TARGETS):
 
 def model(name="bitran", norm="post"):
     size = small(norm)
-    one, setting = plan(name), Setting(small(norm), 2, 5)
+    one, setting = plan(name), StackSpec(small(norm), 2, 5)
     torch.manual_seed(1)
     built = make(size, one.encoder(setting, {}), one.decoder(setting, {}))
     built.rereads = one.rereads

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synmt_cli.core.training.loop import inverse_square_root
+from synmt_cli.core.training.schedule import inverse_square_root
 
 
 @pytest.mark.parametrize("step", [1, 10, 4000, 4001, 100_000])

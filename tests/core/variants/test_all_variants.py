@@ -19,7 +19,7 @@ from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.trees.features import PieceTree
 from synmt_cli.core.variants import VARIANTS, plan
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.record import Record
 
@@ -52,7 +52,7 @@ def split(changes):
 def build(name, **more):
     sizes, options = split(MODELS[name])
     size = small(**{**sizes, **more})
-    setting = Setting(size, size.encoder_layers, N_LABELS)
+    setting = StackSpec(size, size.encoder_layers, N_LABELS)
     one = plan(name)
     return make(size, one.encoder(setting, options), one.decoder(setting, options))
 
@@ -252,7 +252,7 @@ def test_a_whole_model_may_be_of_half_precision(model):
 @pytest.mark.parametrize("name", [n for n, variant in VARIANTS.items() if not variant.decoder])
 def test_variants_of_the_source_leave_the_decoder_alone(name):
     size = small()
-    assert plan(name).decoder(Setting(size, size.decoder_layers, N_LABELS), {}) == []
+    assert plan(name).decoder(StackSpec(size, size.decoder_layers, N_LABELS), {}) == []
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -329,7 +329,7 @@ def test_hypotheses_may_branch_swap_and_leave(name):
 )
 def test_scores_that_would_be_thrown_away_are_refused(names, options):
     first = names.split("+")[-2] if "tags" not in names else "rel"
-    setting = Setting(small(), 2, N_LABELS)
+    setting = StackSpec(small(), 2, N_LABELS)
     with pytest.raises(UsageError, match=rf"^sisa .*{first}.* name sisa first"):
         plan(names).encoder(setting, options)
     turned = "+".join(reversed(names.split("+")))
@@ -347,7 +347,7 @@ def test_scores_that_would_be_thrown_away_are_refused(names, options):
 )
 def test_what_does_not_touch_the_same_scores_combines_in_any_order(names, options):
     for expression in (names, "+".join(reversed(names.split("+")))):
-        assert len(plan(expression).encoder(Setting(small(), 2, N_LABELS), options)) == 2
+        assert len(plan(expression).encoder(StackSpec(small(), 2, N_LABELS), options)) == 2
 
 
 @pytest.mark.parametrize("names", ["multitask+mixed-encoder", "mixed-encoder+pascal+multitask"])
@@ -358,7 +358,7 @@ def test_two_ways_to_make_records_are_refused(names):
 
 @pytest.mark.parametrize("name", [v.name for v in VARIANTS.values() if v.data])
 def test_variants_by_data_are_the_plain_model(name):
-    setting = Setting(small(), 2, N_LABELS)
+    setting = StackSpec(small(), 2, N_LABELS)
     assert plan(name).encoder(setting, {}) == plan(name).decoder(setting, {}) == []
     assert len(plan(f"{name}+pascal").encoder(setting, {})) == 1
 
@@ -404,7 +404,7 @@ def test_no_tensor_has_a_vector_for_each_pair_of_tokens(name):
     """Not even one that a batch shares: (T, T, d_head) would be 102,400 elements."""
     _, options = split(MODELS[name])
     size = small(d_model=2 * WIDE, n_heads=2, d_ff=WIDE)
-    setting = Setting(size, size.encoder_layers, N_LABELS)
+    setting = StackSpec(size, size.encoder_layers, N_LABELS)
     decoder = plan(name).decoder(setting, options)
     n = largest(lambda size: plan(name).encoder(setting, options), decoder)
     assert n < LONG * LONG * WIDE

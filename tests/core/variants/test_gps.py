@@ -26,7 +26,7 @@ from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.model.modifier import Modifier, Site
 from synmt_cli.core.trees.features import FEATURES, PieceTree
 from synmt_cli.core.variants.gps import gps
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 
 N_LAYERS, N_HEADS, D_HEAD, D = 2, 3, 4, 12
@@ -42,7 +42,7 @@ TOM_AND_JOHN = PieceTree(
 
 
 def setting(**changes):
-    return Setting(small(**changes), N_LAYERS, len(LABELS))
+    return StackSpec(small(**changes), N_LAYERS, len(LABELS))
 
 
 def path(tree, word):

@@ -11,7 +11,7 @@ from support.reference import decode, density, encode
 
 from synmt_cli.core.model.modifier import Modifier, Site
 from synmt_cli.core.variants.pascal import Pascal, pascal
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 N_HEADS, N_LAYERS = 3, 2
 SOURCES = [[4, 7, 9, 9, 6, 3], [5, 10, 8, 3], [4, 9, 3]]  # 3 is EOS
@@ -21,7 +21,7 @@ TARGETS = [[2, 5, 6], [2, 9], [2, 4, 8, 7]]
 
 
 def setting(**changes):
-    return Setting(small(**changes), N_LAYERS)
+    return StackSpec(small(**changes), N_LAYERS)
 
 
 def model(norm="post", extra=(), **options):

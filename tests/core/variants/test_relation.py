@@ -27,7 +27,7 @@ from synmt_cli.core.run.config import from_settings, resolve
 from synmt_cli.core.trees.features import MATRICES, PieceTree
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.relation import dep, rel, struct_rel
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import SynmtError, UsageError
 
 N_LAYERS, N_HEADS, D_HEAD = 2, 3, 4
@@ -39,7 +39,7 @@ BUILDERS = {"rel": rel, "dep": dep, "struct-rel": struct_rel}
 
 
 def setting(**changes):
-    return Setting(small(**changes), N_LAYERS)
+    return StackSpec(small(**changes), N_LAYERS)
 
 
 def clip(x, k):
@@ -353,7 +353,7 @@ def test_the_four_rows_of_omotes_table_3_are_four_models():
     size, states, n_parameters = small(positions="none"), {}, {}
     plain = make(size)
     for row, options in TABLE_3.items():
-        built = plan("dep").encoder(Setting(size, N_LAYERS), {"dep": options})
+        built = plan("dep").encoder(StackSpec(size, N_LAYERS), {"dep": options})
         model = make(size, built)
         model.load_state_dict(plain.state_dict(), strict=False)
         states[row] = model.encode(source()).states[~source().pad]

@@ -18,8 +18,8 @@ from support.reference import array, encode, linear
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.trees.features import PieceTree
 from synmt_cli.core.variants import plan
-from synmt_cli.core.variants.setting import Setting
 from synmt_cli.core.variants.sisa import sisa
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 
 D, N_LAYERS, N_HEADS, D_HEAD = 12, 2, 3, 4
@@ -29,7 +29,7 @@ CLOSE = {"rtol": 1e-6, "atol": 1e-6}  # sinusoids and losses are of single preci
 
 
 def setting(**changes):
-    return Setting(small(**changes), N_LAYERS)
+    return StackSpec(small(**changes), N_LAYERS)
 
 
 def leaky(x):
@@ -238,7 +238,7 @@ def test_the_head_has_a_projection_and_a_matrix():
 def test_the_matrix_is_initialised_as_xavier_says():
     """The published code never initialises it."""
     torch.manual_seed(2)
-    (modifier,) = sisa(Setting(small(d_model=192), N_LAYERS))
+    (modifier,) = sisa(StackSpec(small(d_model=192), N_LAYERS))
     bound = math.sqrt(6 / (65 + 64))
     assert modifier.biaffine.abs().max().item() <= bound
     assert modifier.biaffine.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)

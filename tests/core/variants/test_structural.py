@@ -12,7 +12,7 @@ from support.reference import array, encode, sinusoid, tokens
 from synmt_cli.core.run.config import from_settings, resolve
 from synmt_cli.core.trees.features import FEATURES, PieceTree
 from synmt_cli.core.variants import plan
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.core.variants.structural import struct_abs
 from synmt_cli.errors import SynmtError
 
@@ -21,7 +21,7 @@ CLOSE = {"rtol": 1e-6, "atol": 1e-6}  # sinusoids are of single precision
 
 
 def setting(**changes):
-    return Setting(small(**changes), N_LAYERS)
+    return StackSpec(small(**changes), N_LAYERS)
 
 
 def levels(tree):
@@ -60,7 +60,7 @@ FORMS = [
 @pytest.mark.parametrize(("options", "positions", "fused"), FORMS)
 def test_an_encoder_with_depths_equals_explicit_loops(options, positions, fused, norm):
     size = small(norm, positions=positions)
-    (modifier,) = struct_abs(Setting(size, N_LAYERS), **options)
+    (modifier,) = struct_abs(StackSpec(size, N_LAYERS), **options)
     model = make(size, [modifier])
     states = model.encode(source()).states
     for b, (ids, tree) in enumerate(zip(IDS, TREES, strict=True)):
@@ -175,7 +175,7 @@ def row(number):
     """The model of one row; what rows have in common has the same weights."""
     variant, positions, _ = TABLE_1[number]
     size, options = small(positions=positions), {"rel": {"stack": "encoder"}}
-    there = Setting(size, N_LAYERS)
+    there = StackSpec(size, N_LAYERS)
     model = make(size, plan(variant).encoder(there, options), plan(variant).decoder(there, options))
     model.load_state_dict(make(small()).state_dict(), strict=False)
     return model

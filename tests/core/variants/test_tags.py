@@ -10,7 +10,7 @@ from support.parsed_sources import IDS, LABELS, TREES, label_id, source, words
 from support.reference import array, encode, sinusoids, tokens
 
 from synmt_cli.core.trees.features import PieceTree
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.core.variants.tags import tags
 from synmt_cli.errors import UsageError
 
@@ -19,7 +19,7 @@ CLOSE = {"rtol": 1e-6, "atol": 1e-6}  # sinusoids are of single precision
 
 
 def setting(**changes):
-    return Setting(small(**changes), N_LAYERS, len(LABELS))
+    return StackSpec(small(**changes), N_LAYERS, len(LABELS))
 
 
 def embedded(model, modifier, ids, tree, width):
@@ -37,7 +37,7 @@ def embedded(model, modifier, ids, tree, width):
 def test_an_encoder_with_tags_equals_explicit_loops(width, norm, positions):
     """The token is scaled by sqrt(d), the label is not; positions are added to both."""
     size = small(norm, positions=positions)
-    (modifier,) = tags(Setting(size, N_LAYERS, len(LABELS)), width=width)
+    (modifier,) = tags(StackSpec(size, N_LAYERS, len(LABELS)), width=width)
     model = make(size, [modifier])
     states = model.encode(source()).states
     for b, (ids, tree) in enumerate(zip(IDS, TREES, strict=True)):

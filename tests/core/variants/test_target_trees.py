@@ -15,7 +15,7 @@ from synmt_cli.core.trees.shapes import random_projective_tree
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.gcn import gcn
 from synmt_cli.core.variants.parent import HEAD, parent
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 
 B, C, L, R = Move.BEGIN, Move.CONTINUE, Move.LEFT, Move.RIGHT
 N_LABELS = 5
@@ -73,7 +73,7 @@ def labelled(rng, moves):
 
 
 def setting(**changes):
-    return Setting(small(**changes), 2, N_LABELS, "decoder")
+    return StackSpec(small(**changes), 2, N_LABELS, "decoder")
 
 
 # --- PARENT ---------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ NAMES = ["bitran", "parent", "gcn", "parent+gcn", "rel+parent", "linearized", "b
 
 def model(name, norm="pre", **options):
     one = plan(name)
-    there = Setting(small(norm), 2, N_LABELS, "decoder")
+    there = StackSpec(small(norm), 2, N_LABELS, "decoder")
     built = make(small(norm), [], one.decoder(there, options))
     built.rereads = one.rereads
     return built

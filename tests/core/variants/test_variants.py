@@ -14,11 +14,11 @@ from synmt_cli.core import variants
 from synmt_cli.core.model.modifier import Modifier
 from synmt_cli.core.variants import VARIANTS, defaults, plan
 from synmt_cli.core.variants.pascal import pascal
-from synmt_cli.core.variants.setting import Setting
+from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 
 SIZE = small()
-SETTING = Setting(SIZE, SIZE.encoder_layers)
+SETTING = StackSpec(SIZE, SIZE.encoder_layers)
 each_variant = pytest.mark.parametrize("variant", VARIANTS.values(), ids=lambda v: v.name)
 
 

@@ -7,7 +7,7 @@ from synmt_cli.core.model.size import Size
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class StackSpec:
     """The size and the labels of one stack.
 
     size: the model's. n_layers: of this stack. n_labels: how many dependency labels its input

@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synmt_cli.core.filtering.digests import MOST_BYTES, Digests, digest
+from synmt_cli.core.filtering.line_hashes import MOST_BYTES, Digests, digest
 
 
 @given(st.lists(st.sampled_from([bytes(16), b"\1" + bytes(15), bytes(15) + b"\1", b"\xff" * 16])))
