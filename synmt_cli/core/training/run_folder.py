@@ -102,7 +102,11 @@ def _made(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        if not folder.is_dir():
+        try:
+            is_folder = stat.S_ISDIR(os.stat(folder).st_mode)
+        except FileNotFoundError:  # removed since by another process, or a link to nothing
+            is_folder = not folder.is_symlink()
+        if not is_folder:
             raise
         return False
     return True
