@@ -286,3 +286,11 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "train --help", "variants"])
+def test_a_closed_stdout_is_said(tmp_path, shell, words):
+    done = shell(f"synmt {words} >&-", tmp_path)
+    assert done.returncode == 74
+    assert done.stderr.count(b"\n") == 1
+    assert b"Bad file descriptor" in done.stderr

@@ -17,7 +17,7 @@ from synmt_cli import console, signals
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import end_with_launcher, launch, without
-from synmt_cli.errors import Stopped, UsageError
+from synmt_cli.errors import Stopped, UsageError, quoted
 
 if TYPE_CHECKING:
     from synmt_cli.core.distributed.ranks import Ranks
@@ -84,9 +84,7 @@ def train(
     ] = None,
     threads: options.Threads = 0,
     jobs: options.Jobs = 1,
-    nproc: Annotated[
-        int, option("--nproc N", "Processes on this machine.", min=1)
-    ] = 1,
+    nproc: Annotated[int, option("--nproc N", "Processes on this machine.", min=1)] = 1,
     dry_run: Annotated[
         bool, option("--dry-run", "Print parameters, updates and memory, and exit.")
     ] = False,
@@ -218,8 +216,9 @@ def seconds(text: str) -> float | None:
     if not text:
         return None
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)", text)
-    if not match:
-        raise UsageError(f"--time-limit {text}: expected a time such as 90s, 30m or 2h")
+    if not match or not float(match[1]):
+        problem = "expected a time above 0, such as 90s, 30m or 2h"
+        raise UsageError(f"--time-limit {quoted(text)}: {problem}")
     return float(match[1]) * UNITS[match[2]]
 
 

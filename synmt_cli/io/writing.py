@@ -6,6 +6,7 @@ to disk and renamed, so that it appears whole or not at all.
 
 import contextlib
 import errno
+import io
 import os
 import secrets
 import shutil
@@ -228,6 +229,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+class _Closed(io.TextIOBase):
+    """Standard output that was closed before the program began: nothing can be written."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
 def guard_descriptors() -> None:
     """Keeps closed standard streams closed: no file opened later can take their numbers."""
     for descriptor, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
@@ -235,6 +243,10 @@ def guard_descriptors() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, mode)  # takes the lowest free number: this one
+    if sys.stdout is None:
+        sys.stdout = _Closed()
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # help is the same bytes in every locale
+        if stream is not None and not isinstance(
+            stream, _Closed
+        ):  # help is the same bytes in every locale
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

@@ -151,3 +151,10 @@ def test_translation_gives_a_line_for_each_line_however_long(train, forked, tmp_
     assert done.stdout.count(b"\n") == len(text)
     assert done.stdout.split(b"\n")[1] == b""
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("limit", ["0", "0.0h", "-1", "1 h", "nan"])
+def test_a_time_limit_is_above_0(run, limit):
+    done = run("train", "--train", "x", "--run", "r", f"--time-limit={limit}")
+    assert done.returncode == 2
+    assert b"expected a time above 0" in done.stderr

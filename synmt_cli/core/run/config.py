@@ -185,7 +185,7 @@ def from_settings(settings: Sequence[str]) -> list[SettingsLayer]:
     layers = []
     for setting in settings:
         key, sign, value = setting.partition("=")
-        if not sign or not key:
+        if not sign or not key or "\n" in setting or "\r" in setting:  # two settings in TOML
             raise UsageError(f"--set {setting!r}: expected section.key=value")
         section, dot, name = key.rpartition(".")
         section = section if dot else _section_of(name)

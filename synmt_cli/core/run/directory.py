@@ -168,6 +168,11 @@ class Run:
             raise ReadError(
                 f"{printable(str(self.folder))} has no checkpoint {checkpoint}; {', '.join(known)}"
             )
+        if checkpoint == "best" and not os.path.lexists(self.model) and self.steps():
+            raise ReadError(
+                f"{printable(str(self.folder))} has no best model yet: training stopped before its "
+                "first validation; --checkpoint last is there"
+            )
         return known[checkpoint]
 
     def settings(self) -> SettingsLayer:

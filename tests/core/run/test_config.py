@@ -169,3 +169,9 @@ def test_tree_presets_are_the_models_of_choshen_and_abends_tables():
     assert (gates["labels"], gates["gates"]) == (False, False)
     labels = resolve(None, "paper-trees-gcn-labels", []).options["gcn"]
     assert (labels["labels"], labels["gates"]) == (False, True)
+
+
+@pytest.mark.parametrize("setting", ["training.lr=1\nseed=2", "training.lr=1\r", "\n=1", "lr"])
+def test_a_setting_is_one_line(setting):
+    with pytest.raises(UsageError, match=r"expected section\.key=value"):
+        from_settings([setting])
