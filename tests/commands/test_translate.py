@@ -222,6 +222,13 @@ def test_a_missing_file_is_named(copy, name):
         ensemble.load([str(copy)], "best", CPU)
 
 
+def test_a_run_without_a_best_model_says_what_is_there(copy):
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(ReadError, match="--checkpoint last is there"):
+        ensemble.load([str(copy)], "best", CPU)
+    assert ensemble.load([str(copy)], "last", CPU).models
+
+
 def test_an_ensemble_needs_one_vocabulary(copy, run, example_folder):
     run("vocab", "train", "--size", 120, "-o", copy / "spm.model", "train.de", cwd=example_folder)
     digest = hashlib.sha256((copy / "spm.model").read_bytes()).hexdigest()[:16]

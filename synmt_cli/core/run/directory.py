@@ -168,10 +168,10 @@ class Run:
             raise ReadError(
                 f"{printable(str(self.folder))} has no checkpoint {checkpoint}; {', '.join(known)}"
             )
-        if checkpoint == "best" and not os.path.lexists(self.model) and self.steps():
+        if checkpoint == "best" and self.steps() and not os.path.lexists(self.model):
             raise ReadError(
-                f"{printable(str(self.folder))} has no best model yet: training stopped before its "
-                "first validation; --checkpoint last is there"
+                f"cannot read {printable(str(self.model))}: No such file or directory; training "
+                "writes it when it first validates, and --checkpoint last is there"
             )
         return known[checkpoint]
 
