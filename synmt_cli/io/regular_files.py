@@ -36,22 +36,32 @@ def _problem(path: str | Path, mode: int, is_folder: bool = False) -> ReadError 
     return ReadError(f"cannot read {printable(str(path))}: it is {what}, not {kind}")
 
 
+def _open(path: str | Path, follow: bool) -> tuple[io.BufferedReader | None, int]:
+    """The open file, None for anything but a regular one, and the mode. Raises OSError."""
+    mode = os.stat(path, follow_symlinks=follow).st_mode
+    if stat.S_ISREG(mode):  # a device is never opened; what takes its place now does not block
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+        file = os.fdopen(os.open(path, flags), "rb")
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISREG(mode):
+            return file, mode
+        file.close()
+    return None, mode
+
+
 def opened(path: str | Path, follow: bool = True) -> io.BufferedReader:
     """An open regular file. Raises ReadError, at once, for anything else.
 
     follow: whether the name may be a link.
     """
     try:
-        wrong = _problem(path, os.stat(path, follow_symlinks=follow).st_mode)
-        if wrong is None:  # a device is never opened; what takes its place now does not block
-            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-            file = os.fdopen(os.open(path, flags), "rb")
-            wrong = _problem(path, os.fstat(file.fileno()).st_mode)
-            if wrong is None:
-                return file
-            file.close()
+        file, mode = _open(path, follow)
     except (OSError, ValueError) as error:
         raise cannot_read(path, error) from error
+    if file is not None:
+        return file
+    wrong = _problem(path, mode)
+    assert wrong is not None
     raise wrong
 
 
@@ -60,16 +70,14 @@ def named(path: str, limit: int | None = None) -> BinaryIO:
 
     Raises OSError and ValueError, as `open` does, for callers with a message of their own.
     """
-    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
-    status = os.fstat(file.fileno())
-    if stat.S_ISREG(status.st_mode) and (limit is None or status.st_size <= limit):
-        return file
-    file.close()
-    if stat.S_ISREG(status.st_mode):
-        assert limit is not None
-        problem = f"{status.st_size:,} bytes, at most {limit:,} are possible"
-        raise OSError(errno.EFBIG, problem, path)
-    raise OSError(errno.EINVAL, "Not a regular file", path)
+    file, _ = _open(path, follow=True)
+    if file is None:
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+    size = os.fstat(file.fileno()).st_size
+    if limit is not None and size > limit:
+        file.close()
+        raise OSError(errno.EFBIG, f"{size:,} bytes, at most {limit:,} are possible", path)
+    return file
 
 
 def read(path: str | Path, limit: int, follow: bool = False) -> bytes:
