@@ -24,6 +24,8 @@ MANUAL = Manual(
         "synmt parse -m en.udpipe test.en | synmt evaltree test.en.conllu - --by length:5,8",
         "synmt perturb --labels 0.2 dev.en.conllu | synmt evaltree dev.en.conllu --by deprel",
         "synmt perturb --heads 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --get las",
+        "synmt parse -m en.udpipe --input conllu test.en.conllu"
+        " | synmt evaltree test.en.conllu --format latex > trees.tex",
     ),
     see_also=("parse", "parser train", "perturb"),
 )

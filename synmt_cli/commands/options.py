@@ -70,7 +70,8 @@ LineBuffered = Annotated[
     bool, option("--line-buffered", "Write each record as soon as it is ready.")
 ]
 ReportFormat = Annotated[
-    Literal["table", "tsv", "json"], option("--format", "How to print the results.")
+    Literal["table", "tsv", "csv", "json", "latex", "markdown"],
+    option("--format", "How to print the results; latex is for booktabs."),
 ]
 
 # Work.

@@ -36,6 +36,7 @@ MANUAL = Manual(
         "synmt score --sign-over chrf.json -M chrf+",
         "synmt score ref.de --get bleu < pascal.de",
         "synmt score ref.de pascal.de --fail-under chrf=1",
+        "synmt score ref.de base.de pascal.de --format latex > scores.tex",
     ),
     see_also=("translate", "bucket-by-length"),
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
+from synmt_cli.formats.reports.table import FORMATS
+from synmt_cli.formats.reports.variants import OptionInfo, VariantInfo, VariantList
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ MANUAL = Manual(
     examples=(
         "synmt variants",
         "synmt variants gps dep+rel",
+        "synmt variants --format latex pascal gps > variants.tex",
         "synmt variants --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'",
     ),
     see_also=("train", "multitask", "featurize"),
@@ -30,7 +33,11 @@ WIDTH = 100
 
 def variants(
     names: Annotated[list[str] | None, argument("NAME", "Variants to list; none is all.")] = None,
-    as_json: Annotated[bool, option("--json", "Write one JSON list.")] = False,
+    as_json: Annotated[bool, option("--json", "Write one JSON list, as --format json.")] = False,
+    form: Annotated[
+        Literal["text", "tsv", "csv", "json", "latex", "markdown"],
+        option("--format", "How to print the list; latex is for booktabs."),
+    ] = "text",
     output: options.Output = "-",
 ) -> None:
     """List the model variants: papers, options with their defaults, and the features they read.
@@ -48,13 +55,16 @@ def variants(
     """
     from synmt_cli.core.variants.description import describe
 
+    options.refuse({"--json and --format name two forms": as_json and form not in ("text", "json")})
     descriptions = describe(names or ())
     with writing.output(output) as writer:
-        if as_json:
+        if as_json or form == "json":
             objects = [_as_object(one) for one in descriptions]
             writer.write(json.dumps(objects, indent=1, ensure_ascii=False).encode() + b"\n")
-        else:
+        elif form == "text":
             writer.write("\n".join(map(_as_text, descriptions)).encode())
+        else:
+            writer.write(FORMATS[form](VariantList([*map(_info, descriptions)])))
 
 
 def _as_object(one: VariantDescription) -> dict[str, Any]:
@@ -63,6 +73,15 @@ def _as_object(one: VariantDescription) -> dict[str, Any]:
         for name, option in one.options.items()
     }
     return {**asdict(one), "options": options}
+
+
+def _info(one: VariantDescription) -> VariantInfo:
+    rows = [
+        OptionInfo(name, json.dumps(option.default), option.meaning)
+        for name, option in one.options.items()
+    ]
+    facts = (one.name, one.paper, one.what, one.stacks, one.features, one.training_features)
+    return VariantInfo(*facts, one.data, rows)
 
 
 def _as_text(one: VariantDescription) -> str:

@@ -49,3 +49,12 @@ def test_an_unknown_name_is_a_usage_error(run):
     done = run("variants", "gpss")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"did you mean 'gps'" in done.stderr
+
+
+def test_the_list_as_tables(run):
+    latex = run("variants", "pascal", "sisa", "--format", "latex").stdout.decode()
+    assert "pascal & Bugliarello and Okazaki 2020 &" in latex
+    assert "pascal.parent\\_only & false &" in latex
+    rows = run("variants", "vanilla", "pascal", "--format", "tsv").stdout.decode().splitlines()
+    assert [row.split("\t")[7] for row in rows] == ["option", "", *defaults(VARIANTS["pascal"])]
+    assert run("variants", "--json", "--format", "csv").returncode == 2

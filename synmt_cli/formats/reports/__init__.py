@@ -1,1 +1,1 @@
-"""Results as tables, TSV and JSON."""
+"""Results as tables, TSV, CSV, JSON, LaTeX and Markdown."""

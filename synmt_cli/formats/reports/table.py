@@ -1,11 +1,17 @@
-"""The one writer of results: as text for people, as TSV and as JSON for programs.
+"""The one writer of results: as text for people, for papers and pages, and for programs.
 
 A result says what it has for each form (`Tabular`); the layout is decided here. The same
-result gives the same bytes wherever it is printed: no width, no colour, no locale.
+result gives the same bytes wherever it is printed: no width, no colour, no locale. Text, LaTeX
+and Markdown show the tables and notes, with rounded figures; TSV and CSV have every figure at
+full precision, and JSON the result as an object.
 """
 
+import csv
+import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -13,14 +19,16 @@ import orjson
 from synmt_cli.errors import printable
 
 ALL, NONE = "all", "n/a"
+BEST = "^"  # the mark of the best value, the first of its marks; LaTeX and Markdown set it bold
+PAGE = 40  # rows that fit a page of LaTeX; a longer table is broken over pages
 Value = str | int | float | None  # None: not defined
 
 
 class Cell(NamedTuple):
     """A value and how people read it. spec: as `format` takes it.
 
-    after: marks or a remark that follow the value. room: how many characters stay free for
-    them, so that the values of a column are aligned whatever their marks are.
+    after: marks (BEST, stars) or a remark that follow the value. room: how many characters stay
+    free for them, so that the values of a column are aligned whatever their marks are.
     """
 
     value: Value
@@ -41,12 +49,16 @@ Notes = list[str]  # lines of text between tables
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header. left: how many columns, the first ones, are aligned to the left."""
+    """Rows under a header. left: how many columns, the first ones, are aligned to the left.
+
+    prose: a column of running text, which LaTeX breaks into lines; -1 is none.
+    """
 
     header: Row
     rows: Sequence[Row]
     left: int = 1
     title: str = ""
+    prose: int = -1
 
     def cells(self) -> Iterator[list[Cell]]:
         """The header, then each row."""
@@ -97,11 +109,167 @@ def aligned(table: Table) -> list[str]:
 
 def as_tsv(result: Tabular) -> bytes:
     """The records under a header, with figures at full precision. What a record lacks is empty."""
+    return "".join("\t".join(row) + "\n" for row in _flat(result)).encode()
+
+
+def as_csv(result: Tabular) -> bytes:
+    """The same rows as `as_tsv`, with commas, quoted where a value needs it (RFC 4180), and LF."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(_flat(result))
+    return file.getvalue().encode()
+
+
+def _flat(result: Tabular) -> Iterator[list[str]]:
     records = [*result.records()]
     columns = list(dict.fromkeys(name for record in records for name in record))
-    rows = [[Cell(record.get(name, "")).text for name in columns] for record in records]
-    lines = ["\t".join(map(printable, row)) + "\n" for row in [columns, *rows]]
-    return "".join(lines).encode()
+    yield [*map(printable, columns)]
+    for record in records:
+        yield [printable(Cell(record.get(name, "")).text) for name in columns]
+
+
+def as_markdown(result: Tabular) -> bytes:
+    """Tables with pipes (GitHub Flavored Markdown), titles in bold, notes as lists."""
+    blocks = []
+    for section in result.sections():
+        if isinstance(section, Table):
+            blocks += [f"**{_in_markdown(section.title)}**"] if section.title else []
+            blocks.append("\n".join(_pipes(section)))
+        else:
+            blocks.append("\n".join(f"- {_in_markdown(_in_words(note))}" for note in section))
+    return "\n\n".join(blocks).encode() + b"\n"
+
+
+def _pipes(table: Table) -> Iterator[str]:
+    right = len(table.header) - table.left
+    rules = ["| " + " | ".join([":--"] * table.left + ["--:"] * right) + " |"]
+    rows = (map(_markdown_cell, row) for row in table.cells())
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    yield from chain(lines[:1], rules, lines[1:])
+
+
+def _markdown_cell(cell: Cell) -> str:
+    best = cell.after.startswith(BEST)
+    text = _in_markdown(cell.text)
+    return (f"**{text}**" if best else text) + _in_markdown(cell.after.removeprefix(BEST))
+
+
+def _in_markdown(text: str) -> str:
+    r"""Text as Markdown that shows it.
+
+    >>> print(_in_markdown("a|b_c*"), _in_markdown("1. x"))
+    a\|b\_c\* 1\. x
+    """
+    escaped = re.sub(r"([\\`*_\[\]<>|~$&#])", r"\\\1", printable(text))
+    return re.sub(r"^(\d*)([.)+-])(?=\s)", r"\1\\\2", escaped)
+
+
+def as_latex(result: Tabular) -> bytes:
+    r"""Tables for \input, in the style of booktabs; the notes stand under the last table.
+
+    The first lines are comments that name the packages. A table of more than PAGE rows is a
+    longtable.
+    """
+    sections = [*result.sections()]
+    blocks = []
+    for section, after in zip_longest(sections, sections[1:]):
+        if isinstance(section, Table):
+            notes = after if isinstance(after, list) else []
+            blocks.append(_environment(section, notes))
+        elif not blocks:
+            blocks.append(_footnotes(section))
+    text = "\n".join("\n".join(block) for block in blocks)
+    long = any(isinstance(one, Table) and len(one.rows) > PAGE for one in sections)
+    head = r"% needs \usepackage{booktabs}" + (r" and \usepackage{longtable}" if long else "")
+    if not text.isascii():
+        head += (
+            "\n% needs \\usepackage[T1]{fontenc}; for scripts other than Latin, LuaLaTeX or XeLaTeX"
+        )
+    return f"{head}\n{text}\n".encode()
+
+
+def _environment(table: Table, notes: Notes) -> list[str]:
+    header, *rows = table.cells()
+    marked = [any(cell.after for cell in column) for column in zip(header, *rows, strict=True)]
+    spec = "".join(
+        r"p{0.5\linewidth}"
+        if i == table.prose
+        else "l"
+        if i < table.left
+        else "r@{}l"
+        if m
+        else "r"
+        for i, m in enumerate(marked)
+    )
+    lines = [" & ".join(map(_latex_cell, row, marked)) + r" \\" for row in rows]
+    top = [r"\toprule", " & ".join(map(_latex_head, header, marked)) + r" \\", r"\midrule"]
+    caption = rf"\caption{{{_in_latex(table.title)}}}" if table.title else ""
+    if len(rows) > PAGE:
+        start = [rf"\begin{{longtable}}{{{spec}}}", *([caption + r" \\"] if caption else [])]
+        lines = [*start, *top, r"\endhead", *lines, r"\bottomrule", r"\end{longtable}"]
+        return [*lines, *_footnotes(notes)]
+    start = [r"\begin{table}", r"\centering", *([caption] if caption else [])]
+    lines = [rf"\begin{{tabular}}{{{spec}}}", *top, *lines, r"\bottomrule", r"\end{tabular}"]
+    return [*start, *lines, *_footnotes(notes), r"\end{table}"]
+
+
+def _footnotes(notes: Notes) -> list[str]:
+    lines = " \\\\\n".join(_in_latex(_in_words(note)) for note in notes)
+    return [rf"\par\smallskip{{\footnotesize\raggedright\noindent {lines}\par}}"] if notes else []
+
+
+def _latex_head(cell: Cell, marked: bool) -> str:
+    text = _in_latex(cell.text + cell.after)
+    return rf"\multicolumn{{2}}{{c}}{{{text}}}" if marked else text
+
+
+def _latex_cell(cell: Cell, marked: bool) -> str:
+    """marked: the column is two, values that end at one edge and marks that begin there."""
+    text, marks = _in_latex(cell.text), cell.after.removeprefix(BEST)
+    if marks != cell.after:
+        text = rf"\textbf{{{text}}}"
+    if marks and not marks.strip("*"):
+        return rf"{text} & \textsuperscript{{{marks}}}"
+    space = "~" if marks.startswith(" ") else ""  # TeX ignores one at the edge of a column
+    return f"{text} & {space}{_in_latex(marks.lstrip())}" if marked else text
+
+
+def _in_words(note: str) -> str:
+    """A note for the forms that print the best value bold."""
+    return "bold: " + note[2:] if note.startswith(f"{BEST} ") else note
+
+
+MINUS = r"(?<![\w.)\]-])-(?=\.?\d)|(?<=\s)-(?=\s)"  # before a number, or between two things
+LATEX = {
+    **{char: f"\\{char}" for char in "#$%&_{}"},
+    **{char: f"{{{char}}}" for char in "[]*"},  # \\ before them would take them for its own
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\char34{}",  # babel gives it a meaning of its own in some languages
+    "`": r"\textasciigrave{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "−": "$-$",
+    "Δ": r"$\Delta$",
+    "σ": r"$\sigma$",
+    "–": r"\textendash{}",
+    "…": r"\dots{}",
+}
+
+
+def _in_latex(text: str) -> str:
+    r"""Text as LaTeX that shows it: special characters, no ligatures of hyphens, minus signs.
+
+    >>> print(_in_latex("a_b"), _in_latex("[-0.5, +1]"), _in_latex("a--b"))
+    a\_b {[}$-$0.5, +1{]} a-{}-b
+    """
+    words = re.sub(MINUS, "−", printable(text))
+    return re.sub("-(?=-)", "-{}", "".join(LATEX.get(char, char) for char in words))
 
 
 def as_json(result: Tabular) -> bytes:
@@ -119,4 +287,11 @@ def _document(one: Any) -> Any:
     return {field.name: getattr(one, field.name) for field in fields(one)}
 
 
-FORMATS = {"table": as_text, "tsv": as_tsv, "json": as_json}
+FORMATS = {
+    "table": as_text,
+    "tsv": as_tsv,
+    "csv": as_csv,
+    "json": as_json,
+    "latex": as_latex,
+    "markdown": as_markdown,
+}

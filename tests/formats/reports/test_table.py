@@ -1,13 +1,27 @@
-"""The writer of results: alignment, marks, empty and undefined values, and room for more forms."""
+"""The writer of results: alignment, marks, empty and undefined values, special characters."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import shutil
+import subprocess
 from dataclasses import dataclass
 
-from synmt_cli.formats.reports.table import Cell, Table, aligned, as_json, as_text, as_tsv
+import pytest
+
+from synmt_cli.formats.reports.table import (
+    Cell,
+    Table,
+    aligned,
+    as_csv,
+    as_json,
+    as_latex,
+    as_markdown,
+    as_text,
+    as_tsv,
+)
 
 
 @dataclass(frozen=True)
@@ -58,33 +72,59 @@ def test_json_is_of_fields_or_of_the_document():
     }
 
 
-def as_csv(result):
-    records = [*result.records()]
-    file = io.StringIO()
-    writer = csv.DictWriter(file, dict.fromkeys(name for one in records for name in one))
-    writer.writeheader()
-    writer.writerows(records)
-    return file.getvalue()
+def test_csv_has_the_rows_of_tsv():
+    tsv = [line.split("\t") for line in as_tsv(REPORT).decode().splitlines()]
+    assert [*csv.reader(io.StringIO(as_csv(REPORT).decode(), newline=""))] == tsv
+    quoted = as_csv(Report([Measured('a,"b"', 1.5)])).decode()
+    assert quoted.split("\n")[1] == '"a,""b""",1.5,'
 
 
-def as_markdown(result):
-    blocks = []
-    for section in result.sections():
-        if isinstance(section, Table):
-            header, *rows = [
-                "| " + " | ".join(cell.text + cell.after for cell in row) + " |"
-                for row in section.cells()
-            ]
-            rule = "|" + "---|" * section.left + "--:|" * (len(section.header) - section.left)
-            blocks += [f"**{section.title}**", "\n".join([header, rule, *rows])]
-        else:
-            blocks.append("  \n".join(section))
-    return "\n\n".join(blocks)
+def test_markdown_shows_every_character():
+    assert as_markdown(REPORT).decode() == (
+        "**Two\\\\tnames**\n\n"
+        "| name | score |\n| :-- | --: |\n| a\\\\nb | 7.12\\* |\n| c | n/a\\* |\n\n"
+        "- \\* a mark\n- and a note\n"
+    )
 
 
-def test_a_further_form_is_one_more_function():
-    assert as_csv(REPORT) == 'name,score,n\r\n"a\nb",7.125,\r\nc,,\r\nn,,2\r\n'
-    assert as_markdown(REPORT).split("\n\n")[1:] == [
-        "| name | score |\n|---|--:|\n| a\nb | 7.12* |\n| c | n/a* |",
-        "* a mark  \nand a note",
-    ]
+HOSTILE = "\\ # $ % & _ { } [ ] * ^ ~ < > | \" ` ' -- --- ?` ß ± Δ σ … +1 -2.5 \\input{x} %"
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """Names of every special character, in every place where a name can stand."""
+
+    n: int
+
+    def sections(self):
+        rows = [[HOSTILE, "[a", Cell(-1.5, ".2f", "^**", 3)], ["*", "]", Cell(None)]] * self.n
+        yield Table([HOSTILE, "*", "^"], rows, left=2, title=HOSTILE, prose=1)
+        yield ["^ the best score", "* p < 0.05", HOSTILE]
+
+
+def test_latex_marks_the_best_and_escapes_the_rest():
+    text = as_latex(Hostile(1)).decode()
+    assert text.startswith("% needs \\usepackage{booktabs}\n% needs \\usepackage[T1]{fontenc}")
+    assert "{[}a & \\textbf{$-$1.50} & \\textsuperscript{**} \\\\\n{*} & {]} & n/a &  \\\\" in text
+    assert "\\begin{tabular}{lp{0.5\\linewidth}r@{}l}" in text
+    assert "bold: the best score \\\\\n{*} p \\textless{} 0.05" in text
+    assert "-{}-{}- ?\\textasciigrave{} ß $\\pm$ $\\Delta$ $\\sigma$ \\dots{} +1 $-$2.5" in text
+    assert "longtable" not in text
+    assert "longtable" in as_latex(Hostile(30)).decode()
+
+
+@pytest.mark.parametrize("n", [1, 30])
+def test_latex_compiles_as_it_is(tmp_path, n):
+    """With no package but those of the header's comments. The text of the page has every name."""
+    if not (latex := shutil.which("pdflatex")):
+        pytest.skip("no pdflatex")
+    (tmp_path / "table.tex").write_bytes(as_latex(Hostile(n)))
+    packages = "\\usepackage{booktabs,longtable}\\usepackage[T1]{fontenc}"
+    page = (
+        f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{table}}\\end{{document}}"
+    )
+    (tmp_path / "page.tex").write_text(page)
+    command = [latex, "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stdout.decode()[-2000:]
+    assert b"Missing character" not in done.stdout
