@@ -7,13 +7,28 @@ from itertools import product
 
 import pytest
 from support import program
+from support.forked import Forked
 from support.program import DATA, synmt
 
 
+@pytest.fixture(scope="session")
+def forked():
+    """The program in forks of one process that has loaded torch; see support/forked.py."""
+    with Forked() as made:
+        yield made
+
+
 @pytest.fixture
-def run():
-    """`run("featurize", "-", stdin=b"...")` gives stdout, stderr (bytes) and returncode."""
-    return synmt
+def run(forked):
+    """`run("featurize", "-", stdin=b"...")` gives stdout, stderr (bytes) and returncode.
+
+    With `env`, the program starts as a process of its own, as for a user.
+    """
+
+    def start(*arguments, env=None, **how):
+        return synmt(*arguments, env=env, **how) if env else forked(*arguments, **how)
+
+    return start
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +53,9 @@ def device(request):
 
 
 @pytest.fixture
-def shell():
+def shell(forked):
     """`shell("synmt parse ... | head", folder)` runs a line of shell in a folder."""
-    return partial(program.shell, timeout=300)
+    return partial(program.shell, timeout=300, first=forked.folder)
 
 
 EXAMPLE_FILES = """
@@ -67,15 +82,15 @@ cp test.de pascal.de
 
 
 @pytest.fixture(scope="session")
-def example_folder(tmp_path_factory):
+def example_folder(tmp_path_factory, forked):
     """A folder with every file that the examples in help and man pages name."""
     folder = tmp_path_factory.mktemp("examples")
-    _prepare(EXAMPLE_FILES, folder)
+    _prepare(EXAMPLE_FILES, folder, forked)
     return folder
 
 
 @pytest.fixture(scope="session")
-def readme_folder(tmp_path_factory):
+def readme_folder(tmp_path_factory, forked):
     """A folder with the files that the README's pipe begins with, German to English."""
     folder = tmp_path_factory.mktemp("readme")
     steps = """
@@ -87,12 +102,12 @@ def readme_folder(tmp_path_factory):
     synmt featurize --spm spm.model --tgt dev.en -o dev.jsonl dev.de.conllu
     cp test.en base.en
     """
-    _prepare(steps, folder)
+    _prepare(steps, folder, forked)
     return folder
 
 
-def _prepare(script, folder):
-    done = program.shell(script, folder)
+def _prepare(script, folder, forked):
+    done = program.shell(script, folder, first=forked.folder)
     assert done.returncode == 0, done.stderr.decode()
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from support.forked import Forked
 from support.run_folders import Trainings
 from support.tree_workshop import EMPTY, TREES, Workshop
 
 
 @pytest.fixture(scope="session")
-def shop(tmp_path_factory):
+def shop(tmp_path_factory, forked):
     """A Workshop with data, and runs of random weights: those of TREES, vanilla, bitran."""
-    with Forked() as forked:
-        made = Workshop(tmp_path_factory.mktemp("trees"), forked)
-        for variant in (*TREES, "vanilla", "bitran"):
-            made.train(variant)
-        yield made
+    made = Workshop(tmp_path_factory.mktemp("trees"), forked)
+    for variant in (*TREES, "vanilla", "bitran"):
+        made.train(variant)
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -23,13 +21,6 @@ def source(shop):
     """Seven records: an empty line is among them, and one at the end."""
     lines = (shop.folder / "dev.jsonl").read_bytes().splitlines(keepends=True)
     return b"".join([*lines[:2], EMPTY, *lines[2:], EMPTY])
-
-
-@pytest.fixture(scope="module")
-def forked():
-    """The program in forks of one process."""
-    with Forked() as made:
-        yield made
 
 
 @pytest.fixture

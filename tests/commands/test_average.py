@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from support.forked import Forked
 from support.tree_workshop import Workshop
 
 KEEP = ("training.save_every=1", "training.keep=3")
@@ -16,17 +15,16 @@ NAMES = ["step-2", "step-3", "step-4"]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(tmp_path_factory, forked):
     """A Workshop with runs of random weights; of `vanilla` there are the steps of NAMES."""
-    with Forked() as forked:
-        shop = Workshop(tmp_path_factory.mktemp("average"), forked)
-        shop.train("vanilla", *KEEP, options=STEPS)
-        shop.train("pascal")
-        shop.train("vanilla", "model.n_heads=4", run="heads")
-        shop.train("vanilla", "model.d_ff=48", run="wide")
-        shop.featurize("train", "split.model", "split.jsonl", "--split-transitions")
-        shop.train("vanilla", run="split", train="split.jsonl", options=("--dev", "split.jsonl"))
-        yield shop
+    shop = Workshop(tmp_path_factory.mktemp("average"), forked)
+    shop.train("vanilla", *KEEP, options=STEPS)
+    shop.train("pascal")
+    shop.train("vanilla", "model.n_heads=4", run="heads")
+    shop.train("vanilla", "model.d_ff=48", run="wide")
+    shop.featurize("train", "split.model", "split.jsonl", "--split-transitions")
+    shop.train("vanilla", run="split", train="split.jsonl", options=("--dev", "split.jsonl"))
+    return shop
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import json
 import re
 
 import pytest
-from support.forked import Forked
 from support.tree_workshop import Workshop
 
 ROW = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"
@@ -69,12 +68,6 @@ def bytes_of(text):
 
 def lines_of(out):
     return [int(found) for found in re.findall(rb"^<stdin>:([0-9]+): ", out, re.MULTILINE)]
-
-
-@pytest.fixture(scope="module")
-def forked():
-    with Forked() as program:
-        yield program
 
 
 def test_every_fault_of_conllu_is_named_by_its_line(forked):

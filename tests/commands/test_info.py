@@ -9,7 +9,6 @@ import subprocess
 import sys
 
 import pytest
-from support.forked import Forked
 from support.program import ROOT
 from support.tree_workshop import Workshop
 
@@ -36,13 +35,10 @@ CONLLU = (
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    with Forked() as forked:
-        shop = Workshop(tmp_path_factory.mktemp("info"), forked)
-        shop.train(
-            "pascal", "training.metric=loss", options=("--dev", "dev.jsonl", "--max-steps", 2)
-        )
-        yield shop
+def place(tmp_path_factory, forked):
+    shop = Workshop(tmp_path_factory.mktemp("info"), forked)
+    shop.train("pascal", "training.metric=loss", options=("--dev", "dev.jsonl", "--max-steps", 2))
+    return shop
 
 
 @pytest.fixture

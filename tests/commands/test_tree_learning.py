@@ -6,7 +6,6 @@ import json
 import random
 
 import pytest
-from support.forked import Forked
 
 WORDS = ("ball", "cat", "dog", "egg", "fish", "goat", "hat", "ink")
 GERMAN = ("Ball", "Katze", "Hund", "Ei", "Fisch", "Ziege", "Hut", "Tinte")
@@ -42,12 +41,6 @@ def conllu(sentence, tree):
         label = "dep" if head else "root"
         rows.append(f"{i}\t{word}\t_\tX\t_\t_\t{head}\t{label}\t_\t_\n")
     return "".join(rows) + "\n"
-
-
-@pytest.fixture(scope="module")
-def forked():
-    with Forked() as program:
-        yield program
 
 
 @pytest.mark.slow

@@ -15,12 +15,16 @@ ENVIRONMENT = {
 }
 
 
-def shell(script, folder, timeout=None):
-    """Runs lines of shell in a folder, as a user would; `synmt` is the installed program."""
+def shell(script, folder, timeout=None, first=None):
+    """Runs lines of shell in a folder, as a user would; `synmt` is the installed program.
+
+    first: a folder to search for programs before all others
+    """
+    path = ENVIRONMENT["PATH"] if first is None else f"{first}:{ENVIRONMENT['PATH']}"
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
-        env={**os.environ, **ENVIRONMENT},
+        env={**os.environ, **ENVIRONMENT, "PATH": path},
         capture_output=True,
         timeout=timeout,
         check=False,
