@@ -38,9 +38,13 @@ def children(pid):
     ]
 
 
-def workers_of(process):
-    """A child forks them."""
-    return [worker for child in children(process.pid) for worker in children(child)]
+def workers_of(process, count):
+    """Its workers, as soon as there are so many: a child forks them."""
+    workers = []
+    while len(workers) < count:
+        time.sleep(0.01)
+        workers = [worker for child in children(process.pid) for worker in children(child)]
+    return workers
 
 
 def gone(pid):
@@ -170,7 +174,7 @@ def test_the_work_of_a_killed_worker_is_done_by_another(run, tiny_udpipe):
         process.stdin.write(text[: len(text) // 26])
         process.stdin.flush()
         first = process.stdout.readline()
-        for pid in workers_of(process)[:2]:
+        for pid in workers_of(process, 3)[:2]:
             os.kill(pid, signal.SIGKILL)
         out, err = process.communicate(text[len(text) // 26 :], timeout=20)
     assert process.returncode == 0
@@ -184,7 +188,7 @@ def test_without_a_worker_left_it_is_an_error_that_names_the_lines(tiny_udpipe):
         process.stdin.write(b"The dog sleeps.\n" * 20)
         process.stdin.flush()
         process.stdout.readline()
-        for pid in workers_of(process):
+        for pid in workers_of(process, 2):
             os.kill(pid, signal.SIGKILL)
         out, err = process.communicate(b"The dog sleeps.\n" * 500, timeout=20)
     assert process.returncode == 74
