@@ -49,7 +49,7 @@ if [ ! -s "$out/ready" ]; then
   text books books/test
   # The brackets of multitask and mixed-encoder are symbols that other variants never see.
   [ -s "$out/train.conllu" ] || synmt parse -j 0 -m "$model" -o "$out/train.conllu" "$out/train.en"
-  [ -s "$out/spm.model" ] || synmt featurize "$out/train.conllu" | synmt multitask --symbols |
+  [ -s "$out/spm.model" ] || synmt featurize "$out/train.conllu" | synmt multitask --format symbols |
     synmt vocab train --size "${VOCABULARY:-8000}" --symbols - -o "$out/spm.model" "$out/train.en" "$out/train.de"
   for set in train dev $tests; do records "$set"; done
   for scheme in multitask mixed-encoder; do

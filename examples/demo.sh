@@ -14,13 +14,13 @@ steps=${STEPS:-1200}
 say() { printf '\n== %s\n' "$*" >&2; }
 
 say "1. Make sentence pairs with gold trees"
-synmt synth -n 6000 --seed 1 --depth 1 --unique --prefix train
-synmt synth -n 300 --seed 2 --depth 1 --unique --exclude train.en --prefix dev
-synmt synth -n 400 --seed 3 --depth 2 --unique --exclude train.en --prefix test
+synmt synth -n 6000 --seed 1 --depth 1 --unique --out-template train.{ext}
+synmt synth -n 300 --seed 2 --depth 1 --unique --exclude train.en --out-template dev.{ext}
+synmt synth -n 400 --seed 3 --depth 2 --unique --exclude train.en --out-template test.{ext}
 head -n 3 train.en train.de
 
 say "2. Train a parser on 2,000 of the English trees"
-synmt synth -n 2000 --seed 4 --depth 2 --unique --exclude test.en --prefix treebank
+synmt synth -n 2000 --seed 4 --depth 2 --unique --exclude test.en --out-template treebank.{ext}
 synmt parser train --dev dev.en.conllu -o en.udpipe treebank.en.conllu
 
 say "3. Learn a joint vocabulary of subwords"

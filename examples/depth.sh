@@ -17,11 +17,11 @@ mkdir -p "$out/runs"
 out=$(realpath "$out")
 
 if [ ! -s "$out/ready" ]; then
-  synmt synth -n 8000 --seed 1 --depth 1 --unique --prefix "$out/train"
-  synmt synth -n 300 --seed 2 --depth 1 --unique --exclude "$out/train.en" --prefix "$out/dev"
-  synmt synth -n 500 --seed 3 --depth 1 --unique --exclude "$out/train.en" --prefix "$out/test.1"
-  synmt synth -n 500 --seed 4 --phenomena relative --min-depth 2 --depth 4 --unique --prefix "$out/test.4"
-  synmt featurize "$out/train.en.conllu" | synmt multitask --symbols |
+  synmt synth -n 8000 --seed 1 --depth 1 --unique --out-template "$out/train.{ext}"
+  synmt synth -n 300 --seed 2 --depth 1 --unique --exclude "$out/train.en" --out-template "$out/dev.{ext}"
+  synmt synth -n 500 --seed 3 --depth 1 --unique --exclude "$out/train.en" --out-template "$out/test.1.{ext}"
+  synmt synth -n 500 --seed 4 --phenomena relative --min-depth 2 --depth 4 --unique --out-template "$out/test.4.{ext}"
+  synmt featurize "$out/train.en.conllu" | synmt multitask --format symbols |
     synmt vocab train --size 800 --symbols - -o "$out/spm.model" "$out/train.en" "$out/train.de"
   for set in train dev $tests; do
     synmt featurize --spm "$out/spm.model" --tgt "$out/$set.de" -o "$out/$set.jsonl" "$out/$set.en.conllu"

@@ -62,7 +62,7 @@ if [ ! -s "$out/ready" ]; then
         synmt parse -j 0 -m "$(parser $side)" -o "$out/$set.$side.conllu" "$out/$set.$side"
     done
   done
-  [ -s "$out/spm.model" ] || synmt linearize --symbols --glue "$out"/{train,dev}.{en,de}.conllu |
+  [ -s "$out/spm.model" ] || synmt linearize --format symbols --glue "$out"/{train,dev}.{en,de}.conllu |
     synmt vocab train --size "${VOCABULARY:-8000}" --symbols - -o "$out/spm.model" "$out/train.en" "$out/train.de"
   for set in train dev; do
     for direction in $directions; do
@@ -81,7 +81,7 @@ translate() { # DIRECTION RUN SET: the text; from models that write trees also t
     *.vanilla.* | *.bitran.*) synmt translate -m "$run" --beam "${BEAM:-4}" --threads 1 -o "$hyp.$target" "$out/$3.$source" ;;
     *)
       synmt translate -m "$run" --beam "${BEAM:-4}" --threads 1 --format conllu -o "$hyp.conllu" "$out/$3.$source"
-      synmt parse --input conllu -m "$(parser "$target")" -o "$hyp.parsed.conllu" "$hyp.conllu"
+      synmt parse --from conllu -m "$(parser "$target")" -o "$hyp.parsed.conllu" "$hyp.conllu"
       synmt evaltree --format json -o "$out/trees.$3.${run##*/}.json" "$hyp.parsed.conllu" "$hyp.conllu"
       sed -n 's/^# text = //p' "$hyp.conllu" > "$hyp.$target"
       ;;

@@ -59,9 +59,9 @@ def shell(forked):
 
 
 EXAMPLE_FILES = """
-synmt synth -n 300 --seed 1 --prefix train
-synmt synth -n 40 --seed 2 --prefix dev
-synmt synth -n 40 --seed 3 --prefix test
+synmt synth -n 300 --seed 1 --out-template train.{ext}
+synmt synth -n 40 --seed 2 --out-template dev.{ext}
+synmt synth -n 40 --seed 3 --out-template test.{ext}
 synmt parser train --dev dev.en.conllu -o en.udpipe train.en.conllu
 synmt vocab train --size 250 -o spm.model train.en train.de
 for s in train dev test; do
@@ -70,7 +70,7 @@ done
 common="--train train.jsonl --dev dev.jsonl --parser en.udpipe --preset tiny --max-steps 3"
 synmt train $common --run runs/base
 synmt train $common --variant pascal --run runs/pascal
-synmt linearize --symbols --glue train.de.conllu dev.de.conllu > symbols
+synmt linearize --format symbols --glue train.de.conllu dev.de.conllu > symbols
 synmt vocab train --size 290 --symbols symbols -o de.trees.model train.en train.de
 synmt featurize --spm de.trees.model --tgt-conllu train.de.conllu --glue -o de.trees.jsonl \\
   train.en.conllu
@@ -94,9 +94,9 @@ def readme_folder(tmp_path_factory, forked):
     """A folder with the files that the README's pipe begins with, German to English."""
     folder = tmp_path_factory.mktemp("readme")
     steps = """
-    synmt synth -n 300 --seed 1 --prefix train
-    synmt synth -n 20 --seed 2 --prefix dev
-    synmt synth -n 20 --seed 3 --prefix test
+    synmt synth -n 300 --seed 1 --out-template train.{ext}
+    synmt synth -n 20 --seed 2 --out-template dev.{ext}
+    synmt synth -n 20 --seed 3 --out-template test.{ext}
     synmt parser train --dev dev.de.conllu -o de.udpipe train.de.conllu
     synmt vocab train --size 250 -o spm.model train.en train.de
     synmt featurize --spm spm.model --tgt dev.en -o dev.jsonl dev.de.conllu
@@ -141,9 +141,9 @@ def tiny_udpipe(tiny_treebank, tmp_path_factory):
     """A UDPipe model that knows the sentences of `tiny_treebank`; takes a second or two."""
     path = tmp_path_factory.mktemp("udpipe") / "tiny.udpipe"
     options = {
-        "--tokenizer": "dimension=16;epochs=1;batch_size=10;segment_size=10",
-        "--tagger": "iterations=2;guesser_enrich_dictionary=0",
-        "--parser": "iterations=2;hidden_layer=20;structured_interval=0",
+        "--tokenizer-options": "dimension=16;epochs=1;batch_size=10;segment_size=10",
+        "--tagger-options": "iterations=2;guesser_enrich_dictionary=0",
+        "--parser-options": "iterations=2;hidden_layer=20;structured_interval=0",
     }
     flat = [text for option in options.items() for text in option]
     done = synmt("parser", "train", "-", "-o", path, *flat, stdin=tiny_treebank)

@@ -160,7 +160,7 @@ def test_messages_begin_with_the_command(arguments, name):
         (["featurize", "-j", "-1"], "'-j'"),
         (["featurize", "-o"], "'-o' requires an argument"),
         (["parse"], "Missing option '-m'"),
-        (["parse", "-m", "x", "--input", "pdf"], "'pdf' is not one of 'text'"),
+        (["parse", "-m", "x", "--from", "pdf"], "'pdf' is not one of 'text'"),
         (["featurize", "--a\x1b[31mb\u202e\nc"], r"--a\x1b[31mb\u202e"),
     ],
 )

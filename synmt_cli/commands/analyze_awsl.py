@@ -35,7 +35,7 @@ def analyze_awsl(
     plot: Annotated[
         str, option("--plot FILE", "Draw Figure 3 of the paper, as .png, .svg or .pdf.")
     ] = "",
-    max_source: options.LongestMeasured = 1000,
+    max_pieces: options.LongestMeasured = 1000,
     checkpoint: options.Checkpoint = "best",
     device: options.Device = "auto",
     threads: options.Threads = 0,
@@ -84,7 +84,7 @@ def analyze_awsl(
         runs = [opened_run.open_run(one, checkpoint, chosen, parser, NEEDS) for one in model]
         opened_run.refuse_other_vocabulary(runs)
         records = checked(runs[0].reader().read(files or ["-"], kind), strict)
-        report = measure(runs, records, max_source, bar.advance)
+        report = measure(runs, records, max_pieces, bar.advance)
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
         if plot:

@@ -22,7 +22,7 @@ MANUAL = Manual(
     examples=(
         "synmt analyze probe -m runs/base -m runs/pascal train.en.conllu",
         "synmt analyze probe -m runs/pascal --task tense,tree-depth --format json train.en.conllu",
-        "synmt analyze probe --save-to 'probe.{task}.txt' train.en.conllu",
+        "synmt analyze probe --out-template 'probe.{task}.txt' train.en.conllu",
     ),
     see_also=("analyze awsl", "train"),
 )
@@ -41,8 +41,8 @@ def analyze_probe(
         Literal["auto", "senteval", "conllu"],
         option("--from", "What the input is; auto looks at the first line."),
     ] = "auto",
-    save_to: Annotated[
-        str, option("--save-to TEMPLATE", "Write each task to a file; {task} in the name.")
+    template: Annotated[
+        str, option("--out-template TEMPLATE", "Write each task to a file; {task} in the name.")
     ] = "",
     parser: options.RunParser = "",
     hidden: Annotated[
@@ -51,10 +51,10 @@ def analyze_probe(
     dropout: Annotated[
         float, option("--dropout P", "Dropout in the classifier.", min=0, max=1)
     ] = 0.0,
-    max_source: options.LongestMeasured = 1000,
+    max_pieces: options.LongestMeasured = 1000,
     form: options.ReportFormat = "table",
     checkpoint: options.Checkpoint = "best",
-    seed: options.Seed = 1,
+    seed: options.Seed = options.SEED,
     device: options.Device = "auto",
     threads: options.Threads = 0,
     output: options.Output = "-",
@@ -89,11 +89,11 @@ def analyze_probe(
     test; sentences with the same word in question are in the same part. Trees are those of the
     CoNLL-U, gold if it is gold; but all sentences of bigram-shift are parsed again, shifted or
     not, because no tree fits a shifted one. A task that the trees do not support is left out with
-    a warning, or is an error if --task names it. --save-to writes the tasks as SentEval's files,
-    for this command or other programs, with or without a run.
+    a warning, or is an error if --task names it. --out-template writes the tasks as SentEval's
+    files, for this command or other programs, with or without a run.
     """
-    if not model and not save_to:
-        raise UsageError("name a run by -m RUN, or where to write the tasks by --save-to TEMPLATE")
+    if not model and not template:
+        raise UsageError("name a run by -m RUN, or files for the tasks by --out-template TEMPLATE")
     with writing.output(output) as writer, console.progress("encoded", unit="sentences") as bar:
         from synmt_cli.core.analysis.classifier import ClassifierSettings
         from synmt_cli.core.analysis.opened_run import open_run
@@ -108,12 +108,12 @@ def analyze_probe(
             console.warn(f"{name} is left out: {reason}")
         if not gathered.datasets:
             raise UsageError("there is no task in the input")
-        save(gathered.datasets, save_to)
+        save(gathered.datasets, template)
         settings = ClassifierSettings(hidden, dropout, seed)
         runs = []
         for folder in model or ():
             run = open_run(folder, checkpoint, chosen, parser)
-            probe = Probe(run, max_source, settings, bar.advance)
+            probe = Probe(run, max_pieces, settings, bar.advance)
             runs.append(probes.ProbedRun(folder, [probe.probe(d) for d in gathered.datasets]))
             for remark, n in probe.remarks.items():
                 console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
@@ -135,7 +135,7 @@ def names(text: str, known: Sequence[str]) -> list[str]:
 def save(made: Sequence[datasets.Dataset], template: str) -> None:
     """Writes each task to its file, if there is a template. Raises UsageError."""
     if template and "{task}" not in template and len(made) > 1:
-        raise UsageError(f"--save-to needs {{task}} in the name for {len(made)} tasks")
+        raise UsageError(f"--out-template needs {{task}} in the name for {len(made)} tasks")
     for dataset in made if template else ():
         with writing.atomic(template.replace("{task}", dataset.task)) as writer:
             for example in dataset.examples:

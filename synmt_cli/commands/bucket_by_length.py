@@ -1,6 +1,6 @@
 """`synmt bucket-by-length`: segments by the length of their source."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
@@ -9,15 +9,17 @@ from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="Parallel text, one segment a line; or JSONL records; or CoNLL-U.",
-    output="--count: `20-29<TAB>765<TAB>25.5` for each bucket, under a header. --annotate: the"
-    " stream with its buckets, `20-29<TAB>A line of text` for text. --split-to: files.",
+    output="--format counts: `20-29<TAB>765<TAB>25.5` for each bucket, under a header. labelled:"
+    " the stream with its buckets, `20-29<TAB>A line of text` for text. --out-template: files.",
     memory="One segment.",
     examples=(
-        "synmt bucket-by-length train.en --edges 5,8,12",
-        "synmt bucket-by-length test.en test.de --edges 5,8 --split-to 'by.{bucket}.{name}'",
-        "synmt bucket-by-length pascal.de --src test.en --edges 8 --split-to '{bucket}.{name}'",
-        "synmt bucket-by-length test.en.conllu --edges 5,8 --annotate > labelled.conllu",
-        'synmt bucket-by-length --annotate < train.jsonl | grep -c \'"bucket":"0-19"\'',
+        "synmt bucket-by-length train.en --by length:5,8,12",
+        "synmt bucket-by-length test.en test.de --by length:5,8"
+        " --out-template 'by.{bucket}.{name}'",
+        "synmt bucket-by-length pascal.de --src test.en --by length:8"
+        " --out-template '{bucket}.{name}'",
+        "synmt bucket-by-length test.en.conllu --by length:5,8 --format labelled > labelled.conllu",
+        'synmt bucket-by-length --format labelled < train.jsonl | grep -c \'"bucket":"0-19"\'',
     ),
     see_also=("score", "featurize"),
 )
@@ -25,15 +27,15 @@ MANUAL = Manual(
 
 def bucket_by_length(
     files: options.Files = None,
-    edges: Annotated[
-        str, option("--edges LIST", "First length of each further bucket.")
-    ] = "20,30,40,50",
-    count: Annotated[bool, option("--count", "Count the buckets (the default).")] = False,
-    annotate: Annotated[
-        bool, option("--annotate", "Write the stream with the bucket of each segment.")
-    ] = False,
-    split_to: Annotated[
-        str | None, option("--split-to TEMPLATE", "Write a file for each bucket.")
+    by: Annotated[
+        str, option("--by length:EDGES", "First length of each further bucket.")
+    ] = "length:20,30,40,50",
+    form: Annotated[
+        Literal["counts", "labelled"],
+        option("--format", "Count the buckets, or write each segment with its bucket."),
+    ] = "counts",
+    template: Annotated[
+        str | None, option("--out-template TEMPLATE", "Write a file for each bucket.")
     ] = None,
     src: Annotated[
         str | None, option("--src FILE", "Measure this text, parallel to the others.")
@@ -46,35 +48,33 @@ def bucket_by_length(
 ) -> None:
     """Count, label or split segments by the length of their source, in words.
 
-    --edges 20,30,40,50 makes the buckets 0-19, 20-29, 30-39, 40-49 and 50+: each edge begins
-    a bucket. An empty line has length 0.
+    --by length:20,30,40,50 makes the buckets 0-19, 20-29, 30-39, 40-49 and 50+: each edge
+    begins a bucket. An empty line has length 0.
 
     Text: several FILEs are parallel, line by line; the first one is measured, or --src, whose
     lines are not written. Words are between white space. JSONL: the field `words`, or without it
     the words of `src`. CoNLL-U: syntactic words; sentences with the same synmt_line are one
     segment. Several FILEs of records are read one after the other.
 
-    --annotate adds the field `bucket` to JSONL, the comment synmt_bucket to CoNLL-U, and a first
-    column to text, before a TAB; parallel lines follow with TABs between them.
+    --format labelled adds the field `bucket` to JSONL, the comment synmt_bucket to CoNLL-U, and
+    a first column to text, before a TAB; parallel lines follow with TABs between them.
 
-    --split-to puts {bucket} into the file name, and for parallel text {name}, the last part of
+    --out-template puts {bucket} into the file name, and for parallel text {name}, the last part of
     each FILE, or {side}, its number from 1. Every bucket gets a file, even an empty one. The
     files appear when all of them are complete; if the input is bad, none does.
     """
     from synmt_cli.core.segments import bucketing
-    from synmt_cli.core.segments.buckets import parse_edges
+    from synmt_cli.core.segments.buckets import length_buckets
 
-    buckets = parse_edges(edges)
-    if count + annotate + (split_to is not None) > 1:
-        raise UsageError("one of --count, --annotate and --split-to at a time")
-    if split_to is not None and output != "-":
-        raise UsageError("--split-to names its files: no --output")
+    buckets = length_buckets(by)
+    if template is not None and (output != "-" or form == "labelled"):
+        raise UsageError("--out-template names its files: no --output, no --format labelled")
     paths = files or ["-"]
     options.refuse_two_stdins([*paths, src])
     with bucketing.opened(paths, kind, src) as stream:
-        if split_to is not None:
-            stream.split(buckets, split_to, [*paths, *([src] if src else [])])
+        if template is not None:
+            stream.split(buckets, template, [*paths, *([src] if src else [])])
             return
         with writing.output(output, line_buffered) as writer:
-            for line in stream.labelled(buckets) if annotate else [stream.table(buckets)]:
+            for line in stream.labelled(buckets) if form == "labelled" else [stream.table(buckets)]:
                 writer.write(line)

@@ -14,20 +14,20 @@ from synmt_cli.errors import UsageError, quoted
 from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
-    input="CoNLL-U of the side with the phenomenon, source or reference. --with: text, one line"
-    " for each of its segments.",
+    input="CoNLL-U of the side with the phenomenon, source or reference. --src, --tgt: text, one"
+    " line for each of its segments.",
     output="The selected blocks, each sentence with its words and their heads in a comment:"
     " `# synmt_challenge = particle:6:3`. --format text and ids: a line for each segment,"
-    " `12<TAB>LINE<TAB>LINE` with --with. --format counts:"
+    " `12<TAB>LINE<TAB>LINE` with --src or --tgt. --format counts:"
     " `particle<TAB>786<TAB>3.9<TAB>812` for each phenomenon, under a header.",
     memory="One segment.",
     examples=(
         "synmt challenge test.en.conllu --phenomenon particle --format counts",
         "synmt challenge train.en.conllu --phenomenon particle --min-dist 2 --format text",
-        "synmt challenge test.en.conllu --phenomenon particle --with test.en --with test.de"
+        "synmt challenge test.en.conllu --phenomenon particle --src test.en --tgt test.de"
         " --out-template 'challenge.{phenomenon}.{name}'",
         "synmt challenge train.de.conllu --deprel '^obj$' --upos '^NOUN$' --exactly 3"
-        " --format ids --with train.en",
+        " --format ids --tgt train.en",
         "synmt parse -m en.udpipe test.en | synmt challenge --phenomenon particle"
         " --phenomenon reflexive > hard.conllu",
     ),
@@ -56,8 +56,12 @@ def challenge(
     exactly: Annotated[
         int | None, option("--exactly K", "Words exactly K away from their heads.", min=1)
     ] = None,
-    parallel_files: Annotated[
-        list[str] | None, option("--with FILE", "Parallel lines to select too; repeatable.")
+    src: Annotated[
+        list[str] | None, option("--src FILE", "Source lines to select too; repeatable.")
+    ] = None,
+    tgt: Annotated[
+        list[str] | None,
+        option("--tgt FILE", "Target lines to select too: references, outputs; repeatable."),
     ] = None,
     template: Annotated[
         str | None, option("--out-template TEMPLATE", "Write a file for each input.")
@@ -88,15 +92,15 @@ def challenge(
     synmt_line are one segment. Several FILEs are read one after the other. Parse the source
     for challenges of the source side, the reference for those of the target side.
 
-    --with FILE has a line for each segment of CoNLL-U. Its selected lines follow after a TAB
-    with --format text and ids. With --out-template every input gets a file: {phenomenon} in the
-    name makes a file for each phenomenon, otherwise all go together; {name} is the last part of
-    FILE, {side} its number, 1 for CoNLL-U. Every file is written, even an empty one; if the input
-    is bad, none is.
+    --src and --tgt have a line for each segment of CoNLL-U. Their selected lines follow after
+    TABs with --format text and ids, --src first. With --out-template every input gets a file:
+    {phenomenon} in the name makes a file for each phenomenon, otherwise all go together; {name}
+    is the last part of FILE, {side} its number, 1 for CoNLL-U. Every file is written, even an
+    empty one; if the input is bad, none is.
 
     --format counts counts selected segments and words, with the rows `any` and `all` at the end.
     """
-    paths, further = files or ["-"], parallel_files or []
+    paths, further = files or ["-"], [*(src or []), *(tgt or [])]
     _check([*paths, *further], form, bool(further), template is not None, output)
     conditions = _conditions(phenomena or [], deprel, upos, feats)
     finder = core.Finder(conditions, *_range(min_dist, exactly))
@@ -119,7 +123,8 @@ def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: 
     if split and (output != "-" or form == "counts"):
         raise UsageError("--out-template names its files: no --output, no --format counts")
     if others and not split and form in ("conllu", "counts"):
-        raise UsageError(f"--with needs --out-template, or --format text or ids, not {form}")
+        problem = f"need --out-template, or --format text or ids, not {form}"
+        raise UsageError(f"--src and --tgt {problem}")
 
 
 def _conditions(
@@ -151,6 +156,6 @@ def _outputs(
 ) -> dict[str, list[str]]:
     values = names if "{phenomenon}" in template else [core.ANY]
     sides = [paths[0] if len(paths) == 1 else "", *further]
-    filled = splitting.filled(template, "phenomenon", values, sides, "--out-template")
-    splitting.refuse_inputs(filled, [*paths, *further], "--out-template")
+    filled = splitting.filled(template, "phenomenon", values, sides)
+    splitting.refuse_inputs(filled, [*paths, *further])
     return dict(zip(values, filled, strict=True))

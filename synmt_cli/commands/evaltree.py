@@ -20,11 +20,11 @@ MANUAL = Manual(
     f" pair where the sentences agree. A sentence has at most {conllu.SENTENCE_LIMIT // 2**20}"
     " MiB.",
     examples=(
-        "synmt parse -m en.udpipe --input conllu test.en.conllu | synmt evaltree test.en.conllu",
+        "synmt parse -m en.udpipe --from conllu test.en.conllu | synmt evaltree test.en.conllu",
         "synmt parse -m en.udpipe test.en | synmt evaltree test.en.conllu - --by length:5,8",
-        "synmt perturb --labels 0.2 dev.en.conllu | synmt evaltree dev.en.conllu --by deprel",
-        "synmt perturb --heads 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --get las",
-        "synmt parse -m en.udpipe --input conllu test.en.conllu"
+        "synmt perturb --label-noise 0.2 dev.en.conllu | synmt evaltree dev.en.conllu --by deprel",
+        "synmt perturb --head-noise 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --get las",
+        "synmt parse -m en.udpipe --from conllu test.en.conllu"
         " | synmt evaltree test.en.conllu --format latex > trees.tex",
     ),
     see_also=("parse", "parser train", "perturb"),

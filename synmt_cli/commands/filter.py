@@ -19,8 +19,8 @@ MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
     output="The input without the pairs that a test rejects. --rejects: the record with"
     ' `"filtered":"max-len: 93 target words"`, or `max-len: 93 target words<TAB>A line<TAB>Eine'
-    " Zeile` for text, or the comment synmt_filtered. --count: `lang<TAB>88<TAB>0.4` for each"
-    " test, under a header.",
+    " Zeile` for text, or the comment synmt_filtered. --format counts: `lang<TAB>88<TAB>0.4` for"
+    " each test, under a header.",
     memory=f"One pair, {pool.IN_FLIGHT} N + 2 times {CHUNK} with -j N; {line_hashes.LEAST_BYTES} to"
     f" {line_hashes.MOST_BYTES} bytes for each line of --exclude and each pair that --dedup keeps,"
     f" {line_hashes.GROWING_BYTES} while they grow; 120 MiB for --lang, once for all processes.",
@@ -28,9 +28,9 @@ MANUAL = Manual(
         "synmt filter train.en --tgt train.de --max-len 80 -o clean.en --tgt-out clean.de",
         "synmt filter train.jsonl --dedup pair --exclude test.en --exclude test.de > clean.jsonl",
         "synmt filter train.jsonl --lang en-de --rejects rejects.jsonl -j 2 -o clean.jsonl",
-        "synmt filter train.jsonl --unit pieces --max-len 40 --ratio 2.5 --projective --count",
+        "synmt filter train.jsonl --unit pieces --max-len 40 --ratio 2.5 --format counts",
         "synmt filter train.en.conllu --projective | synmt featurize --spm spm.model > t.jsonl",
-        "synmt filter train.jsonl --annotate --max-tgt-pieces 20 | grep -c '\"skipped\"'",
+        "synmt filter train.jsonl --format marked --max-tgt-pieces 20 | grep -c '\"skipped\"'",
     ),
     see_also=("parse", "featurize", "train"),
 )
@@ -100,12 +100,14 @@ def filter(
     rejects: Annotated[
         str | None, option("--rejects FILE", "Write rejected pairs with the reason.")
     ] = None,
-    annotate: Annotated[
-        bool, option("--annotate", "Keep every pair; mark rejected ones as skipped.")
-    ] = False,
-    count: Annotated[
-        bool, option("--count", "Write only how many pairs each test rejects.")
-    ] = False,
+    form: Annotated[
+        Literal["kept", "marked", "counts"],
+        option(
+            "--format",
+            "The pairs that pass; or all pairs, with the rejected ones marked as skipped; or how "
+            "many pairs each test rejects.",
+        ),
+    ] = "kept",
     jobs: options.Jobs = 1,
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
@@ -141,7 +143,7 @@ def filter(
     for something else, with a low probability: --lang-sure 0.5 lets them pass, and lines without
     evidence too. --lang de tests the source alone.
 
-    --annotate writes every pair: records and CoNLL-U with status skipped and the reason, text
+    --format marked writes every pair: records and CoNLL-U with status skipped and the reason, text
     after a first column with `ok` or the reason. The number of pairs that each test rejects goes
     to stderr.
 
@@ -158,13 +160,12 @@ def filter(
       synmt filter train.jsonl --max-tgt-pieces 40 --lang en-ru --align-scores scores \\
         --min-align -180 > clean.jsonl
     """
-    mode = Mode.ANNOTATE if annotate else Mode.COUNT if count else Mode.KEEP
-    keeps, paths, excluded = mode is Mode.KEEP, files or ["-"], exclude or []
+    mode = Mode(form)
+    keeps, paths, excluded = mode is Mode.KEPT, files or ["-"], exclude or []
     inputs = [*paths, *excluded, tgt, align_scores]
     places = [p if p == "-" else os.path.realpath(p) for p in (output, tgt_out, rejects) if p]
     unfit = {
-        "one of --annotate and --count at a time": annotate and count,
-        "--tgt-out is for the kept lines of --tgt; not for --annotate, --count": (
+        "--tgt-out is for the kept lines of --tgt; not for --format marked or counts": (
             tgt_out is not None and (tgt is None or not keeps)
         ),
         "--tgt needs --tgt-out FILE, where its kept lines go": (
@@ -209,5 +210,5 @@ def filter(
             destinations.take(pair, reason)
             bar.advance()
         destinations.finish(sieve.names)
-    if mode is not Mode.COUNT:
+    if mode is not Mode.COUNTS:
         console.info(destinations.summary(sieve.names))

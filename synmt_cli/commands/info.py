@@ -14,12 +14,13 @@ from synmt_cli.io import reading, writing
 MANUAL = Manual(
     input="Text, CoNLL-U, records, transitions, models, checkpoints, run directories.",
     output="A property a line, `words<TAB>5021`, and an empty line between files;"
-    ' with --json one object a file: `{"file": "dev.jsonl", "kind": "jsonl", "records": 40, …}`.',
+    ' with --format json one object a file: `{"file": "dev.jsonl", "kind": "jsonl", "records": 40,'
+    " …}`.",
     memory="A line or sentence, a vocabulary, a UDPipe model, or the header of weights.",
     examples=(
         "synmt info train.en train.en.conllu train.jsonl",
         "synmt info runs/pascal runs/pascal/checkpoints/step-3 spm.model en.udpipe",
-        "synmt parse -m en.udpipe test.en | synmt info --json",
+        "synmt parse -m en.udpipe test.en | synmt info --format json",
         "synmt info train.jsonl | awk -F '\\t' '$1 == \"nonprojective_share\" {print $2}'",
     ),
     see_also=("check", "view", "vocab info", "variants"),
@@ -32,7 +33,7 @@ def info(
         Literal["auto", "text", "conllu", "jsonl", "transitions"],
         option("--from", "What the input is; auto looks at its beginning."),
     ] = "auto",
-    as_json: Annotated[bool, option("--json", "Write one JSON object a file.")] = False,
+    form: options.PropertyFormat = "tsv",
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
     quiet: options.Quiet = False,
@@ -64,7 +65,7 @@ def info(
         for number, path in enumerate(files or ("-",)):
             with opened(path, None if kind == "auto" else kind) as one:
                 facts = _facts(one)
-            if as_json:
+            if form == "json":
                 writer.write(properties.as_object(facts))
             else:
                 writer.write(b"\n" * (number > 0) + properties.as_lines(facts))

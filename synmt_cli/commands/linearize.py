@@ -25,9 +25,9 @@ MANUAL = Manual(
         "synmt linearize train.en.conllu > train.en.trans",
         "synmt linearize --glue --multiword token --on-nonprojective keep test.en.conllu"
         " | synmt delinearize | diff - test.en",
-        "synmt linearize --symbols --glue train.en.conllu"
+        "synmt linearize --format symbols --glue train.en.conllu"
         " | synmt vocab train --symbols - --size 320 train.en train.de -o trees.model",
-        "synmt linearize --symbols train.en.conllu"
+        "synmt linearize --format symbols train.en.conllu"
         " | synmt vocab train --symbols - --size 320 train.en -o trees.en.model"
         " && synmt linearize --spm trees.en.model -j 2 --format jsonl dev.en.conllu",
     ),
@@ -43,11 +43,13 @@ def linearize(
     glue: options.Glue = False,
     multiword: options.MultiwordTokens = "words",
     format: Annotated[
-        Literal["text", "jsonl"], option("--format", "Write lines of tokens, or records.")
+        Literal["text", "jsonl", "symbols"],
+        option(
+            "--format",
+            "Write lines of tokens, or records, or only the symbols that a vocabulary needs, one "
+            "a line.",
+        ),
     ] = "text",
-    symbols: Annotated[
-        bool, option("--symbols", "Write the symbols that a vocabulary needs, one a line.")
-    ] = False,
     jobs: options.Jobs = 1,
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
@@ -81,10 +83,10 @@ def linearize(
     it.
 
     Pieces are those of the vocabulary, with its normalization. A word that contains a space or ▁
-    has none, and its line fails. --symbols writes each label in both directions (with --glue
-    also <+>) for vocab train --symbols: no text ever becomes such a piece.
+    has none, and its line fails. --format symbols writes each label in both directions (with
+    --glue also <+>) for vocab train --symbols: no text ever becomes such a piece.
     """
-    if symbols:
+    if format == "symbols":
         sentences = (one for source in reading.sources(files or ()) for one in conllu.read(source))
         with writing.output(output) as writer:
             for symbol in symbols_of(sentences, split_transitions, glue):

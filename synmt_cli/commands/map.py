@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from synmt_cli import console, pool
-from synmt_cli.commands import Manual
+from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, printable, quoted
 
@@ -28,7 +28,7 @@ MANUAL = Manual(
         "synmt map -j 2 -- parse -m en.udpipe test.en > test.parsed.conllu",
         "synmt map -j 2 --chunk 4 -- featurize --spm spm.model --tgt test.de test.en.conllu"
         " | head -1",
-        "synmt map -- vocab encode -m spm.model test.en -o test.pieces.en",
+        "synmt map -j 0 -- vocab encode -m spm.model test.en -o test.pieces.en",
     ),
     see_also=("parse", "featurize", "translate"),
 )
@@ -39,6 +39,7 @@ def map(
         list[str],
         argument("COMMAND", f"After --, with its options and files: {', '.join(FILTERS)}."),
     ],
+    jobs: options.Jobs,
     ray: Annotated[
         str,
         option(
@@ -46,7 +47,6 @@ def map(
             "Use a Ray cluster instead of this machine: HOST:PORT, or auto for the one here.",
         ),
     ] = "",
-    jobs: Annotated[int, option("-j, --jobs N", "Workers in all; 0 uses every core.", min=0)] = 0,
     chunk: Annotated[
         int,
         option(

@@ -14,16 +14,16 @@ from synmt_cli.formats import record
 from synmt_cli.io import writing
 
 MANUAL = Manual(
-    input="JSONL records with trees and pieces, as featurize --spm writes them; --symbols needs no"
-    " pieces.",
+    input="JSONL records with trees and pieces, as featurize --spm writes them; --format symbols"
+    " needs no pieces.",
     output='Records: `{"id":"1:TR",…,"pieces":["<TR>","▁A","▁dog","<TR>"],…}` and'
     ' `{"id":"1:PA",…,"pieces":["<PA>","▁A","▁dog","<PA>"],…,"tgt":"(root (det ) )",'
-    '"tgt_pieces":["<(root>","<(det>","<)>","<)>"],…}`. With --symbols: `<(nsubj>` a line.',
-    memory="One record; with --symbols the labels.",
+    '"tgt_pieces":["<(root>","<(det>","<)>","<)>"],…}`. With --format symbols: `<(nsubj>` a line.',
+    memory="One record; with --format symbols the labels.",
     examples=(
-        "synmt featurize train.en.conllu | synmt multitask --symbols > symbols.txt",
-        "synmt multitask --symbols train.jsonl | synmt vocab train --symbols - --size 300 train.en"
-        " train.de -o tasks.model",
+        "synmt featurize train.en.conllu | synmt multitask --format symbols > symbols.txt",
+        "synmt multitask --format symbols train.jsonl | synmt vocab train --symbols - --size 300"
+        " train.en train.de -o tasks.model",
         "synmt featurize --spm tasks.model --tgt train.de train.en.conllu | synmt multitask --spm"
         " tasks.model > multi.jsonl",
         "synmt featurize --spm tasks.model --tgt dev.de dev.en.conllu | synmt multitask --spm"
@@ -41,9 +41,6 @@ def multitask(
         str | None, option("--spm MODEL", "Vocabulary of the records, with symbols.")
     ] = None,
     tgt_spm: options.TargetVocabulary = None,
-    symbols: Annotated[
-        bool, option("--symbols", "Write the symbols that the vocabulary needs, one a line.")
-    ] = False,
     scheme: Annotated[job.Scheme, option("--scheme", "What to make of each record.")] = "multitask",
     task: Annotated[
         job.Task,
@@ -59,6 +56,13 @@ def multitask(
         Literal["symbols", "text"],
         option("--brackets", "Write brackets as symbols, or as text split into pieces."),
     ] = "symbols",
+    form: Annotated[
+        Literal["jsonl", "symbols"],
+        option(
+            "--format",
+            "Write records, or only the symbols that the vocabulary needs, one a line.",
+        ),
+    ] = "jsonl",
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
     strict: options.Strict = False,
@@ -87,20 +91,20 @@ def multitask(
     '' as any quotation mark.
 
     Tags and brackets are symbols of the vocabulary, which no text becomes, so the vocabulary
-    must be trained with them: --symbols writes them, from records or with --penn from trees.
+    must be trained with them: --format symbols writes them, from records or with --penn from trees.
     --brackets text needs only the tags: brackets are split into pieces like any text, as in the
     paper.
 
     Ids end in :TR and :PA. A record that is not ok, or has no tree, gives only its translation;
     it is counted, and --strict stops there (65). An empty line is not a failure.
     """
-    if symbols:
+    if form == "symbols":
         _write_symbols(files or (), penn, output)
         return
     if penn == "-" and "-" in (files or ["-"]):
         raise UsageError("stdin cannot be both the records and --penn")
     if spm is None:
-        raise UsageError("--spm MODEL is missing (or --symbols)")
+        raise UsageError("--spm MODEL is missing (or --format symbols)")
     source = Vocabulary.load(spm)
     target = source if tgt_spm is None else Vocabulary.load(tgt_spm)
     maker = job.MultitaskJob(source, target, scheme, task, penn is not None, brackets == "text")
@@ -122,7 +126,7 @@ def multitask(
 
 def _write_symbols(files: Sequence[str], penn: str | None, output: str) -> None:
     if files and penn is not None:
-        raise UsageError("--symbols reads records or --penn FILE, not both")
+        raise UsageError("--format symbols reads records or --penn FILE, not both")
     with writing.output(output) as writer:
         for symbol in job.symbols(job.labels_of(files, penn)):
             writer.write(symbol.encode() + b"\n")

@@ -73,11 +73,15 @@ ReportFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown"],
     option("--format", "How to print the results; latex is for booktabs."),
 ]
+PropertyFormat = Annotated[
+    Literal["tsv", "json"], option("--format", "A property a line, or one JSON object for all.")
+]
 
 # Work.
 Jobs = Annotated[int, option("-j, --jobs N", "Processes; 0 uses every core.", min=0)]
 Strict = Annotated[bool, option("--strict", "End at the first failed segment (65).")]
-Seed = Annotated[int, option("--seed N", "Seed of every random choice.")]
+SEED = 12345  # sacreBLEU's, so that score draws the same samples by default
+Seed = Annotated[int, option("--seed N", "Seed of every random choice.", min=0)]
 Quiet = Annotated[bool, option("-q, --quiet", "Show errors only.", callback=_quiet)]
 Verbose = Annotated[bool, option("-v, --verbose", "Show more detail.", callback=_verbose)]
 
@@ -118,5 +122,5 @@ Checkpoint = Annotated[str, option("--checkpoint NAME", "best, last or step-N.")
 Device = Annotated[str, option("--device NAME", "auto, cpu, cuda, cuda:1.")]
 Threads = Annotated[int, option("--threads N", "Threads; 0 leaves the number to torch.", min=0)]
 LongestMeasured = Annotated[
-    int, option("--max-source N", "Leave out sources of more pieces.", min=1)
+    int, option("--max-pieces N", "Leave out sources of more pieces.", min=1)
 ]

@@ -23,7 +23,7 @@ MANUAL = Manual(
     examples=(
         "synmt parse -m en.udpipe test.en > test.parsed.conllu",
         "head -3 test.en | synmt parse -m en.udpipe -j 2 --segment split",
-        "synmt parse -m en.udpipe --input conllu test.en.conllu -o test.again.conllu",
+        "synmt parse -m en.udpipe --from conllu test.en.conllu -o test.again.conllu",
     ),
     see_also=("parser train", "featurize"),
 )
@@ -35,7 +35,7 @@ def parse(
     input: Annotated[
         job.InputKind,
         option(
-            "--input",
+            "--from",
             "text: lines, tokenised by the model. tokens: words with spaces between them. "
             "conllu: tokenised sentences, to be tagged and parsed again.",
         ),
@@ -65,7 +65,7 @@ def parse(
     time.
     """
     if segment == "split" and input != "text":
-        raise UsageError("--segment split is for --input text: other input has its own sentences")
+        raise UsageError("--segment split is for --from text: other input has its own sentences")
     recipe = pool.Recipe(
         partial(job.parsing, model, input, segment, strict),
         (model,),

@@ -18,7 +18,7 @@ MANUAL = Manual(
     examples=(
         "synmt parser train train.en.conllu --dev dev.en.conllu -o my.udpipe",
         "synmt parser train train.de.conllu --dev dev.de.conllu -o de.udpipe "
-        "--tokenizer none --parser 'iterations=1;transition_system=swap'",
+        "--tokenizer-options none --parser-options 'iterations=1;transition_system=swap'",
     ),
     see_also=("parse", "synth"),
 )
@@ -40,20 +40,20 @@ def parser_train(
         ),
     ] = "fast",
     tokenizer: Annotated[
-        str, option("--tokenizer OPTIONS", "UDPipe's name=value;..., or none.")
+        str, option("--tokenizer-options LIST", "UDPipe's name=value;..., or none.")
     ] = "",
-    tagger: Annotated[str, option("--tagger OPTIONS", "UDPipe's name=value;...")] = "",
-    parser: Annotated[str, option("--parser OPTIONS", "UDPipe's name=value;...")] = "",
+    tagger: Annotated[str, option("--tagger-options LIST", "UDPipe's name=value;...")] = "",
+    parser: Annotated[str, option("--parser-options LIST", "UDPipe's name=value;...")] = "",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
     """Train a tokenizer, tagger and parser for parse on treebanks.
 
-    --tokenizer, --tagger and --parser override single options of the preset. They take what
-    UDPipe 1's own trainer takes, such as epochs=20 for the tokenizer, iterations=10 for the
-    tagger, hidden_layer=200;transition_system=swap for the parser. The preset fast is
-    dimension=16;epochs=3, iterations=2, and iterations=2;hidden_layer=64;structured_interval=0
-    with embeddings of 32 and 12.
+    --tokenizer-options, --tagger-options and --parser-options override single options of the
+    preset. They take what UDPipe 1's own trainer takes, such as epochs=20 for the tokenizer,
+    iterations=10 for the tagger, hidden_layer=200;transition_system=swap for the parser. The
+    preset fast is dimension=16;epochs=3 for the tokenizer, iterations=2 for the tagger, and for
+    the parser iterations=2;hidden_layer=64;structured_interval=0 with embeddings of 32 and 12.
 
     Training makes no random choice: the same files and options give the same model. The model
     is written once it is complete, has been loaded, and has been evaluated on the --dev

@@ -15,12 +15,12 @@ MANUAL = Manual(
     output="The input with other trees: `2\tdog\tdog\tNOUN\t_\t_\t1\tnsubj\t_\t_`",
     memory=conllu_work.MEMORY,
     examples=(
-        "synmt perturb --heads 0.2 --seed 1 train.en.conllu > noisy.conllu",
-        "synmt perturb --heads 0.3 test.en.conllu | synmt evaltree test.en.conllu -",
+        "synmt perturb --head-noise 0.2 --seed 1 train.en.conllu > noisy.conllu",
+        "synmt perturb --head-noise 0.3 test.en.conllu | synmt evaltree test.en.conllu -",
         "synmt perturb --tree random -j 2 train.en.conllu"
         " | synmt featurize --spm spm.model --tgt train.de -o random.jsonl",
         "cut -sf8 train.en.conllu > labels"
-        " && synmt perturb --labels 0.1 --label-set labels dev.en.conllu -o mislabelled.conllu",
+        " && synmt perturb --label-noise 0.1 --label-set labels dev.en.conllu > mislabelled.conllu",
     ),
     see_also=("evaltree", "parse", "featurize"),
 )
@@ -33,12 +33,12 @@ def perturb(
         option("--tree", "Replace every tree by one of this kind."),
     ] = None,
     heads: Annotated[
-        float, option("--heads SHARE", "Share of words to get another head.", min=0, max=1)
+        float, option("--head-noise SHARE", "Share of words to get another head.", min=0, max=1)
     ] = 0.0,
     labels: Annotated[
         float,
         option(
-            "--labels SHARE",
+            "--label-noise SHARE",
             "Share of words, without the root, to get another label.",
             min=0,
             max=1,
@@ -57,7 +57,7 @@ def perturb(
             "--projective", "Keep projective trees projective; draw only projective random ones."
         ),
     ] = False,
-    seed: options.Seed = 0,
+    seed: options.Seed = options.SEED,
     jobs: options.Jobs = 1,
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
@@ -68,25 +68,25 @@ def perturb(
     Each sentence of the input gives one sentence. Every result is a tree with one root. HEAD and
     DEPREL change, DEPS becomes _ in the rows that change, and the sentence gets the comment
     synmt_perturbed with the options; everything else stays. Sentences with a synmt_status, which
-    stand for lines without a tree, are not changed. --tree is applied first, then --heads, then
-    --labels.
+    stand for lines without a tree, are not changed. --tree is applied first, then --head-noise,
+    then --label-noise.
 
-    --heads P: each word of a sentence of two or more gets another head with probability P,
+    --head-noise P: each word of a sentence of two or more gets another head with probability P,
     exactly, so that the expected UAS is 1 - P. Once the words are drawn, the tree is drawn
     uniformly from all trees in which exactly these have another head. The root is a word like any
     other: if it gets a head, another word becomes the root. The words of a sentence are nearly
     independent: two kinds of sets of words have no such tree, and the others make up for them. A
     word keeps its label, but a new root swaps labels with the old one.
 
-    --heads P --projective: a projective tree stays projective. Its words, without the root, move
-    with probability P, one after the other in random order, each with its subtree, to a head drawn
-    uniformly from those that keep the tree projective. A word without another such head stays, so
-    fewer than P of the words change. Trees that are not projective are treated as without
-    --projective.
+    --head-noise P --projective: a projective tree stays projective. Its words, without the root,
+    move with probability P, one after the other in random order, each with its subtree, to a head
+    drawn uniformly from those that keep the tree projective. A word without another such head
+    stays, so fewer than P of the words change. Trees that are not projective are treated as
+    without --projective.
 
-    --labels P: each word but the root gets another label with probability P. It is drawn uniformly
-    from the 36 universal relations other than root, or from the lines of --label-set by their
-    frequency; never a label of the same relation, such as nsubj:pass for nsubj.
+    --label-noise P: each word but the root gets another label with probability P. It is drawn
+    uniformly from the 36 universal relations other than root, or from the lines of --label-set by
+    their frequency; never a label of the same relation, such as nsubj:pass for nsubj.
 
     \b
     --tree left-branching    each word depends on the next; the last is the root
@@ -97,14 +97,16 @@ def perturb(
            shuffled          the same tree and labels, with the words in random places
 
     The draw depends on --seed and on the number of the sentence over all FILEs, never on -j;
-    --labels does not change which heads are drawn. At the end the heads and labels that differ
-    from the input are counted, with UAS and LAS against it (labels with subtypes).
+    --label-noise does not change which heads are drawn. At the end the heads and labels that
+    differ from the input are counted, with UAS and LAS against it (labels with subtypes).
     """
     unfit = {
-        "nothing to change: give --tree, --heads or --labels": not (tree or heads or labels),
-        "--label-set is for --labels": label_set is not None and not labels,
+        "nothing to change: give --tree, --head-noise or --label-noise": (
+            not (tree or heads or labels)
+        ),
+        "--label-set is for --label-noise": label_set is not None and not labels,
         "shuffled trees cannot be kept --projective": projective and tree == SHUFFLED,
-        "--projective is for --heads and --tree random": (
+        "--projective is for --head-noise and --tree random": (
             projective and tree != RANDOM and not heads
         ),
     }

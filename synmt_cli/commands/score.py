@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.core.segments.buckets import Buckets, parse_edges
+from synmt_cli.core.segments.buckets import Buckets, length_buckets
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
 from synmt_cli.formats.reports import set_scores
 from synmt_cli.formats.reports.scores import ScoreReport
@@ -73,11 +73,9 @@ def score(
     ] = "centred",
     samples: Annotated[
         int | None,
-        option(
-            "-n, --samples N", "Number of samples; the default is 1000 for bs, 10000 for ar.", min=1
-        ),
+        option("--samples N", "Number of samples.", "1000 for bs, 10000 for ar", min=1),
     ] = None,
-    seed: options.Seed = 12345,
+    seed: options.Seed = options.SEED,
     by: Annotated[
         str | None, option("--by length[:EDGES]", "Also score by source length, in words.")
     ] = None,
@@ -201,8 +199,6 @@ def _test(
 ) -> SignificanceTest | None:
     from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest
 
-    if seed < 0:
-        raise UsageError(f"--seed is 0 or more, not {seed}")
     if n_systems < 2 and paired not in (None, "none"):
         raise UsageError("--paired compares systems with the first one: give two or more")
     name = paired or "bs"
@@ -222,12 +218,10 @@ def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None
         return None
     if get is not None:
         raise UsageError("--get prints one figure for each system: it cannot be split --by length")
-    kind, colon, edges = by.partition(":")
-    if kind != "length":
-        raise UsageError(f"--by takes length or length:20,30,40,50, not {quoted(by)}")
+    buckets = length_buckets(by)
     if src is None:
         raise UsageError("--by length needs --src, the source text")
-    return parse_edges(edges) if colon else Buckets()
+    return buckets
 
 
 def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]) -> None:

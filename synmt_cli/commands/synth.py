@@ -11,12 +11,14 @@ from synmt_cli.io import writing
 MANUAL = Manual(
     input="None; --exclude reads text.",
     output="`Now, she calls the doctor up.<TAB>Jetzt ruft sie den Arzt an.`, or text or CoNLL-U"
-    " of one side; with --prefix four files.",
+    " of one side; with --out-template four files.",
     memory="Constant; --unique and --exclude hold a digest of each line, about 100 bytes.",
     examples=(
         "synmt synth -n 5 --phenomena particle,reflexive --mix 0",
-        "synmt synth -n 1000 --seed 7 --depth 1 --unique --exclude test.en --prefix shallow",
-        "synmt synth -n 100 --seed 8 --phenomena relative --min-depth 2 --depth 3 --prefix deep",
+        "synmt synth -n 1000 --seed 7 --depth 1 --unique --exclude test.en"
+        " --out-template 'shallow.{ext}'",
+        "synmt synth -n 100 --seed 8 --phenomena relative --min-depth 2 --depth 3"
+        " --out-template 'deep.{ext}'",
         "synmt synth -n 100 --phenomena object-first --side de --format text | grep -c '^Den '",
         "synmt synth -n 100 --side de --format conllu | synmt featurize -o trees.jsonl",
     ),
@@ -26,12 +28,12 @@ MANUAL = Manual(
 
 def synth(
     n: Annotated[int, option("-n, --number N", "Number of pairs to make.", min=0)] = 100,
-    seed: options.Seed = 1,
-    prefix: Annotated[
+    seed: options.Seed = options.SEED,
+    template: Annotated[
         str | None,
         option(
-            "--prefix PATH",
-            "Write PATH.en, PATH.de, PATH.en.conllu and PATH.de.conllu: all four or none.",
+            "--out-template TEMPLATE",
+            "Write four files, all or none, with en, de, en.conllu and de.conllu for {ext}.",
         ),
     ] = None,
     side: Annotated[
@@ -128,10 +130,11 @@ def synth(
     from synmt_cli.synth import files, settings
     from synmt_cli.synth.pairs import pairs
 
-    if prefix is not None and (side or kind or output != "-" or line_buffered):
-        raise UsageError("--prefix names its files: no --side, --format, --output, --line-buffered")
+    if template is not None and (side or kind or output != "-" or line_buffered):
+        unfit = "--side, --format, --output, --line-buffered"
+        raise UsageError(f"--out-template names its files: no {unfit}")
     kind = kind or "tsv"
-    if prefix is None and (kind == "tsv") != (side is None):
+    if template is None and (kind == "tsv") != (side is None):
         raise UsageError("--format text and conllu need --side en or de; tsv has both sides")
     chosen = settings.SynthSettings(
         weights=settings.phenomena(phenomena),
@@ -142,13 +145,20 @@ def synth(
         particles=particles,
         extrapose=extrapose,
     )
-    outputs = files.paths(prefix) if prefix is not None else []
+    outputs = [] if template is None else _outputs(template)
     forbidden = files.excluded(exclude or [], outputs)
     made = pairs(chosen, seed, n, unique, forbidden)
-    if prefix is not None:
+    if template is not None:
         with console.progress("synth", n, "pairs") as bar:
-            files.write(bar.watched(made), prefix)
+            files.write(bar.watched(made), outputs)
         return
     with writing.output(output, line_buffered) as writer:
         for pair in made:
             writer.write(files.record(pair, side or "en", kind))
+
+
+def _outputs(template: str) -> list[str]:
+    from synmt_cli.core.segments import splitting
+    from synmt_cli.synth.files import FILES
+
+    return [path for (path,) in splitting.filled(template, "ext", [*FILES], [])]

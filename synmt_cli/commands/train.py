@@ -83,8 +83,15 @@ def train(
         str | None, option("--precision NAME", "auto (bf16 on a GPU), fp32 or bf16.")
     ] = None,
     threads: options.Threads = 0,
-    jobs: options.Jobs = 1,
-    nproc: Annotated[int, option("--nproc N", "Processes on this machine.", min=1)] = 1,
+    num_workers: Annotated[
+        int,
+        option(
+            "--num-workers N",
+            "Processes that turn records into numbers at the first start; 0 uses every core.",
+            min=0,
+        ),
+    ] = 1,
+    nproc: Annotated[int, option("--nproc N", "Processes that train, on this machine.", min=1)] = 1,
     dry_run: Annotated[
         bool, option("--dry-run", "Print parameters, updates and memory, and exit.")
     ] = False,
@@ -99,8 +106,9 @@ def train(
     that differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends
     at once. A loss that is not a number ends the run and names its step; saved files stay whole.
 
-    Records need not fit into memory: the first start turns them into numbers in cache/, with -j
-    processes. More than a million pairs are shuffled in windows of blocks from the whole corpus.
+    Records need not fit into memory: the first start turns them into numbers in cache/, with
+    --num-workers processes. More than a million pairs are shuffled in windows of blocks from the
+    whole corpus.
 
     --nproc 2 trains with two processes that share each batch, and torchrun does so over
     machines: torchrun --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps
@@ -131,7 +139,7 @@ def train(
 
     linearized, parent and gcn learn to write transitions, which build a tree with its words:
     their records are those of `featurize --tgt-conllu FILE`, and their vocabulary has the
-    symbols that `linearize --symbols` writes. bitran, parent and gcn reread the whole prefix
+    symbols that `linearize --format symbols` writes. bitran, parent and gcn reread the whole prefix
     for each token, so an update costs the decoder more by a factor of about half the target's
     length; training.prefix_share=0.25 trains on a random quarter of the prefixes, which count
     four times, so that the gradient is the same on average.
@@ -150,7 +158,7 @@ def train(
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
-        inputs = Inputs(train, dev, spm, tgt_spm, parser, jobs)
+        inputs = Inputs(train, dev, spm, tgt_spm, parser, num_workers)
         open_it = partial(open_session, resolved, inputs, device, request)
         if dry_run:
             with console.progress("reading", unit="records") as bar:

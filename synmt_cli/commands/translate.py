@@ -25,7 +25,7 @@ MANUAL = Manual(
         "synmt translate -m runs/pascal -m runs/base --beam 2 test.en.conllu -o ensemble.de",
         "synmt translate -j 2 -m runs/base --beam 2 test.jsonl > hyp.de",
         "synmt translate --precision int8 --patience 1 -m runs/base test.jsonl > fast.de",
-        "synmt translate -m runs/trees --format conllu --max-len 20 test.en > hyp.conllu",
+        "synmt translate -m runs/trees --format conllu --max-output-len 20 test.en > hyp.conllu",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
     ),
     see_also=("train", "featurize", "score"),
@@ -52,14 +52,14 @@ def translate(
     max_len: Annotated[
         int | None,
         option(
-            "--max-len N",
+            "--max-output-len N",
             "Most pieces of a translation, with its end; the default is 2 * source + 20.",
             min=1,
             max=100_000,
         ),
     ] = None,
-    max_source: Annotated[
-        int, option("--max-source N", "Translate sources of more pieces in parts.", min=1)
+    max_pieces: Annotated[
+        int, option("--max-pieces N", "Translate sources of more pieces in parts.", min=1)
     ] = 1000,
     format: Annotated[
         Literal["text", "tsv", "jsonl", "conllu"], option("--format", "What to write.")
@@ -93,14 +93,14 @@ def translate(
     --parser) or by --parser, and split into pieces; models without syntax need no parser. A
     segment whose parse failed, or that has no tree, is translated with each piece standing for
     itself, and counted. An empty line stays empty and never reaches the model. A source of more
-    than --max-source pieces is translated in parts without its tree, and the parts are joined.
+    than --max-pieces pieces is translated in parts without its tree, and the parts are joined.
 
     The score of a translation is log P / length^A, with the end of sentence counted, as in
     fairseq (not GNMT's). The search ends when no prefix can still enter the n-best by that score,
     or with --patience 1 when K translations are finished, as in fairseq and CTranslate2, which is
-    faster. The unknown piece is never written. A translation that reaches the limit of --max-len
-    is cut there and counted. Several models average their probabilities; they must share a
-    vocabulary.
+    faster. The unknown piece is never written. A translation that reaches the limit of
+    --max-output-len is cut there and counted. Several models average their probabilities; they
+    must share a vocabulary.
 
     Models of linearized, parent and gcn write a tree with its words. The search offers only
     continuations that can still become one tree, so that each translation is one; the length
@@ -139,7 +139,7 @@ def translate(
             longest=LengthLimit() if max_len is None else LengthLimit(0, max_len),
             constrained=not unconstrained,
             patience=patience or math.inf,
-            max_pieces=max_source,
+            max_pieces=max_pieces,
             batch_size=batch_size,
             batch_pieces=batch_tokens,
         )

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 MANUAL = Manual(
     input="None.",
     output="For each variant its paper, the features of the source that it reads, and its options "
-    'with their defaults. --json: a list of objects: `[{"name":"tags",…}]`.',
+    'with their defaults. --format json: a list of objects: `[{"name":"tags",…}]`.',
     examples=(
         "synmt variants",
         "synmt variants gps dep+rel",
         "synmt variants --format latex pascal gps > variants.tex",
-        "synmt variants --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'",
+        "synmt variants --format json"
+        " | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'",
     ),
     see_also=("train", "multitask", "featurize"),
 )
@@ -33,7 +34,6 @@ WIDTH = 100
 
 def variants(
     names: Annotated[list[str] | None, argument("NAME", "Variants to list; none is all.")] = None,
-    as_json: Annotated[bool, option("--json", "Write one JSON list, as --format json.")] = False,
     form: Annotated[
         Literal["text", "tsv", "csv", "json", "latex", "markdown"],
         option("--format", "How to print the list; latex is for booktabs."),
@@ -55,10 +55,9 @@ def variants(
     """
     from synmt_cli.core.variants.description import describe
 
-    options.refuse({"--json and --format name two forms": as_json and form not in ("text", "json")})
     descriptions = describe(names or ())
     with writing.output(output) as writer:
-        if as_json or form == "json":
+        if form == "json":
             objects = [_as_object(one) for one in descriptions]
             writer.write(json.dumps(objects, indent=1, ensure_ascii=False).encode() + b"\n")
         elif form == "text":

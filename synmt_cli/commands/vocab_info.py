@@ -3,18 +3,18 @@
 from typing import Annotated
 
 from synmt_cli.commands import Manual, options
-from synmt_cli.commands.options import argument, option
+from synmt_cli.commands.options import argument
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 from synmt_cli.formats.reports import properties
 from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="A sentencepiece model.",
-    output="A property a line, `fingerprint<TAB>65c3206a9b53e163`; with --json one object.",
+    output="A property a line, `fingerprint<TAB>65c3206a9b53e163`; with --format json one object.",
     memory="The model.",
     examples=(
         "synmt vocab info spm.model",
-        "synmt vocab info --json spm.model > spm.json",
+        "synmt vocab info --format json spm.model > spm.json",
     ),
     see_also=("vocab train",),
 )
@@ -22,7 +22,7 @@ MANUAL = Manual(
 
 def vocab_info(
     model: Annotated[str, argument("MODEL", "The vocabulary.")],
-    as_json: Annotated[bool, option("--json", "Write one JSON object.")] = False,
+    form: options.PropertyFormat = "tsv",
     output: options.Output = "-",
 ) -> None:
     """Say what a vocabulary holds: its size, type, special ids, symbols and fingerprint.
@@ -44,7 +44,7 @@ def vocab_info(
         "fingerprint": vocabulary.fingerprint,
     }
     with writing.output(output) as writer:
-        if as_json:
+        if form == "json":
             writer.write(properties.as_object(facts, ascii_only=True))
         else:
             writer.write(properties.as_lines(facts))

@@ -18,8 +18,8 @@ MANUAL = Manual(
     examples=(
         "synmt vocab train --size 200 train.en train.de -o joint.model",
         "synmt vocab train --size 150 --type unigram train.en -o en.model",
-        "synmt multitask --symbols train.jsonl | synmt vocab train --symbols - --size 300 train.en"
-        " train.de -o tags.model",
+        "synmt multitask --format symbols train.jsonl | synmt vocab train --symbols - --size 300"
+        " train.en train.de -o tags.model",
     ),
     see_also=("vocab info", "vocab encode", "featurize", "multitask"),
 )
@@ -77,8 +77,8 @@ def vocab_train(
     The same text and options give the same file, on any number of cores.
 
     --symbols takes the names of pieces that only a tool puts among the others: text that looks
-    like one stays text. synmt multitask --symbols and synmt linearize --symbols write those
-    that they need. --user-symbols are the opposite: strings that are found wherever text has
+    like one stays text. synmt multitask and synmt linearize write those that they need with
+    --format symbols. --user-symbols are the opposite: strings that are found wherever text has
     them.
     """
     if symbols == "-" and "-" in (files or ["-"]):

@@ -5,11 +5,17 @@ import os
 from collections.abc import Iterable, Sequence
 
 from synmt_cli import signals
-from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.errors import UsageError, printable
 from synmt_cli.io import reading, writing
 from synmt_cli.synth.pairs import MadePair, digest
 
-FILES = (("en", "text"), ("de", "text"), ("en", "conllu"), ("de", "conllu"))
+# extension: side and kind
+FILES = {
+    "en": ("en", "text"),
+    "de": ("de", "text"),
+    "en.conllu": ("en", "conllu"),
+    "de.conllu": ("de", "conllu"),
+}
 
 
 def record(pair: MadePair, side: str, kind: str) -> bytes:
@@ -21,23 +27,12 @@ def record(pair: MadePair, side: str, kind: str) -> bytes:
     return f"{pair.english.text}\t{pair.german.text}\n".encode()
 
 
-def paths(prefix: str) -> list[str]:
-    """The four files of a prefix. Raises UsageError if the prefix cannot begin a file name.
-
-    >>> paths("data/train")
-    ['data/train.en', 'data/train.de', 'data/train.en.conllu', 'data/train.de.conllu']
-    """
-    if not prefix or prefix.endswith("/"):
-        raise UsageError(f"--prefix {quoted(prefix)} does not begin a file name")
-    return [f"{prefix}.{side}{'.conllu' * (kind == 'conllu')}" for side, kind in FILES]
-
-
-def write(pairs: Iterable[MadePair], prefix: str) -> None:
-    """Writes the four files: all appear, or none. Raises CreateError, WriteError."""
+def write(pairs: Iterable[MadePair], outputs: Sequence[str]) -> None:
+    """Writes a file for each of FILES: all appear, or none. Raises CreateError, WriteError."""
     with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(writing.atomic(path)) for path in paths(prefix)]
+        writers = [stack.enter_context(writing.atomic(path)) for path in outputs]
         for pair in pairs:
-            for writer, (side, kind) in zip(writers, FILES, strict=True):
+            for writer, (side, kind) in zip(writers, FILES.values(), strict=True):
                 writer.write(record(pair, side, kind))
         for writer in writers:
             writer.flush()  # a full disk shows before the first file takes its name
@@ -52,7 +47,9 @@ def excluded(names: Sequence[str], outputs: Sequence[str]) -> frozenset[bytes]:
     """
     for name in names:
         if any(os.path.exists(path) and _is_same(path, name) for path in outputs):
-            raise UsageError(f"--prefix would replace what --exclude reads: {printable(name)}")
+            raise UsageError(
+                f"--out-template would replace what --exclude reads: {printable(name)}"
+            )
     if not names:
         return frozenset()  # reading.sources would read stdin
     return frozenset(

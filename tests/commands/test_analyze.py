@@ -160,7 +160,7 @@ def test_probe_makes_tasks_of_trees_and_compares_runs(analyze):
 
 def test_probe_writes_its_tasks_and_reads_them_again(analyze, run, example_folder, tmp_path):
     made = run(
-        *("analyze", "probe", "--save-to", tmp_path / "{task}.txt", "train.en.conllu"),
+        *("analyze", "probe", "--out-template", tmp_path / "{task}.txt", "train.en.conllu"),
         cwd=example_folder,
     )
     assert (made.returncode, made.stdout) == (0, b"")
@@ -176,7 +176,7 @@ def test_probe_writes_its_tasks_and_reads_them_again(analyze, run, example_folde
 
 def test_probe_says_what_is_missing(analyze, run):
     assert run("analyze", "probe", stdin=b"").returncode == 2
-    done = analyze("probe", "--task", "tense", "dev.en.conllu", "--seed", "1", "--max-source", "2")
+    done = analyze("probe", "--task", "tense", "dev.en.conllu", "--seed", "1", "--max-pieces", "2")
     assert done.returncode == 2
     done = analyze("probe", stdin=b"tr\ta\tx\n\n")
     assert done.returncode == 65

@@ -25,16 +25,16 @@ def files(folder):
 
 
 def test_counts(run, folder):
-    done = run("bucket-by-length", "de", "--edges", "1,3,9", cwd=folder)
+    done = run("bucket-by-length", "de", "--by=length:1,3,9", cwd=folder)
     assert done.stdout == b"bucket\tn\t%\n0-0\t1\t20.0\n1-2\t2\t40.0\n3-8\t2\t40.0\n9+\t0\t0.0\n"
     assert run("bucket-by-length", stdin=TEXT.encode()).stdout.startswith(
         b"bucket\tn\t%\n0-19\t5\t"
     )
-    assert b"0-19\t0\t0.0\n" in run("bucket-by-length", "--count").stdout
+    assert b"0-19\t0\t0.0\n" in run("bucket-by-length", "--format=counts").stdout
 
 
 def test_annotates_text_in_a_first_column(run, folder):
-    done = run("bucket-by-length", "--annotate", "--edges", "3", "de", "en", cwd=folder)
+    done = run("bucket-by-length", "--format=labelled", "--by=length:3", "de", "en", cwd=folder)
     assert done.stdout.decode() == (
         "3+\ta b c\t1\n0-2\t\t2\n0-2\tone\t3\n3+\ta b c d e f\t4\n0-2\ta  b\t5\n"
     )
@@ -42,16 +42,16 @@ def test_annotates_text_in_a_first_column(run, folder):
 
 def test_annotates_records_and_trees(run):
     records = b'{"src":"a b"}\n{"src":""}\n'
-    done = run("bucket-by-length", "--annotate", "--edges", "2", stdin=records)
+    done = run("bucket-by-length", "--format=labelled", "--by=length:2", stdin=records)
     assert done.stdout == b'{"src":"a b","bucket":"2+"}\n{"src":"","bucket":"0-1"}\n'
     tree = b"# sent_id = 1\n1\tA\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
-    done = run("bucket-by-length", "--annotate", "--edges", "2", stdin=tree)
+    done = run("bucket-by-length", "--format=labelled", "--by=length:2", stdin=tree)
     assert done.stdout == tree.replace(b"= 1\n", b"= 1\n# synmt_bucket = 0-1\n")
 
 
 def test_splits_parallel_text(run, folder):
-    done = run("bucket-by-length", "de", "en", "--edges", "1,3", "--split-to", "{name}.{bucket}",
-               cwd=folder)  # fmt: skip
+    done = run("bucket-by-length", "de", "en", "--by=length:1,3",
+               "--out-template", "{name}.{bucket}", cwd=folder)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert files(folder) == {
         "de.0-0": "\n",
@@ -64,7 +64,7 @@ def test_splits_parallel_text(run, folder):
 
 
 def test_splits_by_a_source_that_is_not_written_and_compresses(run, folder):
-    run("bucket-by-length", "en", "--src", "de", "--edges", "3", "--split-to", "{bucket}.gz",
+    run("bucket-by-length", "en", "--src", "de", "--by=length:3", "--out-template", "{bucket}.gz",
         cwd=folder)  # fmt: skip
     assert gzip.decompress((folder / "3+.gz").read_bytes()) == b"1\n4\n"
     assert sorted(p.name for p in folder.iterdir()) == ["0-2.gz", "3+.gz", "de", "en", "short"]
@@ -72,7 +72,7 @@ def test_splits_by_a_source_that_is_not_written_and_compresses(run, folder):
 
 def test_splits_records_as_they_are(run, folder):
     lines = b'{"src": "a b",  "x":1}\n{"src":""}\n'
-    done = run("bucket-by-length", "--edges", "2", "--split-to", "s.{bucket}", stdin=lines,
+    done = run("bucket-by-length", "--by=length:2", "--out-template", "s.{bucket}", stdin=lines,
                cwd=folder)  # fmt: skip
     assert done.returncode == 0
     assert files(folder) == {"s.0-1": '{"src":""}\n', "s.2+": '{"src": "a b",  "x":1}\n'}
@@ -84,18 +84,22 @@ def test_splits_records_as_they_are(run, folder):
         (["de", "short"], 65, "short: 2 lines, but 5 in de"),
         (["short", "de"], 65, "de: 5 lines, but 2 in short"),
         (["en", "--src", "short"], 65, "en: 5 lines, but 2 in short"),
-        (["de", "short", "--split-to", "{bucket}.{side}"], 65, "short: 2 lines, but 5 in de"),
-        (["--split-to", "{bucket}"], 65, "<stdin>:2: invalid UTF-8 at byte 2"),
+        (["de", "short", "--out-template", "{bucket}.{side}"], 65, "short: 2 lines, but 5 in de"),
+        (["--out-template", "{bucket}"], 65, "<stdin>:2: invalid UTF-8 at byte 2"),
         (["--from", "jsonl"], 65, "<stdin>:1: invalid JSON"),
         (["--from", "conllu"], 65, "<stdin>:"),
         (["absent"], 66, "cannot read absent"),
-        (["de", "--split-to", "absent/{bucket}"], 73, "cannot create absent/0-19"),
-        (["de", "--edges", "20,20"], 2, "edges must be positive and rise"),
-        (["de", "--edges", "0,20"], 2, "edges must be positive and rise"),
-        (["de", "--edges", "a"], 2, "edges are whole numbers"),
-        (["de", "--count", "--annotate"], 2, "one of --count"),
-        (["de", "en", "--split-to", "{bucket}"], 2, "--split-to '{bucket}' names a file twice"),
-        (["de", "--split-to", "{bucket}", "-o", "x"], 2, "--split-to names its files"),
+        (["de", "--out-template", "absent/{bucket}"], 73, "cannot create absent/0-19"),
+        (["de", "--by=length:20,20"], 2, "edges must be positive and rise"),
+        (["de", "--by=length:0,20"], 2, "edges must be positive and rise"),
+        (["de", "--by=length:a"], 2, "edges are whole numbers"),
+        (["de", "--by", "deprel"], 2, "--by takes length or"),
+        (
+            ["de", "en", "--out-template", "{bucket}"],
+            2,
+            "--out-template '{bucket}' names a file twice",
+        ),
+        (["de", "--out-template", "{bucket}", "-o", "x"], 2, "--out-template names its files"),
         (["de", "--src", "en", "--from", "conllu"], 2, "--src gives the lengths of text"),
         (["-", "-"], 2, "only one input can be stdin"),
     ],
@@ -109,16 +113,15 @@ def test_mistakes_write_nothing(run, folder, arguments, status, message):
 
 def test_an_input_is_never_replaced(run, folder):
     os.link(folder / "de", folder / "0-19")
-    done = run("bucket-by-length", "de", "--split-to", "{bucket}", cwd=folder)
+    done = run("bucket-by-length", "de", "--out-template", "{bucket}", cwd=folder)
     assert done.returncode == 2
     assert files(folder) == {"0-19": TEXT}
 
 
 def test_a_full_disk_leaves_no_file(folder):
     (folder / "de").write_text("word\n" * 100_000)
-    limited = (
-        f"ulimit -f 8; {sys.executable} -m synmt_cli bucket-by-length de --split-to 'f.{{bucket}}'"
-    )
+    command = f"{sys.executable} -m synmt_cli bucket-by-length de --out-template 'f.{{bucket}}'"
+    limited = f"ulimit -f 8; {command}"
     done = subprocess.run(["bash", "-c", limited], cwd=folder, capture_output=True, check=False)
     assert done.returncode == 74
     assert b"cannot write f.0-19: File too large" in done.stderr
@@ -126,7 +129,7 @@ def test_a_full_disk_leaves_no_file(folder):
 
 
 def test_records_come_out_before_the_end_of_input(folder):
-    command = [sys.executable, "-m", "synmt_cli", "bucket-by-length", "--annotate"]
+    command = [sys.executable, "-m", "synmt_cli", "bucket-by-length", "--format=labelled"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([*command, "--line-buffered"], **pipes) as process:
         process.stdin.write(b"a b\n")
@@ -137,7 +140,7 @@ def test_records_come_out_before_the_end_of_input(folder):
 
 
 def test_a_closed_pipe_ends_in_silence():
-    command = f"yes a | {sys.executable} -m synmt_cli bucket-by-length --annotate | head -1"
+    command = f"yes a | {sys.executable} -m synmt_cli bucket-by-length --format labelled | head -1"
     script = f"{command}; echo ${{PIPESTATUS[1]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, check=True, timeout=60)
     assert (done.stdout, done.stderr) == (b"0-19\ta\n141\n", b"")

@@ -60,7 +60,7 @@ def test_ids(run, options, expected):
 
 
 def test_parallel_lines_stand_behind_text_and_ids(run, folder):
-    command = ("challenge", *PARTICLE, "en.conllu", "--with", "de", "--format")
+    command = ("challenge", *PARTICLE, "en.conllu", "--tgt", "de", "--format")
     done = run(*command, "text", cwd=folder)
     assert done.stdout == b"Look it up\teins\nLook it upLook it up\tvier\n"
     assert run(*command, "ids", cwd=folder).stdout == b"1\teins\n4\tvier\n"
@@ -68,7 +68,7 @@ def test_parallel_lines_stand_behind_text_and_ids(run, folder):
 
 def test_a_file_for_each_phenomenon_and_side(run, folder):
     template = ("--out-template", "{phenomenon}.{name}.gz", "--format", "text")
-    done = run("challenge", *BOTH, "en.conllu", "--with", "de", *template, cwd=folder)
+    done = run("challenge", *BOTH, "en.conllu", "--tgt", "de", *template, cwd=folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     written = {p.name: gzip.decompress(p.read_bytes()) for p in folder.glob("*.gz")}
     assert written == {
@@ -80,7 +80,7 @@ def test_a_file_for_each_phenomenon_and_side(run, folder):
 
 
 def test_all_phenomena_in_one_file(run, folder):
-    run("challenge", *BOTH, "en.conllu", "--with", "de", "--out-template", "{side}", cwd=folder)
+    run("challenge", *BOTH, "en.conllu", "--tgt", "de", "--out-template", "{side}", cwd=folder)
     assert (folder / "2").read_text() == "eins\nzwei\nvier\n"
     assert (folder / "1").read_text().count("synmt_challenge") == 4
 
@@ -102,12 +102,12 @@ def test_counts_segments_and_words(run):
         (["--phenomenon", "x"], 2, "no phenomenon 'x'; there are particle, reflexive"),
         ([*PARTICLE, "--min-dist", "1", "--exactly", "1"], 2, "one of --min-dist and --exactly"),
         (["--feats", "*"], 2, "--feats takes a regular expression"),
-        ([*PARTICLE, "--with", "de"], 2, "--with needs --out-template"),
-        ([*PARTICLE, "--with", "-"], 2, "only one input can be stdin"),
+        ([*PARTICLE, "--tgt", "de"], 2, "--src and --tgt need --out-template"),
+        ([*PARTICLE, "--tgt", "-"], 2, "only one input can be stdin"),
         ([*PARTICLE, "--out-template", "x", "-o", "y"], 2, "--out-template names its files"),
-        ([*BOTH, "--with", "de", "--out-template", "x"], 2, "names a file twice"),
+        ([*BOTH, "--tgt", "de", "--out-template", "x"], 2, "names a file twice"),
         ([*PARTICLE, "en.conllu", "--out-template", "en.conllu"], 2, "would replace an input"),
-        ([*PARTICLE, "en.conllu", "--with", "short", "--format", "ids"], 65, "short: 1 lines, but"),
+        ([*PARTICLE, "en.conllu", "--tgt", "short", "--format", "ids"], 65, "short: 1 lines, but"),
         (["de", *PARTICLE], 65, "de:1: 1 column, expected 10"),
         (["absent", *PARTICLE], 66, "cannot read absent"),
         ([*PARTICLE, "-o", "absent/x"], 73, "cannot create absent/x"),

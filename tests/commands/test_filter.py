@@ -62,17 +62,17 @@ def test_records_come_out_as_they_were(run, folder):
 
 
 def test_counts_have_a_row_for_each_test(run, folder):
-    done = run("filter", "--count", "--ratio", "4", stdin=(folder / "jsonl").read_bytes())
+    done = run("filter", "--format=counts", "--ratio", "4", stdin=(folder / "jsonl").read_bytes())
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == (
         b"reason\tn\t%\nkept\t2\t40.0\nstatus\t0\t0.0\nmin-len\t1\t20.0\nratio\t2\t40.0\n"
     )
-    assert run("filter", "--count").stdout.startswith(b"reason\tn\t%\nkept\t0\t0.0\n")
+    assert run("filter", "--format=counts").stdout.startswith(b"reason\tn\t%\nkept\t0\t0.0\n")
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_languages(run, folder, jobs):
-    done = run("filter", "--lang", "en-de", "--annotate", "-j", jobs, "en", "--tgt", "de",
+    done = run("filter", "--lang", "en-de", "--format=marked", "-j", jobs, "en", "--tgt", "de",
                cwd=folder)  # fmt: skip
     reasons = [line.split("\t")[0] for line in done.stdout.decode().split("\n")[:-1]]
     assert [reason.partition(":")[0] for reason in reasons] == [
@@ -86,7 +86,7 @@ def test_languages(run, folder, jobs):
 
 
 def test_annotated_records_are_as_many_and_are_left_out_by_their_status(run, folder):
-    done = run("filter", "--annotate", "--max-len", "7", "jsonl", cwd=folder)
+    done = run("filter", "--format=marked", "--max-len", "7", "jsonl", cwd=folder)
     found = [json.loads(line) for line in done.stdout.split(b"\n")[:-1]]
     assert [one.get("status") for one in found] == [None, None, None, None, "skipped"]
     assert found[4]["reason"] == "max-len: 8 source words"
@@ -96,10 +96,12 @@ def test_test_sets_of_any_kind_are_excluded(run, folder):
     tree = "# text = Yes\n1\tYes\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
     (folder / "test.conllu").write_text(tree)
     (folder / "test.gz").write_bytes(gzip.compress(b"The  dog sleeps in the garden.\n\n"))
-    done = run(*(*PAIR, "--count", "--exclude", "test.conllu", "--exclude", "test.gz"), cwd=folder)
+    done = run(
+        *(*PAIR, "--format=counts", "--exclude", "test.conllu", "--exclude", "test.gz"), cwd=folder
+    )
     assert b"\nkept\t1\t" in done.stdout
     assert b"\nexclude\t3\t" in done.stdout
-    done = run("filter", "jsonl", "--count", "--exclude", "jsonl", "--exclude-side", "tgt",
+    done = run("filter", "jsonl", "--format=counts", "--exclude", "jsonl", "--exclude-side", "tgt",
                cwd=folder)  # fmt: skip
     assert b"\nexclude\t4\t" in done.stdout
 
@@ -124,7 +126,15 @@ def test_trees_are_filtered_with_their_targets(run, folder):
 
 def test_scores_of_an_aligner(run, folder):
     (folder / "scores").write_text("0-0 ||| -20.5\n||| 0\n1-1 0-0 ||| -181\n-180\n-inf\n")
-    arguments = ("--align-scores", "scores", "--min-align", "-180", "--count", "--min-len", "0")
+    arguments = (
+        "--align-scores",
+        "scores",
+        "--min-align",
+        "-180",
+        "--format=counts",
+        "--min-len",
+        "0",
+    )
     done = run(*PAIR, *arguments, cwd=folder)
     assert done.stdout == b"reason\tn\t%\nkept\t3\t60.0\nstatus\t0\t0.0\nmin-align\t2\t40.0\n"
 
@@ -133,31 +143,43 @@ def test_scores_of_an_aligner(run, folder):
     ("arguments", "status", "message"),
     [
         ((*PAIR, "--tgt-out", "k"), 65, "de: 5 lines, but there are 1 source segments"),
-        (("filter", "en", "--tgt", "short", "--count"), 65, "short: 2 lines, but there are 5"),
+        (
+            ("filter", "en", "--tgt", "short", "--format=counts"),
+            65,
+            "short: 2 lines, but there are 5",
+        ),
         (("filter", "en", "--tgt", "de"), 2, "--tgt needs --tgt-out"),
-        ((*PAIR, "--count", "--tgt-out", "k"), 2, "--tgt-out is for the kept lines"),
+        ((*PAIR, "--format=counts", "--tgt-out", "k"), 2, "--tgt-out is for the kept lines"),
         (("filter", "en", "--tgt-out", "k"), 2, "--tgt-out is for the kept lines"),
-        (("filter", "jsonl", "--tgt", "de", "--count"), 2, "--tgt is for text and CoNLL-U"),
-        (("filter", "en", "--ratio", "2", "--count"), 2, "--ratio needs both sides"),
-        (("filter", "en", "--lang", "en-de", "--count"), 2, "--lang SRC-TGT needs both sides"),
-        (("filter", "en", "--dedup", "tgt", "--count"), 2, "--dedup tgt needs both sides"),
-        (("filter", "en", "--projective", "--count"), 2, "--projective needs trees"),
-        (("filter", "en", "--unit", "pieces", "--count"), 2, "--unit pieces needs records"),
-        (("filter", "jsonl", "--unit", "pieces", "--count"), 65, "jsonl:1: field pieces is miss"),
+        (("filter", "jsonl", "--tgt", "de", "--format=counts"), 2, "--tgt is for text and CoNLL-U"),
+        (("filter", "en", "--ratio", "2", "--format=counts"), 2, "--ratio needs both sides"),
+        (
+            ("filter", "en", "--lang", "en-de", "--format=counts"),
+            2,
+            "--lang SRC-TGT needs both sides",
+        ),
+        (("filter", "en", "--dedup", "tgt", "--format=counts"), 2, "--dedup tgt needs both sides"),
+        (("filter", "en", "--projective", "--format=counts"), 2, "--projective needs trees"),
+        (("filter", "en", "--unit", "pieces", "--format=counts"), 2, "--unit pieces needs records"),
+        (
+            ("filter", "jsonl", "--unit", "pieces", "--format=counts"),
+            65,
+            "jsonl:1: field pieces is miss",
+        ),
         (("filter", "en", "--lang", "en-xx"), 2, "--lang en-xx: xx is none"),
         (("filter", "en", "--lang-sure", "0.5"), 2, "--lang-prob and --lang-sure need --lang"),
         (("filter", "en", "--exclude-side", "src"), 2, "--exclude-side needs --exclude"),
         (("filter", "en", "--min-align", "1"), 2, "--align-scores and --min-align need one"),
         (("filter", "en", "--min-align", "nan", "--align-scores", "de"), 2, "--min-align is a"),
         (("filter", "en", "--min-align", "1", "--align-scores", "de"), 65, "de:1: not a number"),
-        (("filter", "en", "--count", "--annotate"), 2, "one of --annotate and --count"),
+        (("filter", "en", "--format=other"), 2, "Invalid value for '--format': "),
         (("filter", "--exclude", "-"), 2, "only one input can be stdin"),
         (("filter", "en", "-o", "k", "--rejects", "./k"), 2, "-o, --tgt-out and --rejects must"),
         (("filter", "absent"), 66, "cannot read absent"),
         (("filter", "en", "--exclude", "absent"), 66, "cannot read absent"),
         (("filter", "en", "--rejects", "absent/r"), 73, "cannot create absent/r"),
         (("filter", "--from", "jsonl"), 65, "<stdin>:1: invalid JSON"),
-        (("filter", "--count"), 65, "<stdin>:2: invalid UTF-8 at byte 2"),
+        (("filter", "--format=counts"), 65, "<stdin>:2: invalid UTF-8 at byte 2"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_no_file(run, folder, arguments, status, message):
@@ -223,7 +245,17 @@ def test_memory_does_not_grow_with_the_input(tmp_path):
     peaks = []
     for n in (10_000, 200_000):
         (tmp_path / "x").write_bytes(b"some words\n" * n)
-        command = [sys.executable, "-c", PEAK, *SYNMT, "filter", "x", "--dedup", "src", "--count"]
+        command = [
+            sys.executable,
+            "-c",
+            PEAK,
+            *SYNMT,
+            "filter",
+            "x",
+            "--dedup",
+            "src",
+            "--format=counts",
+        ]
         done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
         peaks.append(int(done.stdout))
     assert peaks[1] - peaks[0] < 4 * 1024  # KiB
@@ -231,15 +263,22 @@ def test_memory_does_not_grow_with_the_input(tmp_path):
 
 def test_real_pairs_pass_unless_they_are_in_another_language(run, data, tmp_path):
     sides = [data / "multi30k" / f"val.{side}.gz" for side in ("en", "de", "fr")]
-    done = run("filter", sides[0], "--tgt", sides[1], "--lang", "en-de", "--count")
+    done = run("filter", sides[0], "--tgt", sides[1], "--lang", "en-de", "--format=counts")
     assert b"kept\t1013\t99.9\n" in done.stdout
-    done = run("filter", sides[0], "--tgt", sides[2], "--lang", "en-de", "--count")
+    done = run("filter", sides[0], "--tgt", sides[2], "--lang", "en-de", "--format=counts")
     assert b"kept\t0\t0.0\n" in done.stdout
 
 
 def test_a_corpus_overlaps_with_itself_and_not_with_its_test_set(run, data):
     books = data / "books"
-    count = ("filter", books / "dev.en.gz", "--tgt", books / "dev.de.gz", "--count", "--exclude")
+    count = (
+        "filter",
+        books / "dev.en.gz",
+        "--tgt",
+        books / "dev.de.gz",
+        "--format=counts",
+        "--exclude",
+    )
     assert b"kept\t1000\t" in run(*count, books / "test.en.gz").stdout
     assert b"kept\t0\t" in run(*count, books / "dev.de.gz").stdout
 

@@ -43,7 +43,7 @@ def readers(train, forked, run, tmp_path):
     translate = ("-m", run, "--threads", 1)
     return {
         "info": lambda: forked("info", run),
-        "info --json": lambda: forked("info", "--json", run),
+        "info --format json": lambda: forked("info", "--format", "json", run),
         "check": lambda: forked("check", run),
         "translate": lambda: forked("translate", *translate, stdin=b"The dog sleeps.\n"),
         "average": lambda: forked("average", "-m", run, "-o", tmp_path / "mean"),
@@ -162,7 +162,7 @@ WRONG = {
 }
 UNREAD = {  # what a command does not read, or makes anew
     *(("translate", "metrics.jsonl"), ("translate", "env.json"), ("average", "metrics.jsonl")),
-    *(("train", "labels.json"), ("info", "spm.model"), ("info --json", "spm.model")),
+    *(("train", "labels.json"), ("info", "spm.model"), ("info --format json", "spm.model")),
 }
 
 

@@ -43,10 +43,10 @@ def place(tmp_path_factory, forked):
 
 @pytest.fixture
 def facts(place):
-    """What --json says of the files."""
+    """What --format json says of the files."""
 
     def of(*files, stdin=b""):
-        done = place("info", "--json", *files, stdin=stdin, status=0)
+        done = place("info", "--format", "json", *files, stdin=stdin, status=0)
         assert done.stderr == b""
         return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -116,7 +116,7 @@ def test_compressed_files_say_so(facts, place):
 
 def test_a_vocabulary(facts, place):
     (found,) = facts("spm.model")
-    about = json.loads(place("vocab", "info", "--json", "spm.model").stdout)
+    about = json.loads(place("vocab", "info", "--format", "json", "spm.model").stdout)
     for name in ("type", "normalization", "byte_fallback", "fingerprint"):
         assert found[name] == about[name]
     assert (found["kind"], found["pieces"]) == ("sentencepiece", about["size"])
@@ -189,7 +189,9 @@ def test_damaged_models_and_folders_are_refused(place, tmp_path):
     (tmp_path / "labels.json").write_bytes(b"7")
     assert b"expected a list of labels" in place("info", tmp_path, status=65).stderr
     (tmp_path / "labels.json").write_bytes(b"[]")
-    assert b'"variant": "1979-05-27"' in place("info", "--json", tmp_path, status=0).stdout
+    assert (
+        b'"variant": "1979-05-27"' in place("info", "--format", "json", tmp_path, status=0).stdout
+    )
     place("info", tmp_path / "no", status=66)
     (tmp_path / "cut.udpipe").write_bytes(b"\x12morphodita_parsito\x03\x7f\x7f\x01")
     assert b"damaged, or no UDPipe" in place("info", tmp_path / "cut.udpipe", status=65).stderr

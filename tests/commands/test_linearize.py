@@ -190,17 +190,28 @@ def test_jobs_change_nothing(run, tmp_path):
 
 
 def test_symbols_are_both_directions_of_every_label(run):
-    found = run("linearize", "--symbols", "--glue", stdin=COALS.encode()).stdout.decode().split()
+    found = (
+        run("linearize", "--format", "symbols", "--glue", stdin=COALS.encode())
+        .stdout.decode()
+        .split()
+    )
     labels = ("compound:prt", "det", "nsubj", "obj")
     arcs = [f"{side}-ARC:{label}" for side in ("LEFT", "RIGHT") for label in labels]
     assert found == sorted(["<+>", *arcs])
-    split = run("linearize", "--symbols", "--split-transitions", stdin=COALS.encode()).stdout
+    split = run(
+        "linearize", "--format", "symbols", "--split-transitions", stdin=COALS.encode()
+    ).stdout
     assert split.decode().split() == [
         *(f"ARC:{label}" for label in labels),
         "LEFT-ARC",
         "RIGHT-ARC",
     ]
-    bad = run("linearize", "--symbols", stdin=block("ab", [ROOT, 0], ["root", "a\u00a0b"]).encode())
+    bad = run(
+        "linearize",
+        "--format",
+        "symbols",
+        stdin=block("ab", [ROOT, 0], ["root", "a\u00a0b"]).encode(),
+    )
     assert (bad.returncode, bad.stdout) == (65, b"")
 
 

@@ -33,7 +33,7 @@ def test_make_has_the_same_sentences_in_every_form(run):
 
 def test_records_are_records(run):
     records = run("mixup", "make", "--format", "jsonl").stdout
-    done = run("bucket-by-length", "--edges", "5", "--count", stdin=records)
+    done = run("bucket-by-length", "--by", "length:5", "--format", "counts", stdin=records)
     assert b"5+\t198\t100.0\n" in done.stdout
 
 

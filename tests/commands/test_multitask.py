@@ -14,9 +14,9 @@ def folder(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("multitask")
     for arguments in (
-        ("synth", "-n", N, "--seed", 1, "--prefix", "train"),
+        ("synth", "-n", N, "--seed", 1, "--out-template", "train.{ext}"),
         ("featurize", "train.en.conllu", "-o", "words.jsonl"),
-        ("multitask", "--symbols", "words.jsonl", "-o", "symbols.txt"),
+        ("multitask", "--format", "symbols", "words.jsonl", "-o", "symbols.txt"),
         ("vocab", "train", "--symbols", "symbols.txt", "--size", 200, "train.en", "train.de",
          "-o", "spm.model"),
         ("vocab", "train", "--size", 180, "train.en", "train.de", "-o", "plain.model"),
@@ -37,7 +37,7 @@ def test_the_vocabulary_knows_the_symbols_that_the_records_need(run, folder):
     symbols = (folder / "symbols.txt").read_text().split("\n")[:-1]
     assert symbols[:3] == ["<TR>", "<PA>", "<)>"]
     assert {"<(root>", "<(nsubj>"} < set(symbols)
-    info = json.loads(run("vocab", "info", "--json", "spm.model", cwd=folder).stdout)
+    info = json.loads(run("vocab", "info", "--format", "json", "spm.model", cwd=folder).stdout)
     assert info["symbols"] == symbols
     lines = run("vocab", "info", "spm.model", cwd=folder).stdout.decode()
     assert f"symbols\t{' '.join(symbols)}\n" in lines
@@ -92,7 +92,7 @@ def penn(record):
 def test_penn_brackets_stand_for_the_dependencies(run, folder):
     plain = [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
     (folder / "train.penn").write_text("".join(map(penn, plain)))
-    symbols = run("multitask", "--symbols", "--penn", "train.penn", cwd=folder).stdout
+    symbols = run("multitask", "--format", "symbols", "--penn", "train.penn", cwd=folder).stdout
     assert symbols == b"<TR>\n<PA>\n<)>\n<(ROOT>\n<(S>\n"
     run("vocab", "train", "--symbols", "-", "--size", 180, "train.en", "train.de", "-o",
         "penn.model", stdin=symbols, cwd=folder)  # fmt: skip
@@ -146,7 +146,11 @@ def test_what_has_no_parse_is_counted_and_strict_stops_there(run, folder):
         (["train.jsonl"], 2, "--spm MODEL is missing"),
         (["--tgt-spm", "spm.model"], 2, "--spm MODEL is missing"),
         (["--spm", "spm.model", "--penn", "-"], 2, "stdin cannot be both"),
-        (["--symbols", "--penn", "p", "train.jsonl"], 2, "--symbols reads records or --penn"),
+        (
+            ["--format", "symbols", "--penn", "p", "train.jsonl"],
+            2,
+            "--format symbols reads records or --penn",
+        ),
         (["--spm", "none.model", "train.jsonl"], 69, "cannot read the vocabulary none.model"),
         (["--spm", "plain.model", "train.jsonl"], 78, "plain.model has no symbol '<TR>'; synmt"),
         (["--spm", "spm.model"], 65, "<stdin>:1: invalid JSON"),

@@ -62,7 +62,7 @@ def test_one_record_for_each_line(run, tiny_udpipe):
     assert "# text = The\u2028dog\n" in done.stdout.decode()
 
 
-@pytest.mark.parametrize("options", ["-j2 --segment=split", "-j2 --input=tokens", "-j0"])
+@pytest.mark.parametrize("options", ["-j2 --segment=split", "-j2 --from=tokens", "-j0"])
 def test_processes_change_no_byte(run, tiny_udpipe, options):
     text = TEXT.replace(b"end", b"") * 50
     jobs, *options = options.split()
@@ -97,7 +97,7 @@ def test_split_sentences_are_numbered_within_their_line(run, tiny_udpipe):
 
 
 def test_conllu_is_parsed_again_block_by_block(run, tiny_udpipe, tiny_treebank):
-    done = run("parse", "-m", tiny_udpipe, "--input", "conllu", "-j", "2", stdin=tiny_treebank)
+    done = run("parse", "-m", tiny_udpipe, "--from", "conllu", "-j", "2", stdin=tiny_treebank)
     assert done.returncode == 0
     columns = [line.split(b"\t") for line in done.stdout.split(b"\n")]
     gold = [line.split(b"\t") for line in tiny_treebank.split(b"\n")]
@@ -107,7 +107,7 @@ def test_conllu_is_parsed_again_block_by_block(run, tiny_udpipe, tiny_treebank):
 
 def test_bad_conllu_ends_at_its_line_after_the_blocks_before_it(run, tiny_udpipe):
     good = b"1\tThe\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
-    done = run("parse", "-m", tiny_udpipe, "--input", "conllu", stdin=good + b"# x\n1\tThe\n\n")
+    done = run("parse", "-m", tiny_udpipe, "--from", "conllu", stdin=good + b"# x\n1\tThe\n\n")
     assert done.returncode == 65
     assert done.stderr == b"synmt parse: <stdin>:4: 2 columns, expected 10\n"
     assert ids(done.stdout + b"# sent_id = x") == ["x"]
@@ -149,7 +149,7 @@ def test_without_a_model_it_says_what_to_do(run, tiny_udpipe, tmp_path, path):
 
 
 def test_split_is_for_text(run, tiny_udpipe):
-    done = run("parse", "-m", tiny_udpipe, "--input", "tokens", "--segment", "split")
+    done = run("parse", "-m", tiny_udpipe, "--from", "tokens", "--segment", "split")
     assert done.returncode == 2
 
 
@@ -250,5 +250,5 @@ def test_a_real_model_on_real_text_gives_one_tree_a_line(run, data):
     model = data / "udpipe" / "en_ewt.udpipe"
     done = run("parse", "-m", model, "-j", "2", stdin=text)
     assert (done.returncode, len(ids(done.stdout))) == (0, 30)
-    again = run("parse", "-m", model, "--input", "conllu", stdin=done.stdout)
+    again = run("parse", "-m", model, "--from", "conllu", stdin=done.stdout)
     assert again.stdout == done.stdout

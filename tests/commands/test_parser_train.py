@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 QUICK = [
-    "--tokenizer=dimension=16;epochs=1;batch_size=10;segment_size=10",
-    "--tagger=iterations=1;guesser_enrich_dictionary=0",
-    "--parser=iterations=1;hidden_layer=10;structured_interval=0",
+    "--tokenizer-options=dimension=16;epochs=1;batch_size=10;segment_size=10",
+    "--tagger-options=iterations=1;guesser_enrich_dictionary=0",
+    "--parser-options=iterations=1;hidden_layer=10;structured_interval=0",
 ]
 
 
@@ -46,13 +46,13 @@ def test_the_same_data_give_the_same_model(run, tiny_treebank, tiny_udpipe, tmp_
 
 
 def test_quiet_is_quiet_and_no_tokenizer_is_said(run, tiny_treebank, tmp_path):
-    options = ["-q", "--tokenizer=none", *QUICK[1:], "-o", "my.udpipe"]
+    options = ["-q", "--tokenizer-options=none", *QUICK[1:], "-o", "my.udpipe"]
     done = run("parser", "train", "-", *options, stdin=tiny_treebank, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
     done = run("parse", "-m", "my.udpipe", stdin=b"The dog\n", cwd=tmp_path)
     assert done.returncode == 69
-    assert b"my.udpipe has no tokenizer: use --input tokens" in done.stderr
-    done = run("parse", "-m", "my.udpipe", "--input", "tokens", stdin=b"The dog\n", cwd=tmp_path)
+    assert b"my.udpipe has no tokenizer: use --from tokens" in done.stderr
+    done = run("parse", "-m", "my.udpipe", "--from", "tokens", stdin=b"The dog\n", cwd=tmp_path)
     assert done.returncode == 0
 
 
@@ -72,14 +72,14 @@ def test_what_the_library_cannot_store_is_prepared_and_counted(run, tiny_treeban
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--parser=iteration=3", b"has no option 'iteration'; did you mean iterations?"),
-        ("--tagger=x_=3", b"has no option 'x_'; there are from_model, models"),
-        ("--tokenizer=epochs", b"'epochs' has no value: write epochs=VALUE"),
-        ("--tagger=iterations=x", b"--tagger iterations is 'x', expected a number"),
-        ("--tokenizer=dimension=17", b"UDPipe: "),
+        ("--parser-options=iteration=3", b"has no option 'iteration'; did you mean iterations?"),
+        ("--tagger-options=x_=3", b"has no option 'x_'; there are from_model, models"),
+        ("--tokenizer-options=epochs", b"'epochs' has no value: write epochs=VALUE"),
+        ("--tagger-options=iterations=x", b"--tagger-options iterations is 'x', expected a number"),
+        ("--tokenizer-options=dimension=17", b"UDPipe: "),
         (
-            "--parser=transition_system=no",
-            b"--parser transition_system is one of projective, swap, link2",
+            "--parser-options=transition_system=no",
+            b"--parser-options transition_system is one of projective, swap, link2",
         ),
     ],
 )
@@ -110,7 +110,7 @@ def test_data_that_cannot_train_are_refused(run, tmp_path, data, status, message
 
 
 def test_a_crash_of_the_library_is_one_line(run, tiny_treebank, tmp_path):
-    options = ["--tokenizer=none", QUICK[1], "--parser=hidden_layer=0"]
+    options = ["--tokenizer-options=none", QUICK[1], "--parser-options=hidden_layer=0"]
     done = run("parser", "train", "-q", "-o", tmp_path / "m", *options, "-", stdin=tiny_treebank)
     assert done.returncode == 74
     assert done.stderr.startswith(b"synmt parser train: the training process was ended by SIGSEGV")
@@ -120,7 +120,7 @@ def test_a_crash_of_the_library_is_one_line(run, tiny_treebank, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_signal_ends_training_and_its_child(tiny_treebank, tmp_path, number):
-    many = "--tokenizer=dimension=16;epochs=999;batch_size=10;segment_size=10"
+    many = "--tokenizer-options=dimension=16;epochs=999;batch_size=10;segment_size=10"
     command = [sys.executable, "-m", "synmt_cli", "parser", "train", "train", "-o", "m", many]
     (tmp_path / "train").write_bytes(tiny_treebank)
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, bufsize=0) as process:

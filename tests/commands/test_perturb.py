@@ -76,8 +76,8 @@ def test_only_heads_labels_and_what_they_make_untrue_change(tree, seed):
 
 def test_the_comment_says_how():
     found = perturbed(ZUM, tree="random", heads=0.5, labels=1, projective=True, seed=7)
-    comment = b"# synmt_perturbed = --tree random --heads 0.5 --labels 1 --projective --seed 7\n"
-    assert comment + b"1\tDas" in found
+    given = b"--tree random --head-noise 0.5 --label-noise 1 --projective --seed 7"
+    assert b"# synmt_perturbed = " + given + b"\n1\tDas" in found
 
 
 def test_sentences_that_have_no_other_tree_come_out_as_they_are():
@@ -133,7 +133,7 @@ def test_shares_do_not_change_each_others_draws():
 
 def test_uas_is_what_the_share_says(run):
     """Each of the 4,000 words keeps its head with chance 0.7: UAS 70, sd 0.72, four of them."""
-    done = run("perturb", "--heads", "0.3", stdin=BANK)
+    done = run("perturb", "--head-noise", "0.3", stdin=BANK)
     assert b" of 4,000 words changed" in done.stderr
     uas, las = re.search(rb"UAS (\d+\.\d\d), LAS (\d+\.\d\d)", done.stderr).groups()
     assert float(uas) == pytest.approx(70, abs=400 * math.sqrt(0.3 * 0.7 / 4000))
@@ -142,7 +142,7 @@ def test_uas_is_what_the_share_says(run):
 
 def test_perturb_and_evaltree_agree(run, tmp_path):
     (tmp_path / "gold").write_bytes(BANK + EMPTY + FAILED + ZUM)
-    options = ("--heads", "0.3", "--labels", "0.2")
+    options = ("--head-noise", "0.3", "--label-noise", "0.2")
     noisy = run("perturb", *options, tmp_path / "gold")
     scored = [
         run("evaltree", tmp_path / "gold", "--get", name, stdin=noisy.stdout).stdout
@@ -155,7 +155,7 @@ def test_processes_and_files_change_nothing(run, tmp_path):
     rest = treebank(900, 30, seed=2)
     (tmp_path / "a").write_bytes(BANK)
     (tmp_path / "b").write_bytes(rest)
-    options = ("--heads", "0.2", "--labels", "0.1", "--tree", "random", "--seed", "3")
+    options = ("--head-noise", "0.2", "--label-noise", "0.1", "--tree", "random", "--seed", "3")
     one = run("perturb", *options, "a", "b", cwd=tmp_path)
     assert one.stdout == run("perturb", *options, "-j", "2", stdin=BANK + rest).stdout
     crlf = (BANK + rest).replace(b"\n", b"\r\n")
@@ -164,7 +164,7 @@ def test_processes_and_files_change_nothing(run, tmp_path):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_sentences_before_a_bad_line_come_out(run, jobs):
-    done = run("perturb", "--heads", "1", "-j", jobs, stdin=BANK + b"1\tx\n\n")
+    done = run("perturb", "--head-noise", "1", "-j", jobs, stdin=BANK + b"1\tx\n\n")
     assert (done.returncode, done.stdout.count(b"\n\n")) == (65, 400)
     assert done.stderr.startswith(b"synmt perturb: <stdin>:4401: 2 columns, expected 10")
 
@@ -172,16 +172,16 @@ def test_sentences_before_a_bad_line_come_out(run, jobs):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ([], 2, "nothing to change: give --tree, --heads or --labels"),
-        (["--heads", "1.1"], 2, "Invalid value for '--heads'"),
-        (["--labels", "nan"], 2, "Invalid value for '--labels'"),
+        ([], 2, "nothing to change: give --tree, --head-noise or --label-noise"),
+        (["--head-noise", "1.1"], 2, "Invalid value for '--head-noise'"),
+        (["--label-noise", "nan"], 2, "Invalid value for '--label-noise'"),
         (["--tree", "bush"], 2, "Invalid value for '--tree'"),
-        (["--heads", "0.1", "--label-set", "bad"], 2, "--label-set is for --labels"),
+        (["--head-noise", "0.1", "--label-set", "bad"], 2, "--label-set is for --label-noise"),
         (["--tree", "shuffled", "--projective"], 2, "shuffled trees cannot be kept"),
-        (["--tree", "balanced", "--projective"], 2, "--projective is for --heads and"),
-        (["--labels", "1", "--label-set", "absent"], 66, "cannot read absent"),
-        (["--labels", "1", "--label-set", "bad"], 65, "bad:2: a label with a TAB"),
-        (["--labels", "1", "--label-set", "few"], 65, "few: fewer than two relations"),
+        (["--tree", "balanced", "--projective"], 2, "--projective is for --head-noise and"),
+        (["--label-noise", "1", "--label-set", "absent"], 66, "cannot read absent"),
+        (["--label-noise", "1", "--label-set", "bad"], 65, "bad:2: a label with a TAB"),
+        (["--label-noise", "1", "--label-set", "few"], 65, "few: fewer than two relations"),
     ],
 )
 def test_mistakes_write_nothing(run, tmp_path, arguments, status, message):

@@ -53,7 +53,7 @@ def test_a_system_against_itself_is_not_significant(run, folder):
 
 
 def test_the_seed_decides_the_bytes(run, folder):
-    command = ("score", "ref", "base", "new", "--format", "tsv", "-n", "99")
+    command = ("score", "ref", "base", "new", "--format", "tsv", "--samples", "99")
     once, again, other = (
         run(*command, "--seed", seed, cwd=folder, env={"COLUMNS": columns, "LC_ALL": "C"}).stdout
         for seed, columns in ((1, "20"), (1, "200"), (2, "80"))

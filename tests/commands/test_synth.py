@@ -14,7 +14,7 @@ FILES = ["train.de", "train.de.conllu", "train.en", "train.en.conllu"]
 
 
 def test_writes_four_aligned_files(run, tmp_path):
-    done = run("synth", "-n", 120, "--seed", 1, "--prefix", "train", cwd=tmp_path)
+    done = run("synth", "-n", 120, "--seed", 1, "--out-template", "train.{ext}", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert sorted(os.listdir(tmp_path)) == FILES
     for side in ("en", "de"):
@@ -27,7 +27,7 @@ def test_writes_four_aligned_files(run, tmp_path):
 
 def test_streams_carry_the_same_pairs(run, tmp_path):
     options = ("-n", 30, "--seed", 4, "--mix", 0.5)
-    run("synth", *options, "--prefix", "train", cwd=tmp_path)
+    run("synth", *options, "--out-template", "train.{ext}", cwd=tmp_path)
     table = run("synth", *options).stdout.decode().split("\n")[:-1]
     for column, side in enumerate(("en", "de")):
         text = run("synth", *options, "--side", side, "--format", "text").stdout
@@ -49,8 +49,8 @@ def test_same_bytes_everywhere(run):
 
 def test_a_test_set_apart_from_the_training_set(run, tmp_path):
     options = ("--phenomena", "reflexive", "--mix", 0, "--unique")
-    run("synth", "-n", 300, *options, "--prefix", "train", cwd=tmp_path)
-    apart = ("--exclude", "train.en", "--seed", 2, "--prefix", "test")
+    run("synth", "-n", 300, *options, "--out-template", "train.{ext}", cwd=tmp_path)
+    apart = ("--exclude", "train.en", "--seed", 2, "--out-template", "test.{ext}")
     assert run("synth", "-n", 300, *options, *apart, cwd=tmp_path).returncode == 0
     for side in ("en", "de"):
         train, test = (
@@ -62,27 +62,28 @@ def test_a_test_set_apart_from_the_training_set(run, tmp_path):
 
 
 def test_nothing_is_an_empty_file(run, tmp_path):
-    assert run("synth", "-n", 0, "--prefix", "train", cwd=tmp_path).returncode == 0
+    assert run("synth", "-n", 0, "--out-template", "train.{ext}", cwd=tmp_path).returncode == 0
     assert [(tmp_path / name).read_bytes() for name in FILES] == [b""] * 4
 
 
-@pytest.mark.parametrize("prefix", ["nowhere/x", "/proc/x/y", "/dev/null/x"])
-def test_a_prefix_that_cannot_be(run, tmp_path, prefix):
-    done = run("synth", "--prefix", prefix, cwd=tmp_path)
+@pytest.mark.parametrize("path", ["nowhere/x", "/proc/x/y", "/dev/null/x"])
+def test_files_that_cannot_be(run, tmp_path, path):
+    done = run("synth", "--out-template", path + ".{ext}", cwd=tmp_path)
     assert done.returncode == 73
-    assert done.stderr.startswith(f"synmt synth: cannot create {prefix}.en: ".encode())
+    assert done.stderr.startswith(f"synmt synth: cannot create {path}.en: ".encode())
     assert not os.listdir(tmp_path)
 
 
 def test_all_four_files_or_none(run, tmp_path):
     (tmp_path / "train.de.conllu").mkdir()
-    done = run("synth", "--prefix", "train", cwd=tmp_path)
+    done = run("synth", "--out-template", "train.{ext}", cwd=tmp_path)
     assert done.returncode == 73
     assert os.listdir(tmp_path) == ["train.de.conllu"]
 
 
 def test_a_full_disk_leaves_nothing(tmp_path):
-    line = f"ulimit -f 8; exec {sys.executable} -m synmt_cli synth -n 3000 --prefix train"
+    command = f"{sys.executable} -m synmt_cli synth -n 3000 --out-template train.{{ext}}"
+    line = f"ulimit -f 8; exec {command}"
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 74
     assert b"File too large" in done.stderr
@@ -90,7 +91,8 @@ def test_a_full_disk_leaves_nothing(tmp_path):
 
 
 def test_an_interrupt_leaves_nothing(tmp_path):
-    command = [sys.executable, "-m", "synmt_cli", "synth", "-n", "100000000", "--prefix", "x"]
+    command = [sys.executable, "-m", "synmt_cli", "synth", "-n", "100000000"]
+    command += ["--out-template", "x.{ext}"]
     with subprocess.Popen(command, cwd=tmp_path) as process:
         while not os.listdir(tmp_path):
             time.sleep(0.05)
@@ -118,13 +120,13 @@ def test_too_few_sentences(run, tmp_path):
     [
         (("--format", "text"), "need --side"),
         (("--side", "en"), "tsv has both sides"),
-        (("--prefix", "x", "--side", "en"), "--prefix names its files"),
-        (("--prefix", "x/"), "does not begin a file name"),
+        (("--out-template", "x.{ext}", "--side", "en"), "--out-template names its files"),
+        (("--out-template", "x"), "names a file twice"),
         (("--phenomena", "relativ"), "did you mean relative?"),
         (("--min-depth", "3"), "above --depth 2"),
         (("--mix", "1.1"), "expected 0 to 1"),
         (("-n", "-1"), "-n"),
-        (("--exclude", "x.en", "--prefix", "x"), "would replace what --exclude reads"),
+        (("--exclude", "x.en", "--out-template", "x.{ext}"), "would replace what --exclude reads"),
     ],
 )
 def test_usage(run, tmp_path, options, message):

@@ -145,7 +145,7 @@ def test_translation_gives_a_line_for_each_line_however_long(train, forked, tmp_
     """Lines of 5,000 words, of one word of 20,000 letters, of nothing, and of bare spaces."""
     train("--max-steps", 1, status=0)
     text = [b"dog " * 5000, b"", b"x" * 20_000, b"The dog sleeps.", b" ", b"dog"]
-    options = ("-m", tmp_path / "r", "--threads", 1, "--beam", 2, "--max-len", 4)
+    options = ("-m", tmp_path / "r", "--threads", 1, "--beam", 2, "--max-output-len", 4)
     done = forked("translate", *options, stdin=b"\n".join(text) + b"\n")
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.count(b"\n") == len(text)

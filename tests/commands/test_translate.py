@@ -16,7 +16,7 @@ import torch
 from synmt_cli.core.decoding import ensemble
 from synmt_cli.errors import ConfigError, ReadError, SynmtError, Unavailable
 
-SHORT = ("--max-len", "5", "--threads", "1")
+SHORT = ("--max-output-len", "5", "--threads", "1")
 TEXT = b"The dog sleeps.\n\nA cat sees the dog.\r\n \t\nAnna\xe2\x80\xa8laughs\nno end"
 
 
@@ -120,7 +120,9 @@ def test_wrong_options_say_what_is_wrong(translate, options, status, message):
 
 
 def test_a_full_disk_is_an_error(shell, example_folder):
-    done = shell("echo dog | synmt translate -m runs/base --max-len 2 > /dev/full", example_folder)
+    done = shell(
+        "echo dog | synmt translate -m runs/base --max-output-len 2 > /dev/full", example_folder
+    )
     assert done.returncode == 74
     assert b"No space left" in done.stderr
 

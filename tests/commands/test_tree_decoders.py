@@ -24,7 +24,7 @@ from support.tree_workshop import (
 def test_random_weights_write_one_tree_for_each_line(shop, source, variant, beam):
     options = ("--beam", beam, "--format", "conllu")
     for limit in (1, 2, 5):
-        done = shop.translate(variant, *options, "--max-len", limit, stdin=source)
+        done = shop.translate(variant, *options, "--max-output-len", limit, stdin=source)
         check_trees(done.stdout, 7)
     done = shop.translate(variant, *options, "-o", "long.conllu", stdin=source)
     lines = check_trees((shop.folder / "long.conllu").read_bytes(), 7)
@@ -37,7 +37,7 @@ def test_random_weights_write_one_tree_for_each_line(shop, source, variant, beam
 @pytest.mark.parametrize("variant", ["linearized", "parent", "gcn"])
 def test_the_length_is_in_pieces(shop, source, variant):
     for limit in (1, 2, 5):
-        done = shop.translate(variant, "--max-len", limit, "--format", "jsonl", stdin=source)
+        done = shop.translate(variant, "--max-output-len", limit, "--format", "jsonl", stdin=source)
         for record in map(json.loads, done.stdout.splitlines()):
             pieces = [token for token in record.get("hyp_transitions", ()) if not is_arc(token)]
             assert len(pieces) <= max(1, limit - 1)  # the end of sentence counts
@@ -52,7 +52,7 @@ def test_direction_and_label_may_be_two_tokens(shop, variant):
     source = (shop.folder / "split.dev.jsonl").read_bytes() + EMPTY
     shop.train(variant, run="split", train="split.jsonl", options=("--dev", "split.dev.jsonl"))
     for limit in (2, 9):
-        options = ("--max-len", limit, "--beam", 3)
+        options = ("--max-output-len", limit, "--beam", 3)
         trees = shop.translate("split", *options, "--format", "conllu", stdin=source).stdout
         lines = check_trees(trees, 6)
         plain = shop.translate("split", *options, stdin=source).stdout
@@ -61,7 +61,7 @@ def test_direction_and_label_may_be_two_tokens(shop, variant):
 
 def test_unconstrained_search_keeps_the_format(shop, source):
     for variant in ("linearized", "parent", "gcn"):
-        options = ("--unconstrained", "--max-len", 6)
+        options = ("--unconstrained", "--max-output-len", 6)
         lines = shop.translate(variant, *options, stdin=source).stdout.decode().split("\n")
         assert len(lines) == 8
         done = shop.translate(variant, *options, "--format", "conllu", stdin=source)
@@ -73,7 +73,7 @@ def test_unconstrained_search_keeps_the_format(shop, source):
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_unconstrained_search_may_write_no_word(shop, source, limit):
-    options = ("--unconstrained", "--max-len", limit, "--format", "conllu")
+    options = ("--unconstrained", "--max-output-len", limit, "--format", "conllu")
     for variant in ("linearized", "parent", "gcn"):
         assert len(blocks(shop.translate(variant, *options, stdin=source).stdout)) == 7
 
@@ -98,7 +98,7 @@ def test_the_judge_of_trees(heads, good):
 
 @pytest.mark.parametrize("variant", ["linearized", "parent", "gcn", "gps+gcn"])
 def test_batches_change_nothing(shop, source, variant):
-    options = ("--max-len", 12, "--format", "tsv", "--nbest", 2)
+    options = ("--max-output-len", 12, "--format", "tsv", "--nbest", 2)
     together = shop.translate(variant, *options, "--batch-size", 64, stdin=source).stdout
     assert shop.translate(variant, *options, "--batch-size", 1, stdin=source).stdout == together
     assert shop.translate(variant, *options, "--line-buffered", stdin=source).stdout == together
@@ -108,7 +108,7 @@ def test_batches_change_nothing(shop, source, variant):
 @pytest.mark.parametrize("variant", ["linearized", "parent", "gcn", "gps+gcn"])
 def test_scores_of_search_are_those_of_training(shop, source, variant):
     """What search finds, given as dev data, has the log-probability that search gave it."""
-    options = ("--lenpen", 0, "--nbest", 4, "--max-len", 9, "--format", "jsonl")
+    options = ("--lenpen", 0, "--nbest", 4, "--max-output-len", 9, "--format", "jsonl")
     found, log_p, n_tokens = [], 0.0, 0
     for record in map(
         json.loads, shop.translate(variant, *options, stdin=source).stdout.splitlines()
@@ -129,7 +129,7 @@ def test_scores_of_search_are_those_of_training(shop, source, variant):
 
 def test_the_n_best_are_transitions_that_delinearize_reads(shop, source):
     for variant in ("linearized", "parent", "gcn"):
-        options = ("--nbest", 4, "--format", "jsonl", "--max-len", 12)
+        options = ("--nbest", 4, "--format", "jsonl", "--max-output-len", 12)
         done = shop.translate(variant, *options, stdin=source)
         nbest = [best for line in done.stdout.splitlines() for best in json.loads(line)["nbest"]]
         fields = [{"src": "", "transitions": best["hyp_transitions"]} for best in nbest]
@@ -145,19 +145,19 @@ def test_the_n_best_are_transitions_that_delinearize_reads(shop, source):
 def test_long_sources_are_translated_in_parts(shop):
     record = shop.records("dev.jsonl")[0]
     given = b"\n" + record["src"].encode() + b"\n"
-    done = shop.translate("parent", "--max-source", 6, "--format", "conllu", stdin=given)
+    done = shop.translate("parent", "--max-pieces", 6, "--format", "conllu", stdin=given)
     comments = [comments for comments, _ in blocks(done.stdout)]
     n = len(comments)
     assert n - 1 >= len(record["pieces"]) / 6 > 1
     assert comments[0]["synmt_status"] == "empty"
     assert {some["synmt_line"] for some in comments[1:]} == {"2"}
-    plain = shop.translate("parent", "--max-source", 6, stdin=given).stdout.decode()
+    plain = shop.translate("parent", "--max-pieces", 6, stdin=given).stdout.decode()
     assert plain.split("\n") == ["", " ".join(check_trees(done.stdout, n)[1:]), ""]
 
 
 @pytest.mark.parametrize("models", ["parent gcn", "linearized parent gps+gcn"])
 def test_ensembles_write_one_tree(shop, source, models):
-    options = ("--format", "conllu", "--max-len", 9)
+    options = ("--format", "conllu", "--max-output-len", 9)
     trees = shop.translate(models, *options, stdin=source).stdout
     check_trees(trees, 7)
     turned = " ".join(reversed(models.split()))
@@ -165,7 +165,7 @@ def test_ensembles_write_one_tree(shop, source, models):
 
 
 def test_one_model_twice_is_that_model(shop, source):
-    options = ("--format", "tsv", "--max-len", 9)
+    options = ("--format", "tsv", "--max-output-len", 9)
     once = shop.translate("gcn", *options, stdin=source).stdout
     assert shop.translate("gcn gcn", *options, stdin=source).stdout == once
 
@@ -179,7 +179,7 @@ def test_one_model_twice_is_that_model(shop, source):
         ("parent vanilla", (), 78, b"all or none of an ensemble write trees"),
         ("bitran gcn", (), 78, b"all or none of an ensemble write trees"),
         ("parent", ("--format", "conllu", "--nbest", 2), 2, b"--nbest"),
-        ("parent", ("--max-len", 0), 2, b"--max-len"),
+        ("parent", ("--max-output-len", 0), 2, b"--max-output-len"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_line(shop, source, models, options, status, message):

@@ -68,7 +68,7 @@ def test_a_task_is_learned_with_its_tree(forked, tmp_path, variant, task, shape,
             trees = "".join(conllu(words, shape(len(words))) for words in made)
             (tmp_path / f"{name}.{side}.conllu").write_text(trees)
             (tmp_path / f"{name}.{side}").write_text("".join(f"{' '.join(w)}\n" for w in made))
-    synmt("linearize", "--symbols", "train.tgt.conllu", "-o", "symbols")
+    synmt("linearize", "--format", "symbols", "train.tgt.conllu", "-o", "symbols")
     text, size = ("train.src", "train.tgt"), 60 if task is copied else 80
     synmt("vocab", "train", "--size", size, "--symbols", "symbols", *text, "-o", "spm.model")
     for name in ("train", "dev"):

@@ -38,10 +38,10 @@ def test_the_parameters_are_those_of_the_equations(shop):
 )
 def test_the_ablations_are_models_of_their_own(shop, source, setting):
     shop.train("gcn", f"gcn.{setting}", run="ablated")
-    options = ("--max-len", 9, "--format", "tsv", "--nbest", 4)
+    options = ("--max-output-len", 9, "--format", "tsv", "--nbest", 4)
     ablated = shop.translate("ablated", *options, stdin=source).stdout
     assert ablated != shop.translate("gcn", *options, stdin=source).stdout
-    options = ("--max-len", 9, "--format", "conllu")
+    options = ("--max-output-len", 9, "--format", "conllu")
     check_trees(shop.translate("ablated", *options, stdin=source).stdout, 7)
 
 
@@ -51,7 +51,7 @@ def test_bidirection_needs_a_second_layer_to_matter(shop, source):
         found = []
         for variant in ("vanilla", "bitran"):
             shop.train(variant, f"model.decoder_layers={layers}", "model.dropout=0", run="layers")
-            options = ("--max-len", 12, "--nbest", 4, "--format", "tsv")
+            options = ("--max-output-len", 12, "--nbest", 4, "--format", "tsv")
             found.append(shop.translate("layers", *options, stdin=source).stdout)
         assert (found[0] == found[1]) == same
 
@@ -123,5 +123,5 @@ def test_a_vocabulary_without_arcs_is_refused(shop):
     shop.featurize("train", "plain.model", "plain.jsonl")
     for variant in ("linearized", "parent", "gcn"):
         done = shop.train(variant, run="refused", train="plain.jsonl", status=78)
-        assert b"synmt linearize --symbols" in done.stderr.splitlines()[-1]
+        assert b"synmt linearize --format symbols" in done.stderr.splitlines()[-1]
     shop.train("bitran", run="refused", train="plain.jsonl")

@@ -13,7 +13,7 @@ from synmt_cli.core.variants import VARIANTS, defaults
 
 @pytest.fixture(scope="module")
 def listed():
-    done = synmt("variants", "--json")
+    done = synmt("variants", "--format", "json")
     assert done.returncode == 0
     return {one["name"]: one for one in json.loads(done.stdout)}
 
@@ -38,7 +38,7 @@ def test_what_a_variant_reads_is_what_its_paper_needs(listed):
 
 
 def test_some_may_be_named_and_combinations_are_taken_apart(run):
-    done = run("variants", "dep+rel", "--json")
+    done = run("variants", "dep+rel", "--format", "json")
     assert [one["name"] for one in json.loads(done.stdout)] == ["dep", "rel"]
     text = run("variants", "pascal").stdout.decode()
     assert "pascal.variance = 1.0: sigma^2" in text
@@ -57,4 +57,4 @@ def test_the_list_as_tables(run):
     assert "pascal.parent\\_only & false &" in latex
     rows = run("variants", "vanilla", "pascal", "--format", "tsv").stdout.decode().splitlines()
     assert [row.split("\t")[7] for row in rows] == ["option", "", *defaults(VARIANTS["pascal"])]
-    assert run("variants", "--json", "--format", "csv").returncode == 2
+    assert run("variants", "--json").returncode == 2

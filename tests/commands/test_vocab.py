@@ -44,7 +44,7 @@ def test_what_is_no_id_is_named(run, model, word):
 
 def test_info_says_what_the_file_is(run, model):
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
-    found = json.loads(run("vocab", "info", "--json", model).stdout)
+    found = json.loads(run("vocab", "info", "--format", "json", model).stdout)
     assert found["fingerprint"] == digest[:16]
     assert [found[name] for name in ("unk", "pad", "bos", "eos")] == [0, 1, 2, 3]
     assert (found["size"], found["type"], found["normalization"]) == (30, "bpe", "identity")

@@ -334,7 +334,9 @@ def test_frames_of_zst_that_hold_no_text_are_skipped(tmp_path):
 
 
 @each_format
-@pytest.mark.parametrize("command", ["filter", "info", "check", "view", "bucket-by-length --count"])
+@pytest.mark.parametrize(
+    "command", ["filter", "info", "check", "view", "bucket-by-length --format=counts"]
+)
 def test_a_cut_is_the_datas_fault_in_commands_that_look_first(tmp_path, run, kind, command):
     block = b"1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
     (tmp_path / "x").write_bytes(COMPRESS[kind](block * 9)[:-3])

@@ -10,10 +10,11 @@ import json
 import shutil
 
 DATA = (
-    "synth -n 60 --seed 1 --mix 0 --depth 0 --phenomena plain,particle --unique --prefix train",
-    "synth -n 5 --seed 2 --mix 0 --depth 0 --phenomena plain,particle --prefix dev",
-    "linearize --symbols --glue train.de.conllu -o symbols",
-    "linearize --symbols --glue --split-transitions train.de.conllu -o split.symbols",
+    "synth -n 60 --seed 1 --mix 0 --depth 0 --phenomena plain,particle --unique"
+    " --out-template train.{ext}",
+    "synth -n 5 --seed 2 --mix 0 --depth 0 --phenomena plain,particle --out-template dev.{ext}",
+    "linearize --format symbols --glue train.de.conllu -o symbols",
+    "linearize --format symbols --glue --split-transitions train.de.conllu -o split.symbols",
     "vocab train --size 280 --symbols symbols train.en train.de -o spm.model",
     "vocab train --size 280 --symbols split.symbols train.en train.de -o split.model",
     "vocab train --size 250 train.en train.de -o plain.model",

@@ -53,7 +53,7 @@ class Probe:
         for split in SPLITS:
             vectors, kept = self._encode(dataset.of(split))
             if not kept:
-                limit = f"--max-source {self._max_pieces}"
+                limit = f"--max-pieces {self._max_pieces}"
                 raise UsageError(f"{limit} leaves nothing of split {split} of {dataset.task}")
             classes = torch.tensor([labels[example.label] for example in kept], dtype=torch.long)
             splits[split] = vectors, classes  # (n, D), (n,)

@@ -16,9 +16,9 @@ KEPT = "kept"
 class Mode(StrEnum):
     """What the main output gets: the pairs that pass, all pairs marked, or the counts alone."""
 
-    KEEP = "keep"
-    ANNOTATE = "annotate"
-    COUNT = "count"
+    KEPT = "kept"
+    MARKED = "marked"
+    COUNTS = "counts"
 
 
 @dataclass(slots=True)
@@ -34,9 +34,9 @@ class Outputs:
     def take(self, pair: Pair, reason: str) -> None:
         """Writes a pair where it belongs. reason: `NAME: PROBLEM`, "" for a pair that passes."""
         self.counts[reason.partition(":")[0] or KEPT] += 1
-        if self.mode is Mode.ANNOTATE:
+        if self.mode is Mode.MARKED:
             self.main.write(pair.annotated(reason))
-        elif self.mode is Mode.KEEP and not reason:
+        elif self.mode is Mode.KEPT and not reason:
             main, target = pair.written()
             self.main.write(main)
             if self.target is not None:
@@ -49,7 +49,7 @@ class Outputs:
 
         Counts are `NAME<TAB>N<TAB>PERCENT` for the pairs kept and for each test, under a header.
         """
-        if self.mode is Mode.COUNT:
+        if self.mode is Mode.COUNTS:
             total = max(self.counts.total(), 1)
             rows = [(name, self.counts[name]) for name in (KEPT, *names)]
             lines = [f"{name}\t{n}\t{100 * n / total:.1f}\n" for name, n in rows]
@@ -62,7 +62,7 @@ class Outputs:
         """One line: how many pairs are kept or marked, and how many each test rejected."""
         total, kept = self.counts.total(), self.counts[KEPT]
         rejected = ", ".join(f"{self.counts[name]:,} {name}" for name in names if self.counts[name])
-        if self.mode is Mode.ANNOTATE:
+        if self.mode is Mode.MARKED:
             line = f"marked {total - kept:,} of {total:,} pairs"
         else:
             line = f"kept {kept:,} of {total:,} pairs"

@@ -36,7 +36,7 @@ from synmt_cli.formats.penn import Constituent, Item
 from synmt_cli.formats.record import Record
 from synmt_cli.io import reading
 
-HOW = "synmt multitask --symbols"
+HOW = "synmt multitask --format symbols"
 Scheme = Literal["multitask", "mixed-encoder"]
 Task = Literal["both", "translate", "parse"]
 

@@ -149,8 +149,8 @@ class Perturber:
     def __str__(self) -> str:
         """The options, as the comment synmt_perturbed has them."""
         parts = [f"--tree {self.tree}"] if self.tree else []
-        parts += [f"--heads {self.heads}"] if self.heads else []
-        parts += [f"--labels {self.labels}"] if self.labels else []
+        parts += [f"--head-noise {self.heads}"] if self.heads else []
+        parts += [f"--label-noise {self.labels}"] if self.labels else []
         parts += ["--projective"] if self.projective else []
         return " ".join([*parts, f"--seed {self.seed}"])
 

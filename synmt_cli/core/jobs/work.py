@@ -100,8 +100,8 @@ class Done:
         if self.unknown:
             yield (
                 f"{self.unknown.total():,} transitions of {len(self.unknown):,} kinds are not in "
-                f"the vocabulary, such as {quoted(min(self.unknown))}: synmt linearize --symbols "
-                "writes those needed for synmt vocab train --symbols"
+                f"the vocabulary, such as {quoted(min(self.unknown))}: synmt linearize "
+                "--format symbols writes those needed for synmt vocab train --symbols"
             )
 
 

@@ -70,7 +70,7 @@ class MeasuredStream:
 
         inputs: files that must not be replaced. Raises UsageError, CreateError, WriteError.
         """
-        outputs = splitting.filled(template, "bucket", buckets.names, self.sides, "--split-to")
+        outputs = splitting.filled(template, "bucket", buckets.names, self.sides)
         splitting.refuse_inputs(outputs, inputs)
         with splitting.written_together(outputs) as writers:
             for segment in self.segments:

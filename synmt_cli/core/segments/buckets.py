@@ -39,6 +39,18 @@ class Buckets:
         return bisect_right(self.edges, length)
 
 
+def length_buckets(by: str) -> Buckets:
+    """Buckets from `length` (the usual edges) or `length:20,30,40,50`. Raises UsageError.
+
+    >>> length_buckets("length:20,30").names
+    ('0-19', '20-29', '30+')
+    """
+    kind, colon, edges = by.partition(":")
+    if kind != "length":
+        raise UsageError(f"--by takes length or length:20,30,40,50, not {quoted(by)}")
+    return parse_edges(edges) if colon else Buckets()
+
+
 def parse_edges(text: str) -> Buckets:
     """Buckets from `20,30,40,50`. Raises UsageError."""
     parts = text.split(",")

@@ -14,32 +14,35 @@ PLACEHOLDER = re.compile(r"\{(.*?)\}")
 
 
 def filled(
-    template: str, kind: str, values: Sequence[str], sides: Sequence[str], option: str
+    template: str, kind: str, values: Sequence[str], sides: Sequence[str]
 ) -> list[list[str]]:
-    """A path for each value of {kind} and each side. Raises UsageError, which names the option.
+    """A path for each value of {kind} and each side, from --out-template. Raises UsageError.
 
     template: with `{kind}`, and for several sides `{name}`, the last part of the side's path, or
-    `{side}`, its number from 1. sides: paths, "" for one that is several files.
+    `{side}`, its number from 1. sides: paths, "" for one that is several files; none where the
+    template knows only {kind}.
 
-    >>> filled("{name}.{bucket}", "bucket", ["0-8", "9+"], ["x/train.de"], "--split-to")
+    >>> filled("{name}.{bucket}", "bucket", ["0-8", "9+"], ["x/train.de"])
     [['train.de.0-8'], ['train.de.9+']]
     """
+    fields = [kind, "name", "side"] if sides else [kind]
     for name in PLACEHOLDER.findall(template):
-        if name not in (kind, "name", "side"):
-            raise UsageError(f"{option} knows {{{kind}}}, {{name}}, {{side}}, not {{{name}}}")
+        if name not in fields:
+            known = ", ".join(f"{{{one}}}" for one in fields)
+            raise UsageError(f"--out-template knows {known}, not {{{printable(name)}}}")
     if "{name}" in template and "" in sides:
-        raise UsageError(f"{option} {{name}} is for one file, or for parallel text")
+        raise UsageError("--out-template {name} is for one file, or for parallel text")
     every = [
         [
             _filled(template, {kind: value, "name": _file_name(side), "side": str(number)})
-            for number, side in enumerate(sides, 1)
+            for number, side in enumerate(sides or [""], 1)
         ]
         for value in values
     ]
     flat = list(chain.from_iterable(every))
     if len(set(flat)) < len(flat):
-        needed = f"{{{kind}}}" if len(sides) == 1 else f"{{{kind}}} and {{side}}"
-        raise UsageError(f"{option} {quoted(template)} names a file twice: use {needed}")
+        needed = f"{{{kind}}}" if len(sides) < 2 else f"{{{kind}}} and {{side}}"
+        raise UsageError(f"--out-template {quoted(template)} names a file twice: use {needed}")
     return every
 
 
@@ -51,14 +54,12 @@ def _file_name(side: str) -> str:
     return "stdin" if side == "-" else os.path.basename(side)
 
 
-def refuse_inputs(
-    outputs: Iterable[Sequence[str]], inputs: Sequence[str], option: str = "--split-to"
-) -> None:
+def refuse_inputs(outputs: Iterable[Sequence[str]], inputs: Sequence[str]) -> None:
     """Raises UsageError if an output is one of the inputs."""
     for path in chain.from_iterable(outputs):
         for one in inputs:
             if one != "-" and os.path.exists(path) and os.path.samefile(path, one):
-                raise UsageError(f"{option} would replace an input: {printable(path)}")
+                raise UsageError(f"--out-template would replace an input: {printable(path)}")
 
 
 @contextmanager

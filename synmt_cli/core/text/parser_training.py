@@ -101,14 +101,14 @@ def _named(text: str, part: str) -> dict[str, str]:
         if name not in known and not (part == "tagger" and name[:-2] in known and name[-2] == "_"):
             close = get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
-            raise UsageError(f"--{part} has no option {quoted(name)}{hint}")
+            raise UsageError(f"--{part}-options has no option {quoted(name)}{hint}")
         if not equals:
-            raise UsageError(f"--{part} {quoted(name)} has no value: write {name}=VALUE")
+            raise UsageError(f"--{part}-options {quoted(name)} has no value: write {name}=VALUE")
         # The library would find out only when it comes to that part, perhaps after hours.
         if name in CHOICES and value not in CHOICES[name]:
-            raise UsageError(f"--{part} {name} is one of {', '.join(CHOICES[name])}")
+            raise UsageError(f"--{part}-options {name} is one of {', '.join(CHOICES[name])}")
         if not (name in CHOICES or _NUMBER.fullmatch(value) or any(s in name for s in _TEXT)):
-            raise UsageError(f"--{part} {name} is {quoted(value)}, expected a number")
+            raise UsageError(f"--{part}-options {name} is {quoted(value)}, expected a number")
         values[name] = value
     return values
 

@@ -126,7 +126,7 @@ class Parser:
     def _split(self, text: str, options: str) -> list[Any]:
         tokenizer = self._model.newTokenizer(options)
         if tokenizer is None:
-            raise Unavailable(f"{self._name} has no tokenizer: use --input tokens or conllu")
+            raise Unavailable(f"{self._name} has no tokenizer: use --from tokens or conllu")
         tokenizer.setText(text.translate(_SPACES))
         return self._read(tokenizer)
 

@@ -1,6 +1,6 @@
 """Tokens as moves: what each token of a sequence, and of a target vocabulary, does.
 
-Moves are those of trees/arc_standard.py. A vocabulary has them if `linearize --symbols` gave
+Moves are those of trees/arc_standard.py. A vocabulary has them if `linearize --format symbols` gave
 its symbols. An arc is one token, or a direction and a label.
 """
 
@@ -19,7 +19,7 @@ from synmt_cli.formats.transitions import GLUE, LEFT, arc, is_symbol
 if TYPE_CHECKING:
     import numpy as np
 
-HOW = "synmt linearize --symbols"
+HOW = "synmt linearize --format symbols"
 OTHER = len(Move)  # the move of a token that has none
 NO_LABEL = 0
 # What a decoder may know of the tree so far, for each token of its input, BOS the first:

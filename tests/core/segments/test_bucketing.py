@@ -91,7 +91,7 @@ def test_a_hidden_text_is_measured_and_not_a_part():
 
 
 def paths(template, buckets, sides):
-    return splitting.filled(template, "bucket", buckets.names, sides, "--split-to")
+    return splitting.filled(template, "bucket", buckets.names, sides)
 
 
 def test_paths_of_parallel_files():
@@ -118,5 +118,5 @@ def test_paths_of_parallel_files():
     ],
 )
 def test_templates_that_name_a_file_twice_or_nothing(template, sides):
-    with pytest.raises(UsageError, match="--split-to"):
+    with pytest.raises(UsageError, match="--out-template"):
         paths(template, Buckets((5,)), sides)

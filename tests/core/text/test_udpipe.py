@@ -281,8 +281,13 @@ def test_a_folder_and_a_name_that_is_not_unicode_are_no_models(tmp_path):
 
 
 def test_a_forest_is_a_failed_record_and_never_mended(run, tiny_treebank, tmp_path):
-    options = ["--tokenizer=none", "--tagger=iterations=1", "-o", tmp_path / "forests.udpipe"]
-    many_roots = "--parser=single_root=0;iterations=1;hidden_layer=10;structured_interval=0"
+    options = [
+        "--tokenizer-options=none",
+        "--tagger-options=iterations=1",
+        "-o",
+        tmp_path / "forests.udpipe",
+    ]
+    many_roots = "--parser-options=single_root=0;iterations=1;hidden_layer=10;structured_interval=0"
     assert run("parser", "train", "-", many_roots, *options, stdin=tiny_treebank).returncode == 0
     parser = udpipe.Parser(str(tmp_path / "forests.udpipe"))
     texts = [" ".join(words) for words in product(("The", "dog", "sleeps", "."), repeat=3)]

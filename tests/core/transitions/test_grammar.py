@@ -61,7 +61,7 @@ def test_features_of_a_target_count_from_the_beginning_of_sentence():
 @pytest.mark.parametrize(
     ("symbols", "problem"),
     [
-        ((), "v.model has no transitions; synmt linearize --symbols writes"),
+        ((), "v.model has no transitions; synmt linearize --format symbols writes"),
         (("<TR>", "<+>"), "has no transitions"),
         ((*ARCS, "ARC:det"), "arcs as one token and as two"),
         (("LEFT-ARC:",), "symbol 'LEFT-ARC:': a label is missing"),
