@@ -1,6 +1,12 @@
 """`synmt evaltree`: how well trees are parsed."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
@@ -8,22 +14,35 @@ from synmt_cli.commands.options import argument, option
 from synmt_cli.core.segments.buckets import Buckets, parse_edges
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu
+from synmt_cli.formats.reports.tree_scores import LABELS
 from synmt_cli.io import reading, writing
 
+if TYPE_CHECKING:
+    from synmt_cli.core.evaluation.significance import SignificanceTest
+    from synmt_cli.formats.reports.tree_comparison import ParserReport
+    from synmt_cli.formats.reports.tree_scores import TreeReport
+
+METRICS = "uas,las"  # that are tested
+TESTED = [name for name in LABELS if name not in ("tokens", "sentences")]
 MANUAL = Manual(
-    input="CoNLL-U twice, of the same text: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
+    input="CoNLL-U, twice or more, of the same text: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
     output="A table, or with `--format tsv` one line for each group and metric, or with"
     ' `--format json` one object: `{"gold": "gold.conllu", "system": "<stdin>", "subtypes":'
     ' false, "scores": {"las": {"precision": 77.1, "recall": 77.1, "f1": 77.1, …}, …}, "by":'
-    ' null, "groups": []}`.',
+    ' null, "groups": []}`. Several systems have a table of F1 and one of tests; in JSON `{"gold":'
+    ' …, "systems": [{"name": "b.conllu", "scores": {…}, "groups": [], "paired": {"las": {"delta":'
+    ' 1.2, "p": 0.001, …, "p_holm": 0.002}}}]}`.',
     memory="The longest run of sentences until both streams end one at the same character: one"
     f" pair where the sentences agree. A sentence has at most {conllu.SENTENCE_LIMIT // 2**20}"
-    " MiB.",
+    " MiB. For several systems also some numbers for each sentence.",
     examples=(
         "synmt parse -m en.udpipe --from conllu test.en.conllu | synmt evaltree test.en.conllu",
         "synmt parse -m en.udpipe test.en | synmt evaltree test.en.conllu - --by length:5,8",
         "synmt perturb --label-noise 0.2 dev.en.conllu | synmt evaltree dev.en.conllu --by deprel",
         "synmt perturb --head-noise 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --get las",
+        "synmt perturb --head-noise 0.1 dev.en.conllu > a.conllu"
+        " && synmt perturb --head-noise 0.3 dev.en.conllu"
+        " | synmt evaltree dev.en.conllu a.conllu - -M las,mlas --paired ar",
         "synmt parse -m en.udpipe --from conllu test.en.conllu"
         " | synmt evaltree test.en.conllu --format latex > trees.tex",
     ),
@@ -33,7 +52,10 @@ MANUAL = Manual(
 
 def evaltree(
     gold: Annotated[str, argument("GOLD", "The gold trees, CoNLL-U.")],
-    system: Annotated[str, argument("SYSTEM", "The trees to judge; none or - is stdin.")] = "-",
+    systems: Annotated[
+        list[str] | None,
+        argument("SYSTEM", "The trees to judge, the baseline first; none or - is stdin."),
+    ] = None,
     subtypes: Annotated[
         bool, option("--subtypes", "Compare labels with subtypes: nsubj:pass is not nsubj.")
     ] = False,
@@ -45,18 +67,51 @@ def evaltree(
         ),
     ] = None,
     get: Annotated[
-        Literal["tokens", "sentences", "words", "upos", "uas", "las", "la", "clas"] | None,
-        option("--get", "Print only this F1."),
+        Literal[
+            "tokens",
+            "sentences",
+            "words",
+            "upos",
+            "xpos",
+            "ufeats",
+            "alltags",
+            "lemmas",
+            "uas",
+            "las",
+            "la",
+            "clas",
+            "mlas",
+            "blex",
+        ]
+        | None,
+        option("--get", "Print only this F1, one line for each SYSTEM."),
     ] = None,
+    paired: Annotated[
+        Literal["bs", "ar", "sign", "none"] | None,
+        option("--paired", "Test each SYSTEM against the first.", shown_default="bs"),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        option("-M, --metrics LIST", "Metrics to test.", shown_default=METRICS),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        option(
+            "-n, --samples N", "Number of samples; the default is 1000 for bs, 10000 for ar.", min=1
+        ),
+    ] = None,
+    seed: options.Seed = 12345,
     form: options.ReportFormat = "table",
     output: options.Output = "-",
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare trees with gold trees: UAS, LAS, label accuracy and related metrics.
+    """Compare trees with gold trees: UAS, LAS, MLAS, BLEX and related metrics, with tests.
 
     The metrics are those of the CoNLL 2018 shared task, in percent, by the rules of its script
     conll18_ud_eval.py, and LA, the words with the right label. As there, labels are compared
-    without their subtypes, unless --subtypes is given. Punctuation counts.
+    without their subtypes, unless --subtypes is given, UFeats are the universal features alone,
+    and punctuation counts. Where tokens differ right before a multiword token, the script may align
+    a word or two otherwise than its own rules say.
 
     SYSTEM may split the text of GOLD into other sentences, tokens and words, apart from white
     space. Words that are tokens are aligned where they span the same characters; words under a
@@ -71,36 +126,118 @@ def evaltree(
     --by length:20,30,40,50 gives the same figures for gold sentences of 0-19, 20-29, 30-39, 40-49
     and 50+ words. --by deprel gives LAS and LA for each label, precision over SYSTEM's words with
     it and recall over GOLD's, and for UAS recall only.
+
+    Several SYSTEMs are shown side by side by F1, and each is tested against the first, with the
+    tests, definitions of p and samples of synmt score: --paired bs, the bootstrap, ar, approximate
+    randomization, or sign, the sign test. What is drawn are sentences or, where the systems cut
+    the text in other places, the shortest stretches that end a sentence in GOLD and in all of
+    them. p (Holm) is corrected for the number of metrics and systems that are tested together;
+    the stars go by it. F1 of other metrics is shown without a test; -M names what is tested.
     """
+    from synmt_cli.formats.reports.table import FORMATS
+
+    systems = systems or ["-"]
+    options.refuse_two_stdins([gold, *systems])
+    unfit = {
+        "--get prints one figure: it cannot be split --by": get and by,
+        "--get prints one figure: --format does not apply": get and form != "table",
+        "--paired, -M and -n compare systems with the first one: give two or more": (
+            len(systems) < 2 and (paired not in (None, "none") or metrics or samples)
+        ),
+    }
+    options.refuse(unfit)
+    groups, tested = _by(by), _metrics(metrics or METRICS)
+    test = _test(paired, samples, seed) if len(systems) > 1 and not get else None
+    with writing.output(output) as writer, ExitStack() as inputs:
+        golds, *sources = (inputs.enter_context(reading.open_source(x)) for x in (gold, *systems))
+        settings = Settings(subtypes, by, groups, test, tested)
+        report: TreeReport | ParserReport
+        report = (
+            _several(golds, sources, settings) if sources[1:] else _one(golds, sources[0], settings)
+        )
+        if get is None:
+            writer.write(FORMATS[form](report))
+        else:
+            scores = [one.scores[get].figure("f1") or 0.0 for one in report.scored()]
+            writer.write("".join(f"{score:.2f}\n" for score in scores).encode())
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is compared. groups: of `by`. test: None without tests. tested: metrics."""
+
+    subtypes: bool
+    by: str | None
+    groups: Buckets | Literal["deprel"] | None
+    test: SignificanceTest | None
+    tested: list[str]
+
+    @property
+    def kind(self) -> str | None:
+        """The word before the colon of --by."""
+        return None if self.by is None else self.by.partition(":")[0]
+
+
+def _one(gold: reading.Source, system: reading.Source, settings: Settings) -> TreeReport:
     from synmt_cli.core.evaluation.attachment import Attachment
     from synmt_cli.core.evaluation.word_alignment import aligned_spans
-    from synmt_cli.formats.reports.table import FORMATS
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
-    options.refuse_two_stdins([gold, system])
-    if get is not None and by is not None:
-        raise UsageError("--get prints one figure: it cannot be split --by")
-    groups = _by(by)
-    attachment = Attachment(subtypes, groups)
-    with (
-        writing.output(output) as writer,
-        reading.open_source(gold) as golds,
-        reading.open_source(system) as systems,
-        console.progress("compared", unit="sentences") as bar,
-    ):
-        names = golds.name, systems.name
-        for span in aligned_spans(conllu.read(golds), conllu.read(systems), names):
+    attachment = Attachment(settings.subtypes, settings.groups)
+    names = gold.name, system.name
+    with console.progress("compared", unit="sentences") as bar:
+        for span in aligned_spans(conllu.read(gold), conllu.read(system), names):
             attachment.add(span)
             bar.advance(len(span.gold))
-        scores = attachment.scores()
-        if not scores["words"].gold:
-            raise DataError(golds.name, None, "no words to compare")
-        if get is not None:
-            writer.write(f"{scores[get].figure('f1') or 0.0:.2f}\n".encode())
-            return
-        kind = None if by is None else by.partition(":")[0]
-        report = TreeReport(*names, subtypes, scores, kind, attachment.groups())
-        writer.write(FORMATS[form](report))
+    scores = attachment.scores()
+    _refuse_no_words(gold, scores["words"].gold)
+    return TreeReport(*names, settings.subtypes, scores, settings.kind, attachment.groups())
+
+
+def _several(
+    gold: reading.Source, systems: Sequence[reading.Source], settings: Settings
+) -> ParserReport:
+    from synmt_cli.core.evaluation.attachment import Attachment
+    from synmt_cli.core.evaluation.tree_comparison import ParserComparison, units
+    from synmt_cli.formats.reports.tree_comparison import ParserReport
+
+    build = partial(Attachment, settings.subtypes, settings.groups)
+    comparison = ParserComparison(len(systems), settings.tested, build)
+    names = [gold.name, *(system.name for system in systems)]
+    with console.progress("compared", unit="sentences") as bar:
+        for unit in units(conllu.read(gold), [*map(conllu.read, systems)], names):
+            comparison.add(unit)
+            bar.advance(sum(len(span.gold) for span in unit[0]))
+    _refuse_no_words(gold, comparison.attachments[0].scores()["words"].gold)
+    test = settings.test
+    parsers = comparison.compared(names[1:], test)
+    facts = (test.formula, test.interval_n) if test else ("", 0)
+    n = comparison.n_units
+    return ParserReport(gold.name, settings.subtypes, n, parsers, settings.kind, *facts)
+
+
+def _refuse_no_words(gold: reading.Source, n: int) -> None:
+    if not n:
+        raise DataError(gold.name, None, "no words to compare")
+
+
+def _metrics(text: str) -> list[str]:
+    names = list(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in TESTED:
+            raise UsageError(f"-M: {quoted(name)} is none of {', '.join(TESTED)}")
+    return names
+
+
+def _test(paired: str | None, samples: int | None, seed: int) -> SignificanceTest | None:
+    from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest
+
+    if seed < 0:
+        raise UsageError(f"--seed is 0 or more, not {seed}")
+    name = paired or "bs"
+    if name == "none":
+        return None
+    return SignificanceTest(name, next(iter(FORMULAS[name])), samples or SAMPLES[name], seed)
 
 
 def _by(option: str | None) -> Buckets | Literal["deprel"] | None:

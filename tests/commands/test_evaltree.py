@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 
@@ -22,9 +23,15 @@ SHARED_TASK = {
     "sentences": [95, 100, 102],
     "words": [2191, 2202, 2205],
     "upos": [2083, 2202, 2205],
+    "xpos": [2068, 2202, 2205],
+    "ufeats": [2079, 2202, 2205],
+    "alltags": [2037, 2202, 2205],
+    "lemmas": [2133, 2202, 2205],
     "uas": [1843, 2202, 2205],
     "las": [1743, 2202, 2205],
     "clas": [933, 1266, 1264],
+    "mlas": [883, 1266, 1264],
+    "blex": [902, 1266, 1264],
 }
 
 
@@ -45,10 +52,16 @@ def test_table(run, folder):
         "Sentences     100.00  100.00  100.00\n"
         "Words         100.00  100.00  100.00\n"
         "UPOS          100.00  100.00  100.00   100.00\n"
+        "XPOS          100.00  100.00  100.00   100.00\n"
+        "UFeats        100.00  100.00  100.00   100.00\n"
+        "AllTags       100.00  100.00  100.00   100.00\n"
+        "Lemmas        100.00  100.00  100.00   100.00\n"
         "UAS            80.00   80.00   80.00    80.00\n"
         "LAS            60.00   60.00   60.00    60.00\n"
         "LA             80.00   80.00   80.00    80.00\n"
         "CLAS           33.33   33.33   33.33    33.33\n"
+        "MLAS           33.33   33.33   33.33    33.33\n"
+        "BLEX           33.33   33.33   33.33    33.33\n"
     )
 
 
@@ -120,10 +133,28 @@ def test_parsed_real_text_counts_as_in_the_shared_task(run, data, tmp_path):
     assert {row[1]: [int(n) for n in row[6:9]] for row in rows if row[1] != "la"} == SHARED_TASK
 
 
+def test_several_parsers(run, folder):
+    arguments = ["gold", "noisy", "gold", "--paired", "ar", "-n", "99", "-M", "las"]
+    table = run("evaltree", *arguments, "--by", "length:3", cwd=folder).stdout.decode()
+    assert "LAS         60.00     100.00^\n" in table
+    assert "gold    LAS     +40.00  [+40.00, +40.00]  1.0000    1.0000   two-sided  99" in table
+    assert re.search(r"^3\+ +5 +60.00 +100.00 \(\+40.00\)$", table, re.MULTILINE)
+    done = run("evaltree", *arguments, "--format", "json", cwd=folder)
+    first, second = json.loads(done.stdout)["systems"]
+    assert (first["paired"], second["paired"]["las"]["p"]) == ({}, 1.0)
+    done = run("evaltree", "gold", "noisy", "gold", "--get", "las", cwd=folder)
+    assert done.stdout == b"60.00\n100.00\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "status", "message"),
     [
         (["gold", "noisy", "--get", "las", "--by", "deprel"], "", 2, "--get prints one figure"),
+        (["gold", "noisy", "--get", "las", "--format", "json"], "", 2, "--get prints one figure"),
+        (["gold", "noisy", "--paired", "ar"], "", 2, "--paired, -M and -n compare systems"),
+        (["gold", "noisy", "noisy", "-M", "bleu"], "", 2, "-M: 'bleu' is none of words, upos"),
+        (["gold", "noisy", "absent"], "", 66, "cannot read absent"),
+        (["gold", "noisy", "-"], GOLD + GOLD, 65, "<stdin>:8: the text goes on, but gold ends"),
         (["gold", "noisy", "--by", "upos"], "", 2, "--by takes deprel, length"),
         (["gold", "noisy", "--by", "length:3,2"], "", 2, "edges must be positive"),
         (["gold", "noisy", "--get", "bleu"], "", 2, "Invalid value for '--get'"),

@@ -3,24 +3,35 @@
 Where a gold and a system word are aligned (word_alignment.py), the head is right if the words
 above them are aligned too, or both are roots (UAS), and the label if it is the same (LA); LAS
 takes both. CLAS (Nivre and Fang 2017) is LAS of content words; among aligned words the gold
-relation decides which these are. Labels are universal relations without subtypes, as in CoNLL
-2018, unless `subtypes` is set.
+relation decides which these are. MLAS is CLAS with the right UPOS and features, and with the
+same function words below, each with the right label, UPOS and features; BLEX is CLAS with the
+right lemma. A lemma is right, whatever it is, where gold has `_`. Features are the universal ones
+of UNIVERSAL_FEATURES alone. Labels are universal relations without subtypes, as in CoNLL 2018,
+unless `subtypes` is set.
 """
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from synmt_cli.core.evaluation.word_alignment import NONE, AlignedSpan, Words, align, words
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.core.trees.heads import ROOT
-from synmt_cli.core.trees.relations import CONTENT, universal
+from synmt_cli.core.trees.relations import CONTENT, FUNCTION, universal
 from synmt_cli.errors import DataError
 from synmt_cli.formats.reports.tree_scores import MatchCount, TreeGroup
 
 GOLD, SYSTEM, ALIGNED, CORRECT = "gold", "system", "aligned", "correct"
-OF_ALL = ("upos", "uas", "las", "la")  # metrics of all words
+OF_ALL = ("upos", "xpos", "ufeats", "alltags", "lemmas", "uas", "las", "la")  # of all words
+OF_CONTENT = ("clas", "mlas", "blex")  # of content words
+UNIVERSAL_FEATURES = frozenset(
+    """
+    PronType NumType Poss Reflex Foreign Abbr Gender Animacy Number Case Definite Degree VerbForm
+    Mood Tense Aspect Voice Evident Polarity Person Polite
+    """.split()  # noqa: SIM905  as a list it would take twenty lines
+)
 
 
 class Attachment:
@@ -65,21 +76,47 @@ class Attachment:
         if isinstance(self._by, Buckets):
             for _, length in gold.sentences:
                 self._groups[self._by.names[self._by.index(length)]]["sentences"] += 1
+        gold_feats, system_feats = ([*map(_universal_features, x.feats)] for x in (gold, system))
+        gold_below, system_below = (
+            _function_words(gold, gold_labels),
+            _function_words(system, system_labels),
+        )
+
+        def same_below(golds: Sequence[int], systems: Sequence[int]) -> bool:
+            return len(golds) == len(systems) and all(
+                aligned[s] == g
+                and gold_labels[g] == system_labels[s]
+                and gold.upos[g] == system.upos[s]
+                and gold_feats[g] == system_feats[s]
+                for g, s in zip(golds, systems, strict=True)
+            )
+
         for s, g in enumerate(aligned):
             if g == NONE:
                 continue
             head = system.heads[s]
             right_head = (ROOT if head == ROOT else aligned[head]) == gold.heads[g]
             right_label = gold_labels[g] == system_labels[s]
-            content = universal(gold_labels[g]) in CONTENT
+            upos, xpos = gold.upos[g] == system.upos[s], gold.xpos[g] == system.xpos[s]
+            feats = gold_feats[g] == system_feats[s]
+            lemma = gold.lemmas[g] in ("_", system.lemmas[s])
             counts = self._groups[gold_groups[g]]
             counts[ALIGNED] += 1
-            counts["upos"] += gold.upos[g] == system.upos[s]
+            counts["upos"] += upos
+            counts["xpos"] += xpos
+            counts["ufeats"] += feats
+            counts["alltags"] += upos and xpos and feats
+            counts["lemmas"] += lemma
             counts["uas"] += right_head
             counts["la"] += right_label
             counts["las"] += right_head and right_label
-            counts[f"{ALIGNED} content"] += content
-            counts["clas"] += content and right_head and right_label
+            if universal(gold_labels[g]) in CONTENT:
+                counts[f"{ALIGNED} content"] += 1
+                if right_head and right_label:
+                    counts["clas"] += 1
+                    counts["blex"] += lemma
+                    below = gold_below.get(g, []), system_below.get(s, [])
+                    counts["mlas"] += upos and feats and same_below(*below)
 
     def _count_side(self, side: str, groups: Sequence[str], labels: Sequence[str]) -> None:
         for group, label in zip(groups, labels, strict=True):
@@ -99,6 +136,12 @@ class Attachment:
         begins = [begin for begin, _ in gold.sentences]
         buckets = [self._by.names[self._by.index(length)] for _, length in gold.sentences]
         return [buckets[bisect_right(begins, begin) - 1] for begin, _ in side.spans]
+
+    def include(self, other: "Attachment") -> None:
+        """Counts what `other` has counted, with the same settings, as well."""
+        self._totals.update(other._totals)
+        for group, counts in other._groups.items():
+            self._groups[group].update(counts)
 
     def scores(self) -> dict[str, MatchCount]:
         """Every metric over all spans, in the order of the CoNLL 2018 script, with LA added."""
@@ -127,11 +170,31 @@ class Attachment:
         return sorted(groups, key=lambda group: (-group.scores["las"].gold, group.name))
 
 
+@lru_cache(maxsize=2**16)
+def _universal_features(feats: str) -> str:
+    """FEATS without the features of a language, sorted.
+
+    >>> _universal_features("Style=Arch|Number=Sing|Case=Nom")
+    'Case=Nom|Number=Sing'
+    """
+    kept = (one for one in feats.split("|") if one.partition("=")[0] in UNIVERSAL_FEATURES)
+    return "|".join(sorted(kept))
+
+
+def _function_words(side: Words, labels: Sequence[str]) -> dict[int, list[int]]:
+    """The dependents of each word that are function words, where it has any."""
+    below: dict[int, list[int]] = {}
+    for word, (head, label) in enumerate(zip(side.heads, labels, strict=True)):
+        if head != ROOT and universal(label) in FUNCTION:
+            below.setdefault(head, []).append(word)
+    return below
+
+
 def _scores(counts: Counter[str]) -> dict[str, MatchCount]:
     whole = counts[GOLD], counts[SYSTEM]
     content = [counts[f"{side} content"] for side in (GOLD, SYSTEM, ALIGNED)]
     return {
         "words": MatchCount(counts[ALIGNED], *whole),
         **{name: MatchCount(counts[name], *whole, counts[ALIGNED]) for name in OF_ALL},
-        "clas": MatchCount(counts["clas"], *content),
+        **{name: MatchCount(counts[name], *content) for name in OF_CONTENT},
     }

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from synmt_cli.core.segments.comments import is_placeholder
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import DataError, printable, quoted
-from synmt_cli.formats.conllu import FORM, Sentence
+from synmt_cli.formats.conllu import FEATS, FORM, LEMMA, XPOS, Sentence
 
 NONE = -2  # the gold word of a system word that has none
 LARGEST = 4_000_000  # pairs of words in one span with a multiword token
@@ -58,6 +58,9 @@ class Words:
     heads: list[int] = field(default_factory=list)
     deprels: list[str] = field(default_factory=list)
     upos: list[str] = field(default_factory=list)
+    xpos: list[str] = field(default_factory=list)
+    feats: list[str] = field(default_factory=list)
+    lemmas: list[str] = field(default_factory=list)
     tokens: list[tuple[int, int]] = field(default_factory=list)
     sentences: list[tuple[int, int]] = field(default_factory=list)
 
@@ -102,6 +105,9 @@ def words(sentences: Sequence[Sentence]) -> Words:
             words.heads += [first + head - 1 if head else ROOT for head in sentence.heads]
             words.deprels += sentence.deprels
             words.upos += sentence.upos
+            words.xpos += [row[XPOS] for row in sentence.words]
+            words.feats += [row[FEATS] for row in sentence.words]
+            words.lemmas += [row[LEMMA] for row in sentence.words]
     return words
 
 

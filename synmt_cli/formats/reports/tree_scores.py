@@ -10,10 +10,16 @@ LABELS = {
     "sentences": "Sentences",
     "words": "Words",
     "upos": "UPOS",
+    "xpos": "XPOS",
+    "ufeats": "UFeats",
+    "alltags": "AllTags",
+    "lemmas": "Lemmas",
     "uas": "UAS",
     "las": "LAS",
     "la": "LA",
     "clas": "CLAS",
+    "mlas": "MLAS",
+    "blex": "BLEX",
 }
 FIGURES = ("precision", "recall", "f1", "aligned_accuracy")
 NAMES = ("precision", "recall", "F1")  # of the first figures, in tables
@@ -71,6 +77,10 @@ class TreeReport:
     scores: dict[str, MatchCount]
     by: str | None = None
     groups: list[TreeGroup] = field(default_factory=list)
+
+    def scored(self) -> list["TreeReport"]:
+        """Whatever has scores of its own: itself."""
+        return [self]
 
     def sections(self) -> Iterator[Table | Notes]:
         """Every metric, then the groups."""

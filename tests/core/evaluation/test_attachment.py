@@ -102,3 +102,55 @@ def test_by_label():
     assert groups["det"]["las"] == MatchCount(1, 1, 2, 1)
     assert groups["nsubj"]["las"] == MatchCount(0, 1, 0, 1)
     assert groups["nsubj"]["uas"].figure("recall") == 100
+
+
+def tagged(*words):
+    """Rows from "form lemma upos xpos feats head label"."""
+    rows = []
+    for n, word in enumerate(words, 1):
+        form, lemma, upos, xpos, feats, head, label = word.split()
+        rows.append("\t".join((str(n), form, lemma, upos, xpos, feats, head, label, "_", "_")))
+    return "\n".join(rows) + "\n\n"
+
+
+TAGGED = (
+    "The the DET DT Definite=Def 2 det",
+    "dogs dog NOUN NNS Number=Plur 4 nsubj:pass",
+    "are be AUX VBP Mood=Ind 4 aux:pass",
+    "seen see VERB VBN VerbForm=Part|Tense=Past 0 root",
+    ". . PUNCT . _ 4 punct",
+)
+
+
+def changed(word, old, new):
+    return tagged(*(row.replace(old, new) if i == word else row for i, row in enumerate(TAGGED)))
+
+
+@pytest.mark.parametrize(
+    ("word", "old", "new", "wrong"),
+    [
+        (0, "Definite=Def", "Definite=Ind", ["ufeats", "alltags", "mlas"]),  # below dogs
+        (0, "Definite=Def", "Definite=Def|Style=Arch", []),  # a feature of the language
+        (0, "DT", "AT", ["xpos", "alltags"]),
+        (1, "Number=Plur", "Number=Sing", ["ufeats", "alltags", "mlas"]),
+        (1, " dog ", " dogs ", ["lemmas", "blex"]),
+        (2, " be ", " are ", ["lemmas"]),  # not a content word
+        (2, "AUX", "VERB", ["upos", "alltags", "mlas"]),
+        (2, "aux:pass", "cop", ["las", "la", "mlas"]),
+        (2, "aux:pass", "aux", []),
+        (3, "VerbForm=Part|Tense=Past", "Tense=Past|VerbForm=Part", []),  # only the order
+        (4, "_ 4", "_ 2", ["uas", "las"]),
+        (1, "4 nsubj:pass", "4 obj", ["las", "la", "clas", "mlas", "blex"]),
+        (0, "2 det", "4 det", ["uas", "las", "mlas"]),  # dogs has lost its article
+    ],
+)
+def test_tags_lemmas_and_function_words(word, old, new, wrong):
+    scores = evaluated(tagged(*TAGGED), changed(word, old, new)).scores()
+    found = [name for name, one in scores.items() if one.correct < one.gold]
+    assert found == wrong
+
+
+def test_a_gold_lemma_that_is_not_given_is_right_whatever_it_is():
+    gold = changed(1, " dog ", " _ ")
+    assert evaluated(gold, tagged(*TAGGED)).scores()["blex"] == MatchCount(2, 2, 2, 2)
+    assert evaluated(tagged(*TAGGED), gold).scores()["blex"] == MatchCount(1, 2, 2, 2)

@@ -1,0 +1,155 @@
+"""What `synmt evaltree` reports of several parsers. Figures are F1 in percent."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from synmt_cli.formats.reports.scores import TESTS, PairedComparison, shown_p, stars
+from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table
+from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup
+
+MARKS = 3  # characters for the marks of a score: ^ and stars
+BY_GROUP = ("uas", "las")  # metrics that are shown for each group
+
+
+@dataclass(frozen=True, slots=True)
+class TestedMetric:
+    """A comparison with the first parser. corrected: p by Holm over everything tested."""
+
+    pair: PairedComparison
+    corrected: float
+
+    def mark(self) -> str:
+        """Stars by the corrected p, for a better parser or a worse one."""
+        return stars(self.corrected) if self.pair.mark() else ""
+
+    def document(self) -> Record:
+        """The comparison's columns, and the corrected p."""
+        return {**self.pair.record(), "p_holm": self.corrected}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedParser:
+    """One parser. tested: its comparisons by metric, none for the first parser."""
+
+    name: str
+    scores: dict[str, MatchCount]
+    groups: list[TreeGroup]
+    tested: dict[str, TestedMetric]
+
+    def f1(self, metric: str) -> float | None:
+        """Its F1 of a metric."""
+        return self.scores[metric].figure("f1")
+
+
+@dataclass(frozen=True, slots=True)
+class ParserReport:
+    """Parsers in the order given. by: `length`, `deprel` or None. units: what was drawn."""
+
+    gold: str
+    subtypes: bool
+    units: int
+    parsers: list[ComparedParser]
+    by: str | None = None
+    formula: str = ""
+    interval_n: int = 0
+
+    def scored(self) -> list[ComparedParser]:
+        """Whatever has scores of its own."""
+        return self.parsers
+
+    def sections(self) -> Iterator[Table | Notes]:
+        """F1 of every metric, the comparisons, the groups, then what the marks mean."""
+        yield self._scores()
+        if any(one.tested for one in self.parsers):
+            yield self._comparisons()
+        if self.by:
+            yield from map(self._groups, BY_GROUP)
+        yield [*self._legend()]
+
+    def _scores(self) -> Table:
+        rows: list[Row] = []
+        for metric, label in LABELS.items():
+            figures = [one.f1(metric) for one in self.parsers]
+            best = max((n for n in figures if n is not None), default=None)
+            best = None if figures.count(best) == len(figures) else best
+            row = [Cell(label)]
+            for one, figure in zip(self.parsers, figures, strict=True):
+                marks = BEST * (figure is not None and figure == best)
+                marks += one.tested[metric].mark() if metric in one.tested else ""
+                row.append(Cell(figure, ".2f", marks, MARKS))
+            rows.append(row)
+        whole = self.parsers[0].scores
+        labels = "labels with subtypes" if self.subtypes else "universal labels"
+        n = f"{whole['sentences'].gold:,} sentences, {whole['words'].gold:,} words"
+        header: Row = ["F1", *(Cell(one.name, room=MARKS) for one in self.parsers)]
+        return Table(header, rows, title=f"against {self.gold}: {n}; {labels}")
+
+    def _comparisons(self) -> Table:
+        rows: list[Row] = []
+        for one in self.parsers[1:]:
+            for metric, tested in one.tested.items():
+                pair = tested.pair
+                low, high = (f"{n:+.2f}" for n in pair.ci95)
+                shown = (f"{pair.delta:+.2f}", f"[{low}, {high}]", shown_p(pair.p))
+                facts = (shown_p(tested.corrected), pair.definition, Cell(pair.n, ","), pair.seed)
+                rows.append([one.name, LABELS[metric], *shown, *facts])
+        names = ["delta", "95 % interval", "p", "p (Holm)", "definition", "n", "seed"]
+        title = f"{TESTS[pair.test]} against {self.parsers[0].name}"
+        return Table(["system", "metric", *names], rows, 2, title[0].upper() + title[1:])
+
+    def _groups(self, metric: str) -> Table:
+        """A row for each group of any parser. A label has precision and recall, so an F1."""
+        rows: list[Row] = []
+        for name, groups in self._by_name():
+            gold = next(one for one in groups if one is not None).scores[metric].gold
+            row: list[Cell] = [Cell(name), Cell(gold, ",")]
+            figure = "f1" if self.by == "length" or metric == "las" else "recall"
+            figures = [None if one is None else one.scores[metric].figure(figure) for one in groups]
+            for i, value in enumerate(figures):
+                first = figures[0]
+                change = ""
+                if i and first is not None and value is not None:
+                    change = f" ({value - first:+.2f})"
+                row.append(Cell(value, ".2f", change))
+            rows.append(row)
+        label = f"{LABELS[metric]} {'F1' if figure == 'f1' else figure}"
+        header = [self.by or "", "words", *(one.name for one in self.parsers)]
+        return Table(header, rows, title=f"{label} by {self.by}")
+
+    def _by_name(self) -> Iterator[tuple[str, Sequence[TreeGroup | None]]]:
+        by_name = [{group.name: group for group in one.groups} for one in self.parsers]
+        for name in dict.fromkeys(name for groups in by_name for name in groups):
+            yield name, [groups.get(name) for groups in by_name]
+
+    def _legend(self) -> Iterator[str]:
+        yield f"{BEST} the best score"
+        pairs = [tested.pair for one in self.parsers for tested in one.tested.values()]
+        for pair in pairs[:1]:
+            first = self.parsers[0].name
+            yield (
+                f"* p < 0.05, ** p < 0.01 against {first}, by p (Holm): corrected for "
+                f"{len(pairs)} comparisons"
+            )
+            yield f"p, {pair.definition}: {self.formula}, over {self.units:,} stretches of text"
+            yield (
+                f"95 % interval of delta = system - {first}: percentile bootstrap, "
+                f"{self.interval_n:,} samples, seed {pair.seed}"
+            )
+
+    def records(self) -> Iterator[Record]:
+        """One for each parser, group and metric; the group of everything is `all`."""
+        for one in self.parsers:
+            for group in (TreeGroup(ALL, None, one.scores), *one.groups):
+                for metric, count in group.scores.items():
+                    start: Record = {"parser": one.name, "group": group.name, "metric": metric}
+                    tested = one.tested.get(metric) if group.name == ALL else None
+                    yield {**start, **count.document(), **(tested.document() if tested else {})}
+
+    def document(self) -> dict[str, object]:
+        """Each parser with its scores, groups and comparisons with the first."""
+        systems = [
+            {"name": one.name, "scores": one.scores, "groups": one.groups, "paired": one.tested}
+            for one in self.parsers
+        ]
+        head = {"gold": self.gold, "subtypes": self.subtypes, "by": self.by, "units": self.units}
+        return {**head, "formula": self.formula, "systems": systems}
