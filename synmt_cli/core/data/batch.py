@@ -20,11 +20,34 @@ class Batch:
     """Some pairs, ready for the model. target begins with BOS, target_out ends in EOS.
 
     target has no `pad`: its padding is in the future of every token, or not read at all.
+    lengths: of the targets, EOS counted. real: (N,), where in target_out.flatten() their tokens
+    are; None where it has no padding. Both are made with the batch: a device that was asked for
+    them later would have to be waited for.
     """
 
     source: Side
     target: Side
     target_out: Tensor
+    lengths: tuple[int, ...]
+    real: Tensor | None
+
+    @classmethod
+    def of(cls, source: Side, target: Side, target_out: Tensor, lengths: Array) -> Batch:
+        """A batch on the CPU. lengths: (B,), of the targets, EOS counted."""
+        width = target_out.size(1)
+        is_real = np.arange(width) < lengths[:, None]  # (B, T)
+        real = None if is_real.all() else torch.from_numpy(np.flatnonzero(is_real))
+        return cls(source, target, target_out, tuple(lengths.tolist()), real)
+
+    @property
+    def n_tokens(self) -> int:
+        """Target tokens, EOS counted."""
+        return sum(self.lengths)
+
+    def tokens(self) -> Tensor:
+        """The target tokens without padding, (N,)."""
+        flat = self.target_out.flatten()
+        return flat if self.real is None else flat.index_select(0, self.real)
 
     def to(self, device: torch.device) -> Batch:
         """The batch on a device."""
@@ -32,6 +55,8 @@ class Batch:
             to_device(self.source, device),
             to_device(self.target, device),
             self.target_out.to(device, non_blocking=True),
+            self.lengths,
+            None if self.real is None else self.real.to(device, non_blocking=True),
         )
 
 

@@ -78,11 +78,13 @@ class Corpus:
             for name, values in self.target_features.items()
         }
         target_out = np.concatenate((target, pad), 1)
-        target_out[np.arange(n), self.target.lengths_of(rows)] = EOS
-        return Batch(
+        lengths = self.target.lengths_of(rows)
+        target_out[np.arange(n), lengths] = EOS
+        return Batch.of(
             self.sources(rows),
             Side(torch.from_numpy(np.concatenate((bos, target), 1)), features=features),
             torch.from_numpy(target_out),
+            lengths + 1,
         )
 
     def sources(self, rows: Array) -> Side:

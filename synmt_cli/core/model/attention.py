@@ -7,7 +7,7 @@ cannot be confused with the batch axis.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -93,15 +93,18 @@ class SelfAttention(nn.Module):
         causal: bool = False,
         active: Sequence[Active] = (),
         newest: bool = False,
+        keep: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor:
         """x: (B, T, D) -> (B, T, D), or with `newest` the last token's row alone, (B, 1, D).
 
-        allowed: bool, True = may be seen, broadcasts to (B, H, T, T).
+        allowed: bool, True = may be seen, broadcasts to (B, H, T, T). keep: takes the tokens
+        whose rows are wanted, of (B, T, D).
         """
         q, k, v = self.project(x)
         if newest:
             q, x = q[:, -1:], x[:, -1:]  # (B, 1, D)
-        return self.attend(x, q, k, v, allowed, causal, active)
+        context = self._context(x, q, k, v, allowed, causal, active)  # (B, Tq, D)
+        return self.out(context if keep is None else keep(context))
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """x: (B, T, D) -> q, k, v, each (B, T, D), all heads side by side."""
@@ -126,6 +129,18 @@ class SelfAttention(nn.Module):
 
         x, q: (B, Tq, D), the queries' tokens. k, v: (B, T, D). causal: only if Tq = T.
         """
+        return self.out(self._context(x, q, k, v, allowed, causal, active))
+
+    def _context(
+        self,
+        x: Tensor,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        allowed: Tensor | None,
+        causal: bool,
+        active: Sequence[Active],
+    ) -> Tensor:
         q, k, v = (split_heads(t, self.n_heads) for t in (q, k, v))  # (B, H, Tq or T, D / H)
         here = self.modified_by(active)
         for modifier, state in here:
@@ -139,7 +154,7 @@ class SelfAttention(nn.Module):
         else:
             dropout = self.dropout if self.training else 0.0
             context = fused_attention(q, k, v, allowed, dropout, causal)
-        return self.out(join_heads(context))
+        return join_heads(context)  # (B, Tq, D)
 
     def _eager_attention(
         self, site: Site, v: Tensor, allowed: Tensor | None, active: Sequence[Active]

@@ -43,10 +43,20 @@ class Embedding(nn.Module):
         self.positions = positions
         self._sinusoids: Tensor = torch.empty(0)  # of positions 0, 1, ... as far as needed so far
 
-    def forward(self, ids: Tensor, active: Sequence[Active], start: int = 0) -> Tensor:
-        """ids: (B, T), the first of them at position `start` -> (B, T, D)."""
+    def forward(
+        self,
+        ids: Tensor,
+        active: Sequence[Active],
+        start: int = 0,
+        positions: Tensor | None = None,
+    ) -> Tensor:
+        """ids: (B, T), the first of them at position `start` -> (B, T, D).
+
+        positions: of each of them, (B, T), below T, where they do not follow each other.
+        """
         x = self.table(ids) * math.sqrt(self.table.embedding_dim)  # (B, T, D)
-        p = self._encodings(start, ids.size(1), x)[None]  # (1, T, D)
+        p = self._encodings(start, ids.size(1), x)  # (T, D)
+        p = p[None] if positions is None else F.embedding(positions, p)  # (1 or B, T, D)
         for modifier, state in active:
             x, p = modifier.tokens(state, x), modifier.positions(state, p)
         x = F.dropout(x + p.to(x.dtype), self.dropout, self.training)

@@ -41,14 +41,21 @@ class Layer(nn.Module):
         self.dropout = size.dropout
         self.norm_first = size.norm == "pre"
 
-    def residual(self, i: int, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def residual(
+        self,
+        i: int,
+        x: Tensor,
+        sublayer: Callable[[Tensor], Tensor],
+        keep: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tensor:
         """LayerNorm(x + Sublayer(x)) of sub-layer i, or with norm_first x + Sublayer(LayerNorm(x)).
 
-        x: (B, T, D) -> (B, T, D). A sub-layer may return the last token alone, (B, 1, D).
+        x: (B, T, D) -> (B, T, D). keep: takes the tokens of x that the sub-layer returns, if
+        those are not all.
         """
         y = sublayer(self.norms[i](x) if self.norm_first else x)
-        if y.size(1) < x.size(1):
-            x = x[:, -1:]
+        if keep is not None:
+            x = keep(x)
         x = x + F.dropout(y, self.dropout, self.training)
         return x if self.norm_first else self.norms[i](x)
 
@@ -86,13 +93,15 @@ class DecoderLayer(Layer):
         attend: Callable[[Tensor], Tensor],
         source: KeysValues,
         allowed: Tensor | None,
+        keep: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor:
         """The three sub-layers, with any form of self-attention: normed x -> its output.
 
-        x: (R, T, D) -> (R, T, D), or (R, 1, D) where `attend` returns the last token alone.
+        x: (R, T, D) -> (R, T, D), or those of its tokens that `keep` takes, where `attend`
+        returns no others.
         source, allowed: keys, values and mask of B sources; R / B targets in a row belong to each.
         """
-        x = self.residual(0, x, attend)
+        x = self.residual(0, x, attend, keep)
         x = self.residual(1, x, lambda x: self.cross(x, *source, allowed))
         return self.residual(2, x, self.feed_forward)
 
@@ -108,6 +117,28 @@ class Memory:
     states: Tensor
     allowed: Tensor | None
     losses: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """Prefixes of targets in R rows of W tokens, up to K of them in each.
+
+    positions: (R, W), of each token in its prefix. visible: (R, 1, W, W) bool, True within one
+    prefix. newest: (R, K), the columns of the last tokens, 0 where there are fewer.
+    """
+
+    positions: Tensor
+    visible: Tensor
+    newest: Tensor
+
+    def newest_of(self, x: Tensor) -> Tensor:
+        """(R, W, D) -> (R, K, D)."""
+        return x.gather(1, self.newest[..., None].expand(-1, -1, x.size(-1)))
+
+
+def last_token(x: Tensor) -> Tensor:
+    """(R, T, D) -> (R, 1, D)."""
+    return x[:, -1:]
 
 
 class Stack(nn.Module):
@@ -200,5 +231,24 @@ class Decoder(Stack):
         for layer, source in zip(self.layers, sources, strict=True):
             newest = layer is self.layers[-1]
             attend = partial(layer.attention, active=active, newest=newest)
-            x = layer.step(x, attend, source, allowed)
+            x = layer.step(x, attend, source, allowed, last_token if newest else None)
         return self.norm(x)[:, -1]
+
+    def reread_packed(
+        self,
+        side: Side,
+        prefixes: Prefixes,
+        sources: Sequence[KeysValues],
+        allowed: Tensor | None,
+    ) -> Tensor:
+        """As `reread`, of prefixes of any lengths, several in a row of `side`, (R, W).
+
+        Returns the newest tokens' states, (R, K, D).
+        """
+        active = self.prepare(side)
+        x = self.embedding(side.ids, active, positions=prefixes.positions)  # (R, W, D)
+        for layer, source in zip(self.layers, sources, strict=True):
+            keep = prefixes.newest_of if layer is self.layers[-1] else None
+            attend = partial(layer.attention, allowed=prefixes.visible, active=active, keep=keep)
+            x = layer.step(x, attend, source, allowed, keep)
+        return self.norm(x)

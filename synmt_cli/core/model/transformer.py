@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from synmt_cli.core.model.embedding import Embedding, token_table
 from synmt_cli.core.model.layers import Decoder, Encoder, Memory
 from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.model.prefixes import draw, passes
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
@@ -53,11 +54,21 @@ class Transformer(nn.Module):
         if not self.rereads:
             return self.decoder(target, memory)
         sources = self.decoder.keys_values(memory)
-        states = [
-            self.decoder.reread(target[:, :n], sources, memory.allowed)
-            for n in range(1, target.ids.size(1) + 1)
-        ]  # T times (B, D)
-        return torch.stack(states, dim=1), {}
+        n_targets, n_tokens = target.ids.shape
+        found, places = [], []
+        for one in passes([n_tokens] * n_targets, n_tokens, draw(n_tokens, 1)):
+            here, rows = one.to(target.ids.device), one.targets
+            states = self.decoder.reread_packed(
+                here.side(target),
+                here.prefixes(),
+                [(k[rows], v[rows]) for k, v in sources],
+                None if memory.allowed is None else memory.allowed[rows],
+            )  # (R, 2, D)
+            found.append(states.flatten(0, 1).index_select(0, here.ends))
+            places.append(here.following)
+        flat = torch.cat(found)  # (B * T, D), as the prefixes were read
+        flat = torch.empty_like(flat).index_copy(0, torch.cat(places), flat)
+        return flat.unflatten(0, (n_targets, n_tokens)), {}
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token."""

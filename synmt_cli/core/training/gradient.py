@@ -2,27 +2,26 @@
 
     L = (label-smoothed cross-entropy + the modifiers' losses) / target tokens of the update
 
-A decoder that re-reads its prefix reads each prefix of the target as a sequence of its own. All
-prefixes of one length are read in one pass, so that there is neither padding nor a mask, and a
-pass does what decoding does at that length. The encoder runs once. Each pass differentiates down
-to the keys and values of the source and is then forgotten, so memory is that of one pass.
+A decoder that re-reads its prefix reads each prefix of the target as a sequence of its own. Many
+are packed into one pass (model/prefixes.py), since a GPU takes as long to start the work of one
+as of all. The encoder runs once. Each pass differentiates down to the keys and values of the
+source and is then forgotten, so memory is that of one pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.layers import Memory
+from synmt_cli.core.model.prefixes import CELLS, draw, passes
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.text.vocabulary import PAD
 from synmt_cli.core.training.loss import cross_entropy
-
-CELLS = 2**14  # tokens of prefixes that are read at a time
 
 
 @dataclass(slots=True)
@@ -69,8 +68,9 @@ def backward(
     if model.rereads:
         return _from_prefixes(model, batch, memory, smoothing, scale, prefix_share)
     states, others = model.decode(batch.target, memory)
-    real = batch.target_out != PAD
-    entropy = cross_entropy(states[real], model.output.weight, batch.target_out[real], smoothing)
+    entropy = cross_entropy(
+        states.flatten(0, 1), model.output.weight, batch.tokens(), smoothing, batch.real
+    )
     losses = [*memory.losses.items(), *others.items()]
     total = sum((loss for _, loss in losses), entropy.smoothed) * scale
     _differentiate([total], [None])
@@ -88,20 +88,31 @@ def _from_prefixes(
     scale: float,
     prefix_share: float,
 ) -> Sums:
-    lengths = (batch.target_out != PAD).sum(1)
-    order = lengths.argsort(descending=True, stable=True)  # so that a slice has the longer ones
+    drawn = draw(max(batch.lengths), prefix_share)
+    longest_first = np.argsort(-np.array(batch.lengths), kind="stable")
+    order = torch.from_numpy(longest_first).to(batch.target_out.device, non_blocking=True)
     target, target_out = batch.target[order], batch.target_out[order]
     allowed = None if memory.allowed is None else memory.allowed[order]
     projected = model.decoder.keys_values(Memory(memory.states[order], allowed))
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
     sums = Sums(losses={name: loss.item() for name, loss in memory.losses.items()})
-    for n, rows in passes(lengths[order].tolist(), prefix_share):
-        states = model.decoder.reread(
-            target[rows, :n],
-            [(k[rows], v[rows]) for k, v in sources],
-            None if allowed is None else allowed[rows],
+    lengths = [batch.lengths[row] for row in longest_first]
+    n_cells = max(CELLS, target_out.numel())  # as much memory as a batch takes that is read once
+    for one in passes(lengths, target_out.size(1), drawn, n_cells):
+        here = one.to(order.device)
+        states = model.decoder.reread_packed(
+            here.side(target),
+            here.prefixes(),
+            [(k[one.targets], v[one.targets]) for k, v in sources],
+            None if allowed is None else allowed[one.targets],
+        )  # (R, 2, D)
+        entropy = cross_entropy(
+            states.flatten(0, 1),
+            model.output.weight,
+            target_out.take(here.following),
+            smoothing,
+            here.ends,
         )
-        entropy = cross_entropy(states, model.output.weight, target_out[rows, n - 1], smoothing)
         _differentiate([entropy.smoothed * (scale / prefix_share)], [None])
         sums.smoothed += entropy.smoothed.item() / prefix_share
         sums.nll += entropy.nll.item() / prefix_share
@@ -121,19 +132,3 @@ def _differentiate(roots: list[Tensor], gradients: list[Tensor | None]) -> None:
     if roots:
         with torch.autocast(roots[0].device.type, enabled=False):
             torch.autograd.backward(roots, gradients)
-
-
-def passes(lengths: list[int], prefix_share: float = 1.0) -> Iterator[tuple[int, slice]]:
-    """Yields n, and a slice of rows whose prefixes of n tokens are read. lengths: falling.
-
-    >>> list(passes([3, 1]))
-    [(1, slice(0, 2, None)), (2, slice(0, 1, None)), (3, slice(0, 1, None))]
-    """
-    drawn = torch.rand(lengths[0]).lt(prefix_share).tolist() if prefix_share < 1 else None
-    n_rows = len(lengths)
-    for n in range(1, lengths[0] + 1):
-        while lengths[n_rows - 1] < n:
-            n_rows -= 1
-        if drawn is None or drawn[n - 1]:
-            size = max(1, CELLS // n)
-            yield from ((n, slice(i, min(i + size, n_rows))) for i in range(0, n_rows, size))

@@ -23,32 +23,43 @@ class Losses(NamedTuple):
     nll: Tensor
 
 
-def cross_entropy(states: Tensor, output: Tensor, target: Tensor, smoothing: float) -> Losses:
-    """states: (N, D); output: (V, D), the projection; target: (N,) ids -> sums over N."""
-    return Losses(*_CrossEntropy.apply(states, output, target, smoothing))
+def cross_entropy(
+    states: Tensor, output: Tensor, target: Tensor, smoothing: float, rows: Tensor | None = None
+) -> Losses:
+    """states: (N, D); output: (V, D), the projection; target: (N,) ids -> sums over N.
+
+    rows: (N,), which of more states these are, each at most once.
+    """
+    return Losses(*_CrossEntropy.apply(states, output, target, smoothing, rows))
 
 
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, output: Tensor, target: Tensor, smoothing: float
+        ctx: Any,
+        states: Tensor,
+        output: Tensor,
+        target: Tensor,
+        smoothing: float,
+        rows: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
+        ctx.n_states, ctx.rows = states.size(0), rows
         device = states.device.type
         dtype = states.dtype
         if torch.is_autocast_enabled(device):
             dtype = torch.get_autocast_dtype(device)
-        x, w = states.to(dtype), output.to(dtype)
+        x = states if rows is None else states.index_select(0, rows)  # (N, D)
+        x, w = x.to(dtype), output.to(dtype)
         wanted = any(ctx.needs_input_grad)
         d_states = torch.empty_like(x) if wanted else None
         d_output = torch.zeros_like(output, dtype=torch.float32) if wanted else None
         smoothed = x.new_zeros((), dtype=torch.float32)
         nll = x.new_zeros((), dtype=torch.float32)
-        block = BLOCK if device == "cpu" else GPU_BLOCK
-        size = max(1, block // output.size(0))
+        size = max(1, (BLOCK if device == "cpu" else GPU_BLOCK) // output.size(0))
         for begin in range(0, x.size(0), size):
-            rows = slice(begin, begin + size)
-            z = (x[rows] @ w.T).float()  # (block, V)
-            y = target[rows, None]
+            block = slice(begin, begin + size)
+            z = (x[block] @ w.T).float()  # (block, V)
+            y = target[block, None]
             lse = z.logsumexp(-1, keepdim=True)
             own = (lse - z.gather(1, y)).sum()
             nll += own
@@ -60,19 +71,24 @@ class _CrossEntropy(torch.autograd.Function):
                 gradient -= smoothing / z.size(1)
             gradient.scatter_add_(1, y, gradient.new_full(y.shape, smoothing - 1))
             gradient = gradient.to(dtype)
-            torch.mm(gradient, w, out=d_states[rows])
+            torch.mm(gradient, w, out=d_states[block])
             if dtype == torch.float32:
-                d_output.addmm_(gradient.T, x[rows])
+                d_output.addmm_(gradient.T, x[block])
             else:
-                d_output += gradient.T @ x[rows]
+                d_output += gradient.T @ x[block]
         ctx.save_for_backward(d_states, d_output)
         ctx.dtypes = states.dtype, output.dtype
         ctx.mark_non_differentiable(nll)
         return smoothed, nll
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         d_states, d_output = ctx.saved_tensors
         states, output = ctx.dtypes
         scale = gradients[0]
-        return (d_states * scale).to(states), (d_output * scale).to(output), None, None
+        d_states, d_output = (d_states * scale).to(states), (d_output * scale).to(output)
+        if ctx.rows is not None:
+            picked = d_states  # (N, D)
+            d_states = picked.new_zeros(ctx.n_states, picked.size(1))
+            d_states.index_copy_(0, ctx.rows, picked)
+        return d_states, d_output, None, None, None

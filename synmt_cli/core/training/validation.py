@@ -15,7 +15,7 @@ from synmt_cli.core.decoding.hypothesis import Rules
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training
-from synmt_cli.core.text.vocabulary import PAD, Vocabulary
+from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.training.loss import cross_entropy
 
 ROWS = 64  # sentences translated at a time
@@ -68,8 +68,9 @@ class Validation:
         for rows in self._unless_asked(fill(order, lengths, self.settings.batch_tokens)):
             batch = dev.batch(rows).to(self.device)
             states, _ = model.decode(batch.target, model.encode(batch.source))  # (B, T, D)
-            real = batch.target_out != PAD
-            states, target = states[real], batch.target_out[real]  # (N, D), (N,)
+            states, target = states.flatten(0, 1), batch.tokens()  # (B * T, D), (N,)
+            if batch.real is not None:
+                states = states.index_select(0, batch.real)  # (N, D)
             nll += cross_entropy(states, model.output.weight, target, 0.0).nll.item()
             if self.settings.metric == "accuracy":
                 n_right += int((model.logits(states).argmax(-1) == target).sum())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from support.models import make, side, small
 
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.prefixes import passes
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import PAD
 from synmt_cli.core.training import gradient
-from synmt_cli.core.training.gradient import backward, passes
+from synmt_cli.core.training.gradient import backward
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.stack import StackSpec
 
@@ -32,7 +34,8 @@ def batch(targets=TARGETS):
     width = max(map(len, targets)) + 1
     into = side([[2, *row] for row in targets], fill=PAD, width=width, **FEATURES)
     out = torch.tensor([[*row, 3, *[PAD] * (width - 1 - len(row))] for row in targets])
-    return Batch(side(SOURCES, fill=PAD), Side(into.ids, features=into.features), out)
+    lengths = np.array([len(row) + 1 for row in targets])
+    return Batch.of(side(SOURCES, fill=PAD), Side(into.ids, features=into.features), out, lengths)
 
 
 def model(name="bitran", norm="post"):
@@ -83,19 +86,39 @@ def test_passes_cut_by_memory_change_nothing(monkeypatch):
     whole = model()
     one, sums = gradients(whole, backward(whole, batch(), 0.1, 1.0))
     whole.zero_grad()
-    monkeypatch.setattr(gradient, "CELLS", 4)
+    monkeypatch.setattr(gradient, "passes", lambda *given: passes(*given[:3], 8))
     other, again = gradients(whole, backward(whole, batch(), 0.1, 1.0))
     assert again.smoothed == pytest.approx(sums.smoothed)
     for a, b in zip(one, other, strict=True):
         torch.testing.assert_close(a, b)
 
 
-def test_passes_read_every_prefix_once_without_padding():
-    lengths = [6, 4, 4, 1]
-    read = [(n, row) for n, rows in passes(lengths) for row in range(4)[rows]]
-    assert sorted(read) == sorted(
-        (n, row) for row, length in enumerate(lengths) for n in range(1, length + 1)
-    )
+@pytest.mark.parametrize("n_cells", [1, 8, 20, 1000])
+@pytest.mark.parametrize("drawn", [[1, 2, 3, 4, 5, 6], [2, 3, 6], [5]])
+def test_passes_read_every_drawn_prefix_once(drawn, n_cells):
+    lengths, read = [6, 4, 4, 1], []
+    whole = Side(torch.arange(24).view(4, 6))  # the tokens of a target, padded to 6
+    for one in passes(lengths, 6, drawn, n_cells):
+        ids, number = one.side(whole).ids, one.cells[1]
+        assert ids.numel() <= n_cells or len(ids) == one.targets.stop - one.targets.start == 1
+        ends = set(one.ends.tolist())
+        following = iter(one.following.tolist())
+        for row, (own, column) in enumerate(zip(ids, number, strict=True)):
+            for k in (0, 1):
+                tokens = own[column == k].tolist()
+                assert bool(tokens) == (2 * row + k in ends)
+                if tokens:
+                    assert own[one.newest[row, k]] == tokens[-1] == next(following)
+                    assert tokens == list(range(tokens[0], tokens[-1] + 1))
+                    read.append((tokens[0] // 6, len(tokens)))
+    wanted = [(i, n) for i, length in enumerate(lengths) for n in drawn if n <= length]
+    assert sorted(read) == wanted
+
+
+def test_prefixes_of_targets_of_one_even_length_need_no_padding():
+    (one,) = passes([6, 6], 6, range(1, 7))
+    assert (one.cells[1] >= 0).all()
+    assert one.cells.shape == (5, 6, 7)
 
 
 def test_drawn_prefixes_give_the_same_on_average():

@@ -90,6 +90,21 @@ def test_without_gradients_the_values_are_the_same():
     torch.testing.assert_close(got.smoothed, expected(*problem(), 0.1).detach())
 
 
+def test_rows_are_some_of_the_states_and_others_have_no_gradient():
+    states, output, target = problem()
+    rows = torch.randperm(N)[: N // 2]
+    got = cross_entropy(states, output, target[rows], 0.1, rows)
+    want = cross_entropy(states[rows], output, target[rows], 0.1)
+    assert torch.equal(got.smoothed, want.smoothed)
+    assert torch.equal(got.nll, want.nll)
+    for one, other in zip(
+        gradients(got.smoothed, states, output),
+        gradients(want.smoothed, states, output),
+        strict=True,
+    ):
+        assert torch.equal(one, other)
+
+
 def test_no_tokens_give_zero():
     states, output, target = problem(n=0)
     got = cross_entropy(states, output, target, 0.1)

@@ -1,0 +1,160 @@
+"""Prefixes packed into rows, for decoders that re-read them.
+
+Two prefixes share a row where it has room: the longest and the shortest, the next ones, and so
+on. Of a target of T tokens the prefixes of n and of T + 1 - n tokens fill a row, so nothing is
+padded but what the targets of a pass differ in length. A mask keeps the prefixes apart.
+
+    T = 4:   1 2 3 4 | 1        the prefixes of 4 tokens and of 1
+             1 2 3 | 1 2        those of 3 and 2
+
+All of this is computed on the host from the lengths: no device is asked for anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from synmt_cli.core.model.layers import Prefixes
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.trees.arc_standard import NEVER
+
+CELLS = 2**14  # tokens of a pass; or more, where a batch has more
+IN_ROW = 2  # prefixes at most
+
+
+class Place(NamedTuple):
+    """Where one prefix of `length` tokens is: in which row, from which column on."""
+
+    row: int
+    begin: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """R rows of packed prefixes, R / B in a row for each of B targets, those of `targets`.
+
+    cells: (5, R, W), of each token in a row: where it is among all targets' tokens (B * T);
+    the number of its prefix, -1 at padding; its position there; where the prefix begins, and
+    how long it is. newest: (R, 2), the columns of the last tokens. ends: (N,), where in
+    newest.flatten() there is one. following: (N,), where the tokens after them are among all.
+    """
+
+    targets: slice
+    cells: Tensor
+    newest: Tensor
+    ends: Tensor
+    following: Tensor
+
+    def to(self, device: torch.device) -> Pass:
+        """The same pass on a device."""
+        tensors = self.cells, self.newest, self.ends, self.following
+        return Pass(self.targets, *(x.to(device, non_blocking=True) for x in tensors))
+
+    def side(self, target: Side) -> Side:
+        """The packed prefixes, (R, W). target: whole ones, (B, T).
+
+        Positions that features name become columns; what comes only after a prefix is left out.
+        """
+        flat, number, _, begin, length = self.cells.unbind()  # (R, W) each
+        ids = target.ids.take(flat)
+        values = {name: x.take(flat) for name, x in target.features.items()}
+        if values:
+            is_known = (values["arc"] < length) & (number >= 0)
+            values["arc"] = (values["arc"] + begin).where(is_known, NEVER)
+            values["head_begin"] = values["head_begin"] + begin
+            values["head_end"] = values["head_end"] + begin
+        return Side(ids, features=values)
+
+    def prefixes(self) -> Prefixes:
+        """Which tokens see each other, and which are the newest."""
+        _, number, position, _, _ = self.cells.unbind()  # (R, W) each
+        visible = number[:, None, :, None] == number[:, None, None, :]  # (R, 1, W, W)
+        return Prefixes(position, visible, self.newest)
+
+
+def draw(longest: int, share: float) -> list[int]:
+    """Lengths of the prefixes to read, rising: each with the chance `share`."""
+    if share >= 1:
+        return list(range(1, longest + 1))
+    return [n for n, drawn in enumerate(torch.rand(longest).lt(share).tolist(), 1) if drawn]
+
+
+def packed(lengths: Sequence[int]) -> list[Place]:
+    """Places of prefixes of these lengths, rising: the longest with the shortest.
+
+    >>> [tuple(place) for place in packed([1, 2, 3])]
+    [(0, 0, 3), (0, 3, 1), (1, 0, 2)]
+    """
+    places: list[Place] = []
+    low, high, row = 0, len(lengths) - 1, 0
+    width = lengths[high] + lengths[low] if lengths else 0
+    while low <= high:
+        places.append(Place(row, 0, lengths[high]))
+        if low < high and lengths[high] + lengths[low] <= width:
+            places.append(Place(row, lengths[high], lengths[low]))
+            low += 1
+        high, row = high - 1, row + 1
+    return places
+
+
+def passes(
+    lengths: Sequence[int], longest: int, drawn: Sequence[int], n_cells: int = CELLS
+) -> Iterator[Pass]:
+    """Yields passes of at most n_cells tokens, padding counted, or of one row.
+
+    lengths: of the targets, falling. longest: how many tokens they have, padded. drawn: the
+    lengths of the prefixes to read, rising.
+    """
+    places = {length: packed([n for n in drawn if n <= length]) for length in set(lengths)}
+    begin = 0
+    while begin < len(lengths) and places[lengths[begin]]:
+        mine = places[lengths[begin]]
+        n_rows = mine[-1].row + 1
+        width = max(place.begin + place.length for place in mine)
+        end = min(len(lengths), begin + max(1, n_cells // (n_rows * width)))
+        at_once = max(1, n_cells // width) if end == begin + 1 else n_rows
+        for first in range(0, n_rows, at_once):
+            rows = range(first, min(first + at_once, n_rows))
+            chosen = [places[length] for length in lengths[begin:end]]
+            yield _pass(slice(begin, end), chosen, rows, width, longest)
+        begin = end
+
+
+def _pass(
+    targets: slice, places: Sequence[Sequence[Place]], rows: range, width: int, longest: int
+) -> Pass:
+    """The rows `rows` of each target."""
+    cells = np.zeros((5, len(places), len(rows), width), np.int64)
+    cells[1] = -1
+    newest = np.zeros((len(places), len(rows), IN_ROW), np.int64)
+    following = np.full(newest.shape, -1, np.int64)
+    for i, of_target in enumerate(places):
+        start = (targets.start + i) * longest
+        for place in of_target:
+            if place.row in rows:
+                row, column = place.row - rows.start, int(place.begin > 0)
+                inside = slice(place.begin, place.begin + place.length)
+                positions = np.arange(place.length)
+                cells[0, i, row, inside] = start + positions
+                cells[1, i, row, inside] = column
+                cells[2, i, row, inside] = positions
+                cells[3, i, row, inside] = place.begin
+                cells[4, i, row, inside] = place.length
+                newest[i, row, column] = inside.stop - 1
+                following[i, row, column] = start + place.length - 1
+    flat = following.ravel()
+    ends = np.flatnonzero(flat >= 0)
+    return Pass(
+        targets,
+        torch.from_numpy(cells.reshape(5, -1, width)),
+        torch.from_numpy(newest.reshape(-1, IN_ROW)),
+        torch.from_numpy(ends),
+        torch.from_numpy(flat[ends]),
+    )
