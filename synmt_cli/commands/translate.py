@@ -16,7 +16,8 @@ MANUAL = Manual(
     output=(
         "text: one line for each segment, `Der Hund schläft .` tsv: `1<TAB>-0.3192<TAB>Der Hund "
         "schläft .`, n-best in order. jsonl: the input's record with hyp, score and nbest, "
-        "with hyp_transitions where models write trees. conllu: a parsed sentence for each segment."
+        "with hyp_transitions where models write trees, and closing: how many of them were added "
+        "at the end. conllu: a parsed sentence for each segment."
     ),
     memory="The models, --window segments, and one batch of search.",
     examples=(
@@ -103,10 +104,13 @@ def translate(
     must share a vocabulary.
 
     Models of linearized, parent and gcn write a tree with its words. The search offers only
-    continuations that can still become one tree, so that each translation is one; the length
-    counts pieces, not transitions; at the limit a tree has to end, and is counted as cut. text
-    has only the words, conllu the parsed sentence; translations of an n-best list may differ only
-    in the tree. --unconstrained allows everything, as the paper's code did: transitions that draw
+    continuations that can still become one tree; the length counts pieces, not transitions; at
+    the limit a tree has to end, and is counted as cut. A model may end while several words have no
+    head: then no word follows, the score stays that of what it wrote, and the arcs that it finds
+    most probable are added until the tree is one. These trees are counted, so that each
+    translation is one tree. text has only the words, conllu the parsed sentence; translations of
+    an n-best list may differ only in the tree, and there are fewer where two become the same.
+    --unconstrained allows everything, as the paper's code did: transitions that draw
     nothing are skipped, at most four tokens are written for each piece of the limit, and conllu
     repairs a sequence that builds no tree, and counts it.
 

@@ -9,19 +9,26 @@ where |y| is in pieces: transitions do not count. A source is done when nbest tr
 finished and no prefix can beat the worst of them: log-probabilities only fall and the
 denominator is at most limit^lenpen, so every translation that begins with a prefix scores at
 most log P(prefix) / limit^lenpen. With less `patience` it is done when enough are finished.
-Tokens that may not come next have probability 0, and the others are not scaled up for it.
+Tokens that may not come next have probability 0, and the others are not scaled up for it. A tree
+may end while several words have no head: its score is that of this end, and closing.py adds arcs.
+
+Which prefixes go on does not depend on lenpen, which only ranks finished translations and says when
+a source is done. So one search that goes on until all values of lenpen are done gives each of
+them exactly what a search of its own would give.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from synmt_cli.core.decoding.cached import CachedScorer
+from synmt_cli.core.decoding.closing import close
 from synmt_cli.core.decoding.greedy import greedy, remaining
 from synmt_cli.core.decoding.hypothesis import (
     Hypothesis,
@@ -37,6 +44,7 @@ from synmt_cli.core.decoding.progress import (
 )
 from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
 from synmt_cli.core.decoding.top_k import top
+from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import BOS, EOS
@@ -51,30 +59,64 @@ def search(
     are averaged. sources: ids that end in EOS; one Side for all models, or one for each where
     features differ.
     """
+    return search_each(models, sources, rules, [rules.lenpen])[0]
+
+
+def search_each(
+    models: Sequence[Transformer],
+    sources: Side | Sequence[Side],
+    rules: Rules,
+    lenpens: Sequence[float],
+) -> list[list[list[Hypothesis]]]:
+    """For each value of lenpen what `search` gives with it; that of the rules is not used."""
     sides = [sources] * len(models) if isinstance(sources, Side) else list(sources)
     with _evaluating(models), torch.inference_mode():
-        scorers = [
-            RereadingScorer(model, side) if model.rereads else CachedScorer(model, side)
-            for model, side in zip(models, sides, strict=True)
-        ]
-        scorer = scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers)
+        memories = [model.encode(side) for model, side in zip(models, sides, strict=True)]
         limit = limits(sides[0], rules.longest)
+        every = torch.arange(len(limit), device=limit.device)
         grammar = models[0].grammar
         progress: PieceProgress = (
             TransitionProgress(grammar, limit, rules.constrained)
             if grammar
             else PieceProgress(limit)
         )
+        scorer_of = partial(_scorer, models, memories)
         if rules.beam == 1:
-            nbests = [[best] for best in greedy(scorer, progress, len(limit), rules.lenpen)]
+            found = _greedy_each(scorer_of(every), progress, len(limit), lenpens)
         else:
-            nbests = BeamSearch(scorer, progress, limit, rules).run()
-    if grammar is None:
-        return nbests
-    return [  # a tree that reached the limit had to end: there was no room for another piece
-        [replace(tree, cut=tree.cut or tree.length >= longest) for tree in nbest]
-        for nbest, longest in zip(nbests, limit.tolist(), strict=True)
+            found = BeamSearch(scorer_of(every), progress, limit, rules, lenpens).run()
+        if grammar is None:
+            return found
+        if rules.constrained:
+            found = close(found, grammar, limit, scorer_of)
+    return [
+        [_marked(nbest, n) for nbest, n in zip(one, limit.tolist(), strict=True)] for one in found
     ]
+
+
+def _scorer(models: Sequence[Transformer], memories: Sequence[Memory], sources: Tensor) -> Scorer:
+    """A new scorer of some sources, by their indices in the memories."""
+    scorers = [
+        (RereadingScorer if model.rereads else CachedScorer)(model, memory.of(sources))
+        for model, memory in zip(models, memories, strict=True)
+    ]
+    return scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers)
+
+
+def _greedy_each(
+    scorer: Scorer, progress: PieceProgress, n: int, lenpens: Sequence[float]
+) -> list[list[list[Hypothesis]]]:
+    """Greedy search, which no lenpen changes, with the score for each of them."""
+    best = greedy(scorer, progress, n, 0.0)
+    return [
+        [[replace(h, score=normalised_score(h.log_prob, h.length, lenpen))] for h in best]
+        for lenpen in lenpens
+    ]
+
+
+def _marked(nbest: list[Hypothesis], longest: int) -> list[Hypothesis]:
+    """Trees that reached the limit had to end: there was no room for another piece."""
+    return [replace(tree, cut=tree.cut or tree.length >= longest) for tree in nbest]
 
 
 @contextmanager
@@ -128,24 +170,31 @@ class BeamSearch:
     """The search for one batch of sources.
 
     scorer: of the next token. progress: of the prefixes. limits: (B,), the longest length.
+    lenpens: the values for which n-best lists are kept.
     """
 
     def __init__(
-        self, scorer: Scorer, progress: PieceProgress, limits: Tensor, rules: Rules
+        self,
+        scorer: Scorer,
+        progress: PieceProgress,
+        limits: Tensor,
+        rules: Rules,
+        lenpens: Sequence[float],
     ) -> None:
         self.scorer = scorer
         self.progress = progress
         self.rules = rules
         self.limits: list[int] = limits.tolist()
         n = len(limits)
-        self.nbests: list[list[Hypothesis]] = [[] for _ in range(n)]
+        self.lenpens = tuple(lenpens)
+        self.nbests: list[list[list[Hypothesis]]] = [[[] for _ in range(n)] for _ in lenpens]
         self.n_finished = [0] * n
         self.sources = list(range(n))  # of the places in the batch
         self.prefixes = torch.full((n, 1, 1), BOS, device=limits.device)  # (B, K, T)
         self.scores = torch.zeros(n, 1, device=limits.device)  # (B, K)
 
-    def run(self) -> list[list[Hypothesis]]:
-        """The nbest hypotheses of each source."""
+    def run(self) -> list[list[list[Hypothesis]]]:
+        """For each lenpen the nbest hypotheses of each source."""
         while self.sources:
             log_probs = self.scorer.step(Side(self.prefixes, features=self.progress.features))
             self.progress.forbid(log_probs)
@@ -162,11 +211,12 @@ class BeamSearch:
         lengths = (self.progress.lengths[step.finished] + 1).tolist()
         for place, ids, log_prob, length in zip(places, tokens, log_probs, lengths, strict=True):
             source = self.sources[place]
-            nbest = self.nbests[source]
             self.n_finished[source] += 1
-            nbest.append(hypothesis([*ids, EOS], log_prob, length, self.rules.lenpen))
-            nbest.sort(key=lambda h: -h.score)  # stable: among equals the first, so the shorter
-            del nbest[self.rules.nbest :]
+            for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True):
+                nbest = nbests[source]
+                nbest.append(hypothesis([*ids, EOS], log_prob, length, lenpen))
+                nbest.sort(key=lambda h: -h.score)  # stable: among equals the first, the shorter
+                del nbest[self.rules.nbest :]
 
     def advance(self, step: Extensions) -> None:
         """Goes on with the extended prefixes of the sources that are not done."""
@@ -193,20 +243,26 @@ class BeamSearch:
 
         Or whether there are enough translations without it.
         """
-        rules, nbest = self.rules, self.nbests[source]
+        rules = self.rules
         if self.n_finished[source] >= rules.patience * rules.beam:
             return True
         if score == -math.inf:  # no prefix is left
             return True
-        bound = normalised_score(score, self.limits[source], rules.lenpen)
-        return len(nbest) == rules.nbest and nbest[-1].score >= bound
+        if self.n_finished[source] < rules.nbest:
+            return False
+        limit = self.limits[source]
+        return all(
+            nbests[source][-1].score >= normalised_score(score, limit, lenpen)
+            for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True)
+        )
 
     def cut(self, step: Extensions, places: list[int]) -> None:
         """Fills up the nbest of these places with prefixes that reached the limit."""
         for place in places:
-            nbest = self.nbests[self.sources[place]]
+            source = self.sources[place]
+            n_free = self.rules.nbest - len(self.nbests[0][source])
             n_prefixes = int(step.scores[place].isfinite().sum())
-            best = slice(0, min(self.rules.nbest - len(nbest), n_prefixes))
+            best = slice(0, min(n_free, n_prefixes))
             parents, tokens = step.parents[place, best], step.tokens[place, best]
             lengths = self.progress.lengths[place, parents] + self.progress.counts(tokens)
             for prefix, token, log_prob, length in zip(
@@ -216,4 +272,5 @@ class BeamSearch:
                 lengths.tolist(),
                 strict=True,
             ):
-                nbest.append(hypothesis([*prefix, token], log_prob, length, self.rules.lenpen))
+                for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True):
+                    nbests[source].append(hypothesis([*prefix, token], log_prob, length, lenpen))

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.model.attention import SelfAttention, additive_mask
+from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.modifier import Active, Side
 from synmt_cli.core.model.transformer import Transformer
 
@@ -24,8 +25,7 @@ CAPACITY = 32  # target positions to begin with; doubled when they are full
 class CachedScorer:
     """A Scorer of one model. Decoder modifiers are given the whole prefix, with Tq = 1."""
 
-    def __init__(self, model: Transformer, sources: Side) -> None:
-        memory = model.encode(sources)
+    def __init__(self, model: Transformer, memory: Memory) -> None:
         states = memory.states  # (B, S, D)
         self._model = model
         self._allowed = additive_mask(memory.allowed, states)
@@ -34,10 +34,19 @@ class CachedScorer:
         # at first: unseen positions have weight 0, but 0 * NaN is not 0.
         shape = states.size(0), CAPACITY, 1, 2, states.size(2)
         self._prefixes = [states.new_zeros(shape) for _ in self._sources]
-        self._slots = sources.ids.new_empty(len(states), 1, 0)  # (B, K, T)
+        self._slots = torch.empty(len(states), 1, 0, dtype=torch.long, device=states.device)
 
     def step(self, prefixes: Side) -> Tensor:
         """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
+        logits = self._model.logits(self._model.decoder.norm(self._states(prefixes)))
+        return logits.log_softmax(-1, dtype=torch.float32)
+
+    def read(self, prefixes: Side) -> None:
+        """Remembers the newest tokens."""
+        self._states(prefixes)
+
+    def _states(self, prefixes: Side) -> Tensor:
+        """The last layer's states of the newest tokens, (B, K, D)."""
         n_sources, n_beams, n_tokens = prefixes.ids.shape
         slots = torch.arange(n_beams, device=prefixes.ids.device)[:, None]  # (K, 1)
         self._slots = torch.cat((self._slots, slots.expand(n_sources, -1, 1)), dim=-1)  # (B, K, T)
@@ -52,8 +61,7 @@ class CachedScorer:
         ):
             attend = partial(self._attend, layer.attention, prefix[:, :n_tokens], seen, active)
             x = layer.step(x, attend, source, self._allowed)
-        logits = self._model.logits(decoder.norm(x))  # (B, K, V)
-        return logits.log_softmax(-1, dtype=torch.float32)
+        return x
 
     def _attend(
         self,

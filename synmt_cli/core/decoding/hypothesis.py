@@ -18,7 +18,8 @@ class Hypothesis:
     ids: without BOS and EOS. log_prob: log P(ids, EOS | source), natural. length: the number of
     tokens, EOS included; transitions do not count. score: `normalised_score`. cut: the length
     limit came before EOS, and log_prob, length and score are those of the prefix; or the limit
-    made a tree end.
+    made a tree end. n_closing: how many of ids, the last ones, closing.py added to make the tree
+    one after the model had ended; log_prob is that of the ids before them, and EOS.
     """
 
     ids: list[int]
@@ -26,6 +27,7 @@ class Hypothesis:
     length: int
     score: float
     cut: bool = False
+    n_closing: int = 0
 
 
 def normalised_score(log_prob: float, length: int, lenpen: float) -> float:

@@ -2,9 +2,9 @@
 
 Where targets are pieces, any token may follow. Where they are transitions, each prefix has led
 the transition system to a configuration (trees/arc_standard.py, here as arrays over all
-prefixes), and only tokens that the system allows may follow, so that every translation is a
-tree. Lengths are in pieces: transitions do not count. After the last piece that the limit leaves
-room for only arcs may follow, until the tree is complete.
+prefixes), and only tokens that the system allows may follow, or the end: where it comes before the
+tree is one, closing.py completes the tree. Lengths are in pieces: transitions do not count. After
+the last piece that the limit leaves room for only arcs and the end may follow.
 """
 
 import torch
@@ -66,17 +66,25 @@ class TransitionProgress(PieceProgress):
     """Every token is a piece or a transition; only pieces count.
 
     limits: (B,), the most pieces, EOS counted. features: FEATURES of BOS and each token after it,
-    as `Grammar.features`. constrained: only tokens that the system allows may follow; else any may,
-    and illegal ones draw no arc, as in the published code.
+    as `Grammar.features`. constrained: only tokens that the system allows may follow, and EOS
+    after any whole word; else any may, and illegal ones draw no arc, as in the published code.
+    closing: only arcs may follow, until the tree is one, and then EOS.
     """
 
-    def __init__(self, grammar: Grammar, limits: Tensor, constrained: bool = True) -> None:
+    def __init__(
+        self,
+        grammar: Grammar,
+        limits: Tensor,
+        constrained: bool = True,
+        closing: bool = False,
+    ) -> None:
         super().__init__(limits)
         device, n = limits.device, len(limits)
         self._moves = torch.from_numpy(grammar.moves).to(device)
         self._labels = torch.from_numpy(grammar.labels).to(device)
         self._split = grammar.split
         self._constrained = constrained
+        self._closing = closing
         self._most_pieces = (limits - 1).clamp(min=1)  # (B,), without EOS
         zeros = limits.new_zeros(n, 1)  # (B, K)
         self._n_pieces = zeros
@@ -106,7 +114,10 @@ class TransitionProgress(PieceProgress):
     def forbid(self, log_probs: Tensor) -> None:
         """Tokens that the system does not allow, and pieces where there is no room for one."""
         log_probs[..., SPECIAL] = -torch.inf
-        allowed = self._legal() if self._constrained else self._within_limit()
+        if self._closing:
+            allowed = self._completing()
+        else:
+            allowed = self._legal() if self._constrained else self._within_limit()
         log_probs.masked_fill_(~allowed[..., self._moves], -torch.inf)
 
     def _room(self) -> Tensor:
@@ -123,7 +134,10 @@ class TransitionProgress(PieceProgress):
         return allowed
 
     def _legal(self) -> Tensor:
-        """(B, K, moves) bool: what Configuration.allows, as far as there is room."""
+        """(B, K, moves) bool: what Configuration.allows as far as there is room, or the end.
+
+        The end may come as soon as there is a word, unless an opened one awaits its first piece.
+        """
         opened, room = self._opened(), self._room()
         free = ~opened & ~self._awaits_label()
         grown = opened | _is(self._last, PIECES)
@@ -135,10 +149,22 @@ class TransitionProgress(PieceProgress):
             Move.LEFT: free & (self._n_words >= 2),
             Move.RIGHT: free & (self._n_words >= 2),
             Move.LABEL: self._awaits_label(),
-            Move.FINISH: free & (self._n_words == 1),
+            Move.FINISH: ~opened & (self._n_words >= 1),
         }
-        never = torch.zeros_like(free)
-        return torch.stack([allowed.get(move, never) for move in (*Move, OTHER)], dim=-1)
+        return _by_move(allowed)
+
+    def _completing(self) -> Tensor:
+        """(B, K, moves) bool: the moves of `_legal` that add no word, and the end of a tree."""
+        awaits = self._awaits_label()
+        several = ~awaits & (self._n_words >= 2)
+        return _by_move(
+            {
+                Move.LEFT: several,
+                Move.RIGHT: several,
+                Move.LABEL: awaits,
+                Move.FINISH: ~awaits & ~several,
+            }
+        )
 
     def _opened(self) -> Tensor:
         return _is(self._last, OPENING)
@@ -216,6 +242,12 @@ class TransitionProgress(PieceProgress):
         newest = torch.full_like(self._n_words, self._begin.size(2) - 1)
         begin = torch.where(pushes, newest, self._word(1)[0])
         self._put(pushes | grows, begin, newest + 1)
+
+
+def _by_move(allowed: dict[Move, Tensor]) -> Tensor:
+    """(B, K) bool for some moves -> (B, K, moves), False for all others."""
+    never = torch.zeros_like(allowed[Move.FINISH])
+    return torch.stack([allowed.get(move, never) for move in (*Move, OTHER)], dim=-1)
 
 
 def _is(moves: Tensor, among: tuple[Move, ...]) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 
@@ -25,6 +26,9 @@ class Scorer(Protocol):
         that `select` left. Their features come from search (progress.py).
         """
 
+    def read(self, prefixes: Side) -> None:
+        """Does what `step` does where nobody asks for the scores of the next token."""
+
     def select(self, sources: Tensor, parents: Tensor) -> None:
         """Drops sources and reorders hypotheses, between two steps.
 
@@ -40,8 +44,7 @@ class RereadingScorer:
     source's keys and values are computed once; the hypotheses of a source are queries to them.
     """
 
-    def __init__(self, model: Transformer, sources: Side) -> None:
-        memory = model.encode(sources)
+    def __init__(self, model: Transformer, memory: Memory) -> None:
         self._model = model
         self._allowed = memory.allowed
         self._sources = model.decoder.keys_values(memory)
@@ -51,6 +54,9 @@ class RereadingScorer:
         states = self._model.decoder.reread(prefixes.flat(), self._sources, self._allowed)
         log_probs = self._model.logits(states).log_softmax(-1, dtype=torch.float32)  # (B * K, V)
         return log_probs.unflatten(0, prefixes.ids.shape[:2])
+
+    def read(self, prefixes: Side) -> None:
+        """Nothing: the next step reads the whole prefix."""
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
         """Keeps these sources; nothing is remembered of hypotheses."""
@@ -74,6 +80,11 @@ class EnsembleScorer:
         """ids (B, K, T) -> log-probabilities (B, K, V)."""
         log_probs = torch.stack([scorer.step(prefixes) for scorer in self.scorers])  # (M, B, K, V)
         return log_probs.logsumexp(0) - math.log(len(self.scorers))
+
+    def read(self, prefixes: Side) -> None:
+        """The same for every scorer."""
+        for scorer in self.scorers:
+            scorer.read(prefixes)
 
     def select(self, sources: Tensor, parents: Tensor) -> None:
         """The same for every scorer."""

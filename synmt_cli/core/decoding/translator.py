@@ -39,13 +39,15 @@ class SearchSettings(Rules):
 class TranslatedLine:
     """A translation as text. score: `normalised_score`. cut: it ended at the length limit.
 
-    transitions: those of each part's tree, where models write trees.
+    transitions: those of each part's tree, where models write trees. n_closing: how many of them
+    were added at the end of a part (closing.py).
     """
 
     text: str
     score: float
     cut: bool
     transitions: tuple[list[str], ...] = ()
+    n_closing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ class Translator:
             score,
             any(h.cut for h in parts),
             tuple(self.target.names(h.ids) for h in parts) if self.writes_trees else (),
+            sum(h.n_closing for h in parts),
         )
 
 

@@ -23,6 +23,8 @@ def remarks(one: Translated, settings: SearchSettings, needs_trees: bool) -> Ite
         yield f"of more than {settings.max_pieces:,} pieces: translated in parts"
     if any(line.cut for line in one.lines):
         yield "reached the longest length: their translation is cut"
+    if any(line.n_closing for line in one.lines):
+        yield "ended before their tree was one: arcs were added"
 
 
 def as_text(one: Translated, nbest: int) -> bytes:
@@ -38,14 +40,15 @@ def as_tsv(one: Translated, nbest: int) -> bytes:
 
 
 def as_jsonl(one: Translated, nbest: int) -> bytes:
-    """The record with hyp, score, cut if it is set, and nbest if more than one is asked for."""
+    """The record with hyp, score, what else is set, and nbest if more than one is asked for."""
     fields = [
         {"hyp": line.text, "score": round(line.score, 4)}
         | ({"cut": True} if line.cut else {})
         | ({"hyp_transitions": [*chain(*line.transitions)]} if line.transitions else {})
+        | ({"closing": line.n_closing} if line.n_closing else {})
         for line in one.lines
     ]
-    for name in ("hyp", "score", "cut", "hyp_transitions", "nbest"):  # left by an earlier run
+    for name in ("hyp", "score", "cut", "hyp_transitions", "closing", "nbest"):  # of a former run
         one.record.extra.pop(name, None)
     one.record.extra |= fields[0] if fields else {"hyp": "", "score": 0.0}
     if nbest > 1:

@@ -118,6 +118,10 @@ class Memory:
     allowed: Tensor | None
     losses: Mapping[str, Tensor] = field(default_factory=dict)
 
+    def of(self, sources: Tensor) -> Memory:
+        """The memory of some sources, by their indices, (B',)."""
+        return Memory(self.states[sources], None if self.allowed is None else self.allowed[sources])
+
 
 @dataclass(frozen=True)
 class Prefixes:

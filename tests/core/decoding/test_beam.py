@@ -121,7 +121,7 @@ def test_an_ensemble_averages_probabilities():
 def by_table(table, limit, beam, nbest, lenpen, **others):
     limits = torch.tensor([limit])
     rules = Rules(beam=beam, nbest=nbest, lenpen=lenpen, **others)
-    return BeamSearch(Table(table), PieceProgress(limits), limits, rules).run()
+    return BeamSearch(Table(table), PieceProgress(limits), limits, rules, [rules.lenpen]).run()[0]
 
 
 def test_length_counts_eos_in_the_score():

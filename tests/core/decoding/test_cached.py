@@ -46,7 +46,7 @@ def test_steps_equal_teacher_forcing(shape, modified):
     net = model([Causal([0])] if modified else (), **SHAPES[shape])
     side, scorer = sources(), None
     prefixes = torch.cat((torch.full((B, 1, 1), BOS), torch.randint(4, V, (B, 1, 40))), -1)
-    scorer = CachedScorer(net, side)
+    scorer = CachedScorer(net, net.encode(side))
     for t in range(1, 41):  # beyond the room there is at first
         logits = scorer.step(Side(prefixes[..., :t]))
         torch.testing.assert_close(logits, forced(net, side, prefixes[..., :t]))
@@ -55,7 +55,7 @@ def test_steps_equal_teacher_forcing(shape, modified):
 @torch.inference_mode()
 def test_hypotheses_may_branch_swap_and_leave():
     net, side = model(), sources(4)
-    scorer, prefixes = CachedScorer(net, side), torch.full((4, 1, 1), BOS)
+    scorer, prefixes = CachedScorer(net, net.encode(side)), torch.full((4, 1, 1), BOS)
     moves = [
         ([0, 1, 2, 3], [[0, 0, 0]] * 4),  # one hypothesis becomes three
         ([0, 3, 2], [[2, 0, 0], [1, 1, 1], [0, 1, 2]]),  # source 1 left, the last took its place

@@ -87,6 +87,8 @@ def test_arrays_over_prefixes_are_states_of_the_system(split, constrained, seed)
                 moves = [Move(one.moves[id]) for id in ids]
                 state = state_of(moves, split, not constrained)
                 expected = legal(state) if constrained else list(Move)
+                if constrained and state.n_words and state.last not in OPENING:
+                    expected = {*expected, Move.FINISH}  # the tree is then closed
                 for id, move in enumerate(one.moves):
                     assert may[source, k, id] == (move in expected), (moves, id)
                 found = attachments(moves, split, lenient=not constrained)
@@ -111,15 +113,23 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
     for _ in range(20):
         one = grammar(split)
         progress = TransitionProgress(one, torch.tensor([limit]))
-        ids = []
+        closing = TransitionProgress(one, torch.tensor([limit]), closing=True)
+        ids, has_ended = [], False
         while True:
             assert not progress.full.any()
-            may = allowed(progress, len(one.moves), (1, 1))[0, 0].nonzero().flatten().tolist()
+            assert not closing.full.any()
+            now = closing if has_ended else progress
+            may = allowed(now, len(one.moves), (1, 1))[0, 0].nonzero().flatten().tolist()
             token = rng.choice(may)
-            if token == EOS:
+            if token == EOS and has_ended:
                 break
+            if token == EOS:  # arcs alone may follow, until the tree is one
+                has_ended = True
+                continue
+            assert not has_ended or Move(one.moves[token]) in (*ARCS, Move.LABEL)
             ids.append(token)
-            progress.select(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[token]]))
+            for each in (progress, closing):
+                each.select(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[token]]))
         moves = [Move(one.moves[id]) for id in ids]
         n_pieces = sum(move in PIECES for move in moves)
         assert 1 <= n_pieces <= max(limit - 1, 1)

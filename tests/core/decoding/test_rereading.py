@@ -25,7 +25,7 @@ def model():
 def test_steps_give_what_training_gives(model):
     """Hypotheses that change places and sources that leave, as in a beam."""
     torch.manual_seed(0)
-    scorer = RereadingScorer(model, side(SOURCES))
+    scorer = RereadingScorer(model, model.encode(side(SOURCES)))
     prefixes = torch.full((3, 1, 1), 2)
     rows = [0, 1, 2]
     for n in range(1, 5):

@@ -8,12 +8,19 @@ import torch
 from support.models import make, side, small
 from support.trees import replay
 
-from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.decoding.beam import search, search_each
 from synmt_cli.core.decoding.hypothesis import LONGEST, LengthLimit, Rules, limits, normalised_score
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.core.transitions.grammar import FEATURES, OTHER, Grammar
-from synmt_cli.core.trees.arc_standard import ARCS, OPENING, PIECES, Move, attachments
+from synmt_cli.core.trees.arc_standard import (
+    ARCS,
+    OPENING,
+    PIECES,
+    Configuration,
+    Move,
+    attachments,
+)
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.stack import StackSpec
 
@@ -93,8 +100,9 @@ def test_random_weights_write_whole_trees_scored_as_trained(name, split, beam):
             assert len(replay(words)) == n_words(moves)
             assert one.length == 1 + sum(move in PIECES for move in moves) <= limit
             assert one.score == pytest.approx(normalised_score(one.log_prob, one.length, 0.6))
+            wanted = one.ids[: len(one.ids) - one.n_closing]
             assert one.log_prob == pytest.approx(
-                log_prob(net, source, [*one.ids, EOS]), rel=1e-4, abs=1e-4
+                log_prob(net, source, [*wanted, EOS]), rel=1e-4, abs=1e-4
             )
 
 
@@ -156,7 +164,7 @@ def test_other_sources_in_the_batch_change_nothing(beam):
 def test_decoders_over_one_grammar_make_an_ensemble():
     a, b = model("parent"), model("linearized", seed=2)
     for source, nbest in zip(SOURCES, search([a, b], side(SOURCES), Rules(beam=2)), strict=True):
-        tokens = [*nbest[0].ids, EOS]
+        tokens = [*nbest[0].ids[: len(nbest[0].ids) - nbest[0].n_closing], EOS]
         prefix = target(tokens[:-1], a.grammar)
         each = []
         for net in (a, b):
@@ -165,3 +173,124 @@ def test_decoders_over_one_grammar_make_an_ensemble():
         assert nbest[0].log_prob == pytest.approx(
             ((each[0] + each[1]) / 2).log().sum().item(), rel=1e-4
         )
+
+
+# --- trees that end before they are one ----------------------------------------------------------
+
+TINY = [OTHER, OTHER, OTHER, Move.FINISH, Move.BEGIN, Move.CONTINUE, Move.LEFT, Move.RIGHT]
+TINY_MOVES = {False: [*TINY, Move.GLUE], True: [*TINY, Move.LABEL, Move.LABEL]}
+
+
+def tiny(name, split, seed=1):
+    """A model of few tokens, whose end is wanted rather often."""
+    net = model(name, split, seed)
+    moves = TINY_MOVES[split]
+    drawing = (Move.LABEL,) if split else ARCS
+    labels = [1 + id % 2 if move in drawing else 0 for id, move in enumerate(moves)]
+    net.grammar = Grammar(np.array(moves), np.array(labels), ("a", "b"), split)
+    net.output = torch.nn.Embedding.from_pretrained(net.output.weight[: len(moves)])
+    return net
+
+
+def next_token(net, source, ids):
+    states, _ = net.decode(target(ids, net.grammar), net.encode(side([source])))
+    return net.logits(states[0, -1]).log_softmax(-1)
+
+
+def next_tokens(net, source, prefixes):
+    """The same for prefixes of one length, (N, V)."""
+    rows = [target(ids, net.grammar) for ids in prefixes]
+    features = {n: torch.cat([row.features[n] for row in rows]) for n in FEATURES}
+    both = Side(torch.cat([row.ids for row in rows]), features=features)
+    memory = net.encode(side([source])).of(torch.zeros(len(rows), dtype=torch.long))
+    states, _ = net.decode(both, memory)
+    return net.logits(states[:, -1]).log_softmax(-1)
+
+
+def may_end(state):
+    return state.n_words > 0 and state.last not in OPENING
+
+
+def every_end(net, source, limit, lenpen):
+    """(score, ids without EOS) of whatever may end within the limit of pieces, best first."""
+    grammar, found = net.grammar, []
+    begun = [([], 0.0, Configuration(split=grammar.split))]
+    while begun:
+        each = next_tokens(net, source, [ids for ids, _, _ in begun]).tolist()
+        longer = []
+        for (ids, log_p, state), own in zip(begun, each, strict=True):
+            n_pieces = sum(move in PIECES for move in moves_of(ids, grammar))
+            if may_end(state):
+                found.append((normalised_score(log_p + own[EOS], n_pieces + 1, lenpen), ids))
+            for id, move in enumerate(grammar.moves):
+                if move in (OTHER, Move.FINISH) or not state.allows(Move(move)):
+                    continue
+                if move in (*ARCS, Move.LABEL) or n_pieces + 1 < limit:
+                    longer.append(([*ids, id], log_p + own[id], state.after(Move(move))))
+        begun = longer
+    return sorted(found, reverse=True)
+
+
+def closed(net, source, ids):
+    """The tokens and those that close their tree, by an explicit loop."""
+    ids, grammar = list(ids), net.grammar
+    state = Configuration(split=grammar.split)
+    for id in ids:
+        state = state.after(Move(grammar.moves[id]))
+    while not state.allows(Move.FINISH):
+        each = next_token(net, source, ids)
+        arcs = [
+            id
+            for id, move in enumerate(grammar.moves)
+            if move in (*ARCS, Move.LABEL) and state.allows(Move(move))
+        ]
+        ids.append(max(arcs, key=lambda id: each[id].item()))
+        state = state.after(Move(grammar.moves[ids[-1]]))
+    return ids
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("name", ["linearized", "bitran+linearized", "parent+gcn"])
+def test_a_wide_beam_finds_the_best_of_all_ends_and_closes_it(name, split):
+    net, source, lenpens = tiny(name, split), SOURCES[0], (0.0, 0.6, 1.5)
+    rules = Rules(beam=60, nbest=4, longest=LengthLimit(0, 4))
+    each = search_each([net], side([source]), rules, lenpens)
+    n_closed = 0
+    for lenpen, (nbest,) in zip(lenpens, each, strict=True):
+        expected = {}
+        for score, ids in every_end(net, source, 4, lenpen)[: rules.nbest]:
+            expected.setdefault(tuple(closed(net, source, ids)), (score, len(ids)))
+        assert [tuple(one.ids) for one in nbest] == list(expected)
+        for one, (score, n_wanted) in zip(nbest, expected.values(), strict=True):
+            assert one.score == pytest.approx(score, rel=1e-4, abs=1e-5)
+            assert one.n_closing == len(one.ids) - n_wanted
+            n_closed += one.n_closing > 0
+    assert n_closed
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("name", ["linearized", "parent+gcn"])
+def test_greedy_search_writes_no_word_after_the_end_was_wanted(name):
+    source, n_closed = SOURCES[0], 0
+    most = 4  # pieces
+    for seed in range(12):
+        net = tiny(name, False, seed)
+        net.output.weight[EOS] *= 3
+        ((one,),) = search([net], side([source]), Rules(longest=LengthLimit(0, most + 1)))
+        wanted = one.ids[: len(one.ids) - one.n_closing]
+        assert one.ids == closed(net, source, wanted)
+        state = Configuration()
+        for n, id in enumerate([*wanted, EOS]):
+            has_room = sum(move in PIECES for move in moves_of(wanted[:n], net.grammar)) < most
+            may = [
+                token
+                for token, move in enumerate(net.grammar.moves)
+                if (may_end(state) if move == Move.FINISH else move < OTHER and state.allows(move))
+                and (has_room or move in (*ARCS, Move.FINISH))
+            ]
+            each = next_token(net, source, wanted[:n])
+            assert max(may, key=lambda token: each[token].item()) == id
+            state = state if id == EOS else state.after(Move(net.grammar.moves[id]))
+        n_closed += one.n_closing > 0
+    assert n_closed

@@ -278,7 +278,7 @@ def forced(model, source, prefixes):
 @torch.inference_mode()
 def test_steps_equal_teacher_forcing_beyond_the_clipping_distance(name):
     model, sources = build(name), batch(PAIRS[:3])
-    scorer, prefixes = CachedScorer(model, sources), torch.full((3, 1, 1), 2)
+    scorer, prefixes = CachedScorer(model, model.encode(sources)), torch.full((3, 1, 1), 2)
     torch.manual_seed(9)
     for t in range(40):  # more than rel's 16 and than the room there is at first
         found = scorer.step(Side(prefixes))
@@ -291,7 +291,7 @@ def test_steps_equal_teacher_forcing_beyond_the_clipping_distance(name):
 @torch.inference_mode()
 def test_hypotheses_may_branch_swap_and_leave(name):
     model, sources = build(name), batch(PAIRS[:3])
-    scorer, prefixes = CachedScorer(model, sources), torch.full((3, 1, 1), 2)
+    scorer, prefixes = CachedScorer(model, model.encode(sources)), torch.full((3, 1, 1), 2)
     torch.manual_seed(9)
     moves = [
         ([0, 1, 2], [[0, 0, 0]] * 3),
