@@ -21,7 +21,11 @@ EXIT_STATUS = (
     ("2", "Wrong usage."),
     ("65", "Bad data, named with file and line; or streams of different lengths."),
     ("66, 73, 74", "Cannot read; cannot create; I/O error such as a full disk."),
-    ("69", "A model, a device or an optional package is missing; the message says what to run."),
+    (
+        "69",
+        "A model, a device, a package, or the memory to load one, is missing; the message says "
+        "what to do.",
+    ),
     ("70", "A bug in synmt."),
     ("75", "Stopped and saved; the same command resumes (train)."),
     ("78", "A configuration or vocabulary does not fit the run directory."),

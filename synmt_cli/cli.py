@@ -5,6 +5,7 @@ imported only when its command runs, so `synmt --help` stays fast and never load
 """
 
 import contextlib
+import errno
 import importlib
 import os
 import signal
@@ -18,8 +19,8 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals
 from synmt_cli.commands import Manual
-from synmt_cli.errors import BUG, SynmtError, UsageError, WriteError, printable
-from synmt_cli.io import writing
+from synmt_cli.errors import BUG, CreateError, SynmtError, UsageError, WriteError, printable
+from synmt_cli.io import memory, writing
 
 # name: (module in commands/, what it does). The order is the order of the pipe.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -173,6 +174,9 @@ def main() -> NoReturn:
     """Runs `synmt` and ends the process. Never a traceback for what a user can cause."""
     writing.guard_descriptors()
     signals.install()
+    memory.guard_imports()
+    # Importing torch's compiler makes the folder for its results, which synmt has none of.
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.sep)
     try:
         status = _run(sys.argv[1:])
         signals.close()
@@ -208,22 +212,33 @@ def _status(error: BaseException) -> int:
             return 128 + signal.SIGPIPE
         case SystemExit():  # shell completion
             return error.code if isinstance(error.code, int) else UsageError.exit_code
-        case OSError():
-            where = printable(str(error.filename or "stdout"))
-            console.error(f"{where}: {error.strerror or printable(str(error))}")
-            return WriteError.exit_code
-        case MemoryError() | RuntimeError() if _is_memory(error):
+        case Exception() if _is_memory(error):
             console.error("out of memory: try smaller batches or fewer processes")
             return WriteError.exit_code
+        case OSError():
+            return _system(error)
     traceback.print_exception(error)
     console.error("this is a bug in synmt; please report it with the lines above")
     return BUG
 
 
-def _is_memory(error: BaseException) -> bool:
-    """Whether memory ran out, for which torch raises a RuntimeError."""
-    phrases = "can't allocate memory", "out of memory"
-    return isinstance(error, MemoryError) or any(phrase in str(error) for phrase in phrases)
+def _is_memory(error: Exception) -> bool:
+    """Whether memory ran out, for which libraries raise errors of many kinds."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    kinds = (RuntimeError, ImportError, OSError)
+    phrases = "can't allocate memory", "out of memory", "failed to map segment", "can't start new"
+    return isinstance(error, kinds) and any(phrase in str(error) for phrase in phrases)
+
+
+def _system(error: OSError) -> int:
+    """Reports what the system refused. Returns the status."""
+    if error.errno == errno.ENOENT and error.filename is None:  # only tempfile names none
+        console.error("no folder for temporary files can be written; set TMPDIR to one")
+        return CreateError.exit_code
+    where = printable(str(error.filename or "stdout"))
+    console.error(f"{where}: {error.strerror or printable(str(error))}")
+    return WriteError.exit_code
 
 
 def _usage(message: str) -> int:

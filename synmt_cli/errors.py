@@ -5,7 +5,7 @@ SynmtError              the root of the tree; never raised itself
   UsageError       2    the command line asks for something impossible
   DataError       65    input is not what its format promises
   ReadError       66    an input cannot be opened or read
-  Unavailable     69    a model, a device or an optional package is missing
+  Unavailable     69    a model, a device, a package, or the memory to load one, is missing
   CreateError     73    an output cannot be created
   WriteError      74    writing failed (disk full, closed stdout)
   WorkerLost      74    a worker process was killed: the output is not complete
@@ -65,7 +65,7 @@ class ReadError(SynmtError):
 
 
 class Unavailable(SynmtError):
-    """A model, a device or an optional package is missing. The message says what to run."""
+    """A model, a device, a package, or the memory to load one, is missing. Says what to do."""
 
     exit_code = 69
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from itertools import product
 
 import pytest
 from support import program
 from support.forked import Forked
-from support.program import DATA, synmt
+from support.program import DATA, ENVIRONMENT, synmt
+
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = ENVIRONMENT["TORCHINDUCTOR_CACHE_DIR"]
 
 
 @pytest.fixture(scope="session")
@@ -107,8 +110,11 @@ def readme_folder(tmp_path_factory, forked):
 
 
 def _prepare(script, folder, forked):
-    done = program.shell(script, folder, first=forked.folder)
+    """Runs a script in a folder. No command of it leaves a temporary file."""
+    (temporary := folder / ".tmp").mkdir()
+    done = program.shell(f"export TMPDIR={temporary}\n{script}", folder, first=forked.folder)
     assert done.returncode == 0, done.stderr.decode()
+    temporary.rmdir()  # which only an empty folder allows
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ STATUSES = {
     "Stopped": 75,
     "ConfigError": 78,
 }
+TEMPORARY = "no folder for temporary files can be written; set TMPDIR to one"
 MEMORY = "out of memory: try smaller batches or fewer processes"
 BROKEN = "1\tThe\t_\tDET\t_\t_\t2\tdet\t_\n\n"  # nine columns
 TREE = "1\tWait\twait\tVERB\t_\t_\t0\troot\t_\t_\n\n"
@@ -112,6 +113,10 @@ def test_an_error_is_one_line_and_its_status(lines, name):
         (OSError("damaged"), 74, "stdout: damaged"),
         (MemoryError(), 74, MEMORY),
         (RuntimeError("CUDA out of memory. Tried to allocate"), 74, MEMORY),
+        (RuntimeError("can't start new thread"), 74, MEMORY),
+        (ImportError("x.so: failed to map segment from shared object"), 74, MEMORY),
+        (OSError(12, "Cannot allocate memory"), 74, MEMORY),
+        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), 73, TEMPORARY),
         (SystemExit(0), 0, ""),
     ],
 )

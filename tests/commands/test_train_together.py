@@ -32,7 +32,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def start(example_folder, tmp_path):
-    """Starts a training in its own session; data are the examples'."""
+    """Starts a training in its own session; data are the examples'.
+
+    tmp_path is also the folder for temporary files, where torchrun leaves some.
+    """
+    environment = {**os.environ, **ALONE}
+    environment.pop("TORCHINDUCTOR_CACHE_DIR", None)
 
     def begin(*options, program=PROGRAM, dropout=0.1, run="r"):
         files = ("train.jsonl", "dev.jsonl", "spm.model")
@@ -40,7 +45,7 @@ def start(example_folder, tmp_path):
         data = ("--train", train, "--dev", dev, "--spm", spm, "--run", str(tmp_path / run))
         return subprocess.Popen(
             [*program, *SIZE, "--set", f"model.dropout={dropout}", *data, *map(str, options)],
-            env={**os.environ, **ALONE},
+            env={**environment, "TMPDIR": str(tmp_path)},
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
@@ -69,6 +74,7 @@ def test_two_processes_give_the_losses_of_one(start, tmp_path):
     status, errors = ended(start(*options, "--nproc", 2, dropout=0, run="two"))
     assert status == 0, errors
     assert errors.count("done at step 8") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-5)
     assert json.loads((tmp_path / "two/env.json").read_bytes())["processes"] == 2
 

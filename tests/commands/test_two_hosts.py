@@ -95,7 +95,7 @@ def agents(hosts, train):
             begun.append(
                 subprocess.Popen(
                     [*command, *train.arguments(*options, run=run)],
-                    env={**environment, "GLOO_SOCKET_IFNAME": "wire"},
+                    env={**environment, "GLOO_SOCKET_IFNAME": "wire", "TMPDIR": str(train.folder)},
                     stderr=subprocess.PIPE,
                     start_new_session=True,
                 )

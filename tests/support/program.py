@@ -12,6 +12,7 @@ DATA = Path(os.environ.get("SYNMT_DATA", ROOT.parent / "shared" / "data"))
 ENVIRONMENT = {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     "OMP_NUM_THREADS": "1",
+    "TORCHINDUCTOR_CACHE_DIR": os.sep,  # a folder that is there: torch makes none
 }
 
 

@@ -15,7 +15,6 @@ This module prepares what it does not take:
 import os
 import re
 import signal
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from synmt_cli.core.segments.comments import status_of
 from synmt_cli.errors import DataError, UsageError, WorkerLost, quoted
 from synmt_cli.formats.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence, to_bytes
 from synmt_cli.formats.record import OK
+from synmt_cli.io.memory import unnamed_file
 
 PARTS = ("tokenizer", "tagger", "parser")
 METHOD = "morphodita_parsito"  # the only one of the library
@@ -234,7 +234,7 @@ def _train(
     if error.occurred() or not model:
         result.send(error.message.strip() or "it gives no model")
         return
-    with tempfile.TemporaryFile() as file:
+    with unnamed_file() as file:
         file.write(model)
         file.flush()
         loaded = binding.Model.load(f"/dev/fd/{file.fileno()}")

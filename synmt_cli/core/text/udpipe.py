@@ -14,7 +14,6 @@ Where the library handles odd lines badly, this module steps in:
   words). Sentences over LONG words are searched greedily, in linear time (0.1 s).
 """
 
-import mmap
 import os
 import re
 import resource
@@ -27,7 +26,7 @@ from synmt_cli.errors import DataError, Unavailable, printable, reason
 from synmt_cli.formats import conllu
 from synmt_cli.formats.magic import unpacked_size
 from synmt_cli.formats.record import EMPTY, FAILED, OK
-from synmt_cli.io import regular_files
+from synmt_cli.io import memory, regular_files
 
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
 MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
@@ -211,7 +210,7 @@ def load(path: str, tried: bool = False) -> Any:
     try:
         with regular_files.named(path) as file:
             unpacked = unpacked_size(file, path)
-            if not has_memory(N_COPIES * unpacked):
+            if not memory.is_available(N_COPIES * unpacked):
                 problem = f"cannot load {name}: it needs about {N_COPIES * unpacked / 2**20:,.0f}"
                 raise Unavailable(f"{problem} MiB of memory")
             # The library takes only names that are Unicode.
@@ -253,12 +252,3 @@ def _try(path: str) -> None:
         model.tag(sentence, "")
         model.parse(sentence, "")
     os._exit(0)
-
-
-def has_memory(n_bytes: int) -> bool:
-    """Whether the system would give this process so much memory now."""
-    try:
-        mmap.mmap(-1, max(n_bytes, 1)).close()
-    except (OSError, ValueError, OverflowError, MemoryError):
-        return False
-    return True

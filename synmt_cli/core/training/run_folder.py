@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import platform
@@ -18,10 +19,17 @@ from typing import Any
 
 from synmt_cli.core.run.config import refuse_another
 from synmt_cli.core.run.directory import Run, read_metric
-from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
-from synmt_cli.errors import ConfigError, CreateError, cannot_create, cannot_write, printable
+from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabularies, Vocabulary
+from synmt_cli.errors import (
+    ConfigError,
+    CreateError,
+    cannot_create,
+    cannot_write,
+    printable,
+    quoted,
+    reason,
+)
 from synmt_cli.io import json_files, regular_files, writing
-from synmt_cli.io.digests import sha256
 
 LOCK = ".lock"
 TRIES = 100  # to take the lock of a folder that others remove at the same time
@@ -216,22 +224,27 @@ def environment(threads: int, device: str, processes: int) -> dict[str, Any]:
 def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocabularies:
     """The sentencepiece models of that fingerprint among the *.model files of `folders`.
 
-    Raises ConfigError if none of them has it: then the user must name one.
+    Other files may have such names: what is no regular file of a model's size, or cannot be read,
+    is passed over. Raises ConfigError if none has the fingerprint: then the user must name one.
     """
     wanted = (fingerprint or "").split("+")
     vocabularies: dict[str, Vocabulary] = {}
-    for folder in dict.fromkeys(folders):
-        for path in sorted(folder.glob("*.model")):
-            if not path.is_file():  # a folder, or a pipe that would wait
-                continue
-            digest = sha256(str(path))[: len(wanted[0])]
-            if digest in wanted and digest not in vocabularies:
-                vocabularies[digest] = Vocabulary.load(str(path))
+    unread = ""
+    for path in (path for one in dict.fromkeys(folders) for path in sorted(one.glob("*.model"))):
+        try:
+            with regular_files.named(str(path), MODEL_LIMIT) as file:
+                model = file.read()
+        except (OSError, ValueError) as error:
+            unread = unread or f"; {printable(str(path))} cannot be read ({reason(error)})"
+            continue
+        digest = hashlib.sha256(model).hexdigest()[: len(wanted[0])]
+        if digest in wanted and digest not in vocabularies:
+            vocabularies[digest] = Vocabulary(model, str(path))
     missing = [one for one in wanted if one not in vocabularies]
     if missing:
         raise ConfigError(
-            f"no sentencepiece model with fingerprint {printable(missing[0]) or 'unknown'} beside "
-            "the training records or here; name it by --spm FILE"
+            f"no sentencepiece model with fingerprint {quoted(missing[0])} beside the training "
+            f"records or here; name it by --spm FILE{unread}"
         )
     return Vocabularies(vocabularies[wanted[0]], vocabularies[wanted[-1]])
 

@@ -235,16 +235,10 @@ def test_a_model_that_ends_the_process_is_found_in_another(tiny_udpipe, monkeypa
 def test_a_model_without_the_memory_for_it_is_refused(tiny_udpipe, monkeypatch):
     monkeypatch.setattr("ufal.udpipe.Model", None)  # it is not asked
     asked = []
-    monkeypatch.setattr(udpipe, "has_memory", asked.append)
+    monkeypatch.setattr(udpipe.memory, "is_available", asked.append)
     with pytest.raises(Unavailable, match=r"cannot load .*: it needs about \d+ MiB of memory"):
         udpipe.load(str(tiny_udpipe))
     assert asked[0] > tiny_udpipe.stat().st_size
-
-
-def test_memory_is_there_or_not():
-    assert udpipe.has_memory(2**20)
-    assert not udpipe.has_memory(2**60)
-    assert not udpipe.has_memory(2**70)
 
 
 @pytest.mark.parametrize("kind", ["device", "pipe", "folder"])

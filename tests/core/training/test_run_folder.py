@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import time
@@ -11,6 +12,7 @@ from functools import partial
 import pytest
 
 from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.core.training import run_folder
 from synmt_cli.core.training.run_folder import Metrics, locked
 from synmt_cli.errors import CreateError, DataError, SynmtError, WriteError
@@ -167,5 +169,14 @@ def test_vocabularies_are_looked_for_among_regular_files(tmp_path):
     os.mkfifo(tmp_path / "pipe.model")
     (tmp_path / "folder.model").mkdir()
     (tmp_path / "dangling.model").symlink_to("nowhere")
-    with pytest.raises(SynmtError, match="no sentencepiece model"):
+    (tmp_path / "unreadable.model").symlink_to("/proc/self/mem")  # for the superuser, too
+    with (tmp_path / "vast.model").open("wb") as file:
+        file.truncate(5 * 2**30)
+    with pytest.raises(SynmtError, match="no sentencepiece model") as caught:
         run_folder.find_vocabularies("0" * 16, [tmp_path])
+    assert "dangling.model cannot be read (No such file" in str(caught.value)
+    model = train(["das ist es"] * 9, VocabularySettings(12))
+    (tmp_path / "z.model").write_bytes(model)
+    digest = hashlib.sha256(model).hexdigest()[:16]
+    found = run_folder.find_vocabularies(digest, [tmp_path])
+    assert found.source.fingerprint == found.target.fingerprint == digest

@@ -1,0 +1,78 @@
+"""Memory, where the system limits it (ulimit -v): looked at before a library ends the process."""
+
+import mmap
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import BinaryIO, cast
+
+from synmt_cli.errors import Unavailable
+
+MIB = 2**20
+NUMPY = 48 * MIB  # of addresses, as numpy 2.4 takes for itself
+TORCH = 96 * MIB  # beside its libraries, before it has computed anything
+THREAD = 40 * MIB  # for each thread of its OpenBLAS: a buffer and a stack
+
+
+def is_available(n_bytes: int) -> bool:
+    """Whether the system would give this process so much memory now."""
+    try:
+        mmap.mmap(-1, max(n_bytes, 1)).close()
+    except (OSError, ValueError, OverflowError, MemoryError):
+        return False
+    return True
+
+
+def unnamed_file() -> BinaryIO:
+    """A file for this process and its children alone: in memory on Linux, else a temporary one."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("synmt"), "w+b")
+    return cast(BinaryIO, tempfile.TemporaryFile())
+
+
+def guard_imports() -> None:
+    """Lets numpy and torch be imported only if there is memory for them, where it is limited.
+
+    Both end the process otherwise, by an abort or with an exit status of their own, at places
+    that differ from run to run.
+    """
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        sys.meta_path.insert(0, _Guard())
+
+
+class _Guard(MetaPathFinder):
+    """Finds nothing. Raises Unavailable at a library for which there is too little memory."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> None:
+        if name not in ("numpy", "torch"):
+            return
+        needed = NUMPY + THREAD * _n_threads()
+        if name == "torch":
+            needed += TORCH + _size_of_libraries(name)
+        if not is_available(needed):
+            raise Unavailable(
+                f"cannot load {name}: it needs about {needed / MIB:,.0f} MiB of memory, more than "
+                "the limit of this process leaves (ulimit -v)"
+            )
+
+
+def _n_threads() -> int:
+    """How many threads numpy starts."""
+    number = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
+    return int(number) if number.isdecimal() and len(number) < 4 else os.cpu_count() or 1
+
+
+def _size_of_libraries(name: str) -> int:
+    """What the libraries of a package take at least: the size of their files."""
+    spec = PathFinder.find_spec(name)
+    if spec is None or spec.origin is None:
+        return 0
+    return sum(path.stat().st_size for path in (Path(spec.origin).parent / "lib").glob("*.so*"))
