@@ -10,6 +10,7 @@ import sys
 from multiprocessing.reduction import ForkingPickler
 
 import pytest
+from support import program
 
 from synmt_cli import cli, console, errors, signals
 from synmt_cli.errors import BUG, DataError, SynmtError, printable, quoted
@@ -294,8 +295,8 @@ main()
 
 
 @pytest.mark.parametrize("words", ["--help", "--version", "train --help", "variants"])
-def test_a_closed_stdout_is_said(tmp_path, shell, words):
-    done = shell(f"synmt {words} >&-", tmp_path)
+def test_a_closed_stdout_is_said(tmp_path, words):
+    done = program.shell(f"synmt {words} >&-", tmp_path)  # no fork would be given a closed one
     assert done.returncode == 74
     assert done.stderr.count(b"\n") == 1
     assert b"Bad file descriptor" in done.stderr

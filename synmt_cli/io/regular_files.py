@@ -14,6 +14,13 @@ from typing import BinaryIO
 
 from synmt_cli.errors import DataError, ReadError, cannot_read, printable
 
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
 
 def problem(path: str | Path, is_folder: bool = False) -> ReadError | None:
     """The error for a name that is a link or not of this kind; None where it is, or is free."""
@@ -30,9 +37,7 @@ def _problem(path: str | Path, mode: int, is_folder: bool = False) -> ReadError 
     if stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode):
         return None
     kind = "a folder" if is_folder else "a regular file"
-    what = (
-        "a link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "something else"
-    )
+    what = _KINDS.get(stat.S_IFMT(mode), "a device")
     return ReadError(f"cannot read {printable(str(path))}: it is {what}, not {kind}")
 
 
@@ -72,7 +77,7 @@ def named(path: str, limit: int | None = None) -> BinaryIO:
     """
     file, _ = _open(path, follow=True)
     if file is None:
-        raise OSError(errno.EINVAL, "Not a regular file", path)
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
     size = os.fstat(file.fileno()).st_size
     if limit is not None and size > limit:
         file.close()

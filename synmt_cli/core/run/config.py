@@ -18,8 +18,8 @@ from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import PRESETS
-from synmt_cli.errors import ConfigError, DataError, UsageError, cannot_read, printable, quoted
-from synmt_cli.io import json_files
+from synmt_cli.errors import ConfigError, DataError, UsageError, printable, quoted
+from synmt_cli.io import json_files, regular_files
 
 Precision = Literal["auto", "fp32", "bf16"]
 
@@ -147,11 +147,7 @@ class SettingsLayer:
 
 def from_file(path: str) -> SettingsLayer:
     """A TOML file. Raises ReadError, DataError, ConfigError with the line of a syntax error."""
-    try:
-        with open(path, "rb") as file:
-            return from_bytes(file.read(LIMIT + 1), path)
-    except (OSError, ValueError) as error:
-        raise cannot_read(path, error) from error
+    return from_bytes(regular_files.read(path, LIMIT, follow=True), path)
 
 
 def from_bytes(data: bytes, path: str) -> SettingsLayer:

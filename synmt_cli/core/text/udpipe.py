@@ -22,7 +22,7 @@ from typing import Any
 
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import LINE, comment, placeholder, status_of
-from synmt_cli.errors import DataError, Unavailable, printable, reason
+from synmt_cli.errors import DataError, Unavailable, printable, quoted, reason
 from synmt_cli.formats import conllu
 from synmt_cli.formats.magic import unpacked_size
 from synmt_cli.formats.record import EMPTY, FAILED, OK
@@ -134,7 +134,8 @@ class Parser:
         error = self._binding.ProcessingError()
         while reader.nextSentence(sentence := self._binding.Sentence(), error):
             sentences.append(sentence)
-        assert sentences, error.message  # white space alone never comes here
+        if not sentences:  # a row of CoNLL-U that it does not take; of text it takes every line
+            raise _NoTree(f"UDPipe: {quoted(error.message.strip())}")
         return sentences
 
     def _one(self, text: str, segment: str, sentences: list[Any]) -> Parsed:

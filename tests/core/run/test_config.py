@@ -1,5 +1,7 @@
 """Layers of settings: who wins, and how a wrong one is refused."""
 
+import os
+
 import pytest
 
 from synmt_cli.core.run.config import (
@@ -11,7 +13,15 @@ from synmt_cli.core.run.config import (
     resolve,
 )
 from synmt_cli.core.run.presets import PRESETS
-from synmt_cli.errors import ConfigError, UsageError
+from synmt_cli.errors import ConfigError, ReadError, UsageError
+
+
+@pytest.mark.parametrize(("name", "kind"), [("/dev/zero", "a device"), ("pipe", "a pipe")])
+def test_only_a_regular_file_is_a_configuration(tmp_path, monkeypatch, name, kind):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with pytest.raises(ReadError, match=f"cannot read {name}: it is {kind}, not a regular file"):
+        from_file(name)
 
 
 def test_later_layers_win(tmp_path):

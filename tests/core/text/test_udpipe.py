@@ -15,6 +15,7 @@ from synmt_cli.core.text import udpipe
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabulary
 from synmt_cli.errors import Unavailable
 from synmt_cli.formats import conllu
+from synmt_cli.formats.record import FAILED
 from synmt_cli.io.reading import Source
 
 # Without NUL and LF, which no line that comes here has
@@ -47,6 +48,15 @@ def test_a_line_becomes_its_tree(parser):
     assert sentence.forms == ["The", "dog", "sees", "the", "cat", "."]
     assert sentence.heads == [2, 3, 0, 5, 3, 3]
     assert sentence.upos[:3] == ["DET", "NOUN", "VERB"]
+
+
+def test_a_sentence_of_conllu_that_the_library_does_not_take_has_failed(parser):
+    row = "1\tdog\t_\tNO UN\t_\t_\t0\troot\t_\t_\n\n"
+    (sentence,) = conllu.read(Source("x", io.BufferedReader(io.BytesIO(row.encode()))))
+    parsed = parser.again(sentence)
+    assert parsed.status == FAILED
+    assert "contains spaces in column UPOS" in parsed.reason
+    assert len(read(parsed)) == 1
 
 
 @pytest.mark.parametrize(
