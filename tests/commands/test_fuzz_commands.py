@@ -5,6 +5,7 @@ They run in this process, so that thousands of runs take minutes.
 
 from __future__ import annotations
 
+import itertools
 import json
 from contextlib import nullcontext
 
@@ -12,7 +13,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.mutations import JSON_PIECES, PIECES, ROUNDS, mutations
+from support.mutations import FEW, JSON_PIECES, PIECES, ROUNDS, mutations
 from support.run_folders import SIZE
 
 from synmt_cli import cli, console
@@ -21,7 +22,7 @@ from synmt_cli.core.run import tensors
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, DataError
 
-CLEAR = (0, 2, 65, 66, 69, 78)
+CLEAR = (0, 1, 2, 65, 66, 69, 78)
 BINARY = [b"\0", b"\xff" * 8, b"\x7f", b"\x80", b"{", b'"', b":", b"9" * 20]
 TOML_PIECES = [b"=", b"[", b"]", b'"', b"\n", b"1e400", b"nan", b"-1", b"9" * 30, b"\xff", b"true"]
 SIZES = [word for word in SIZE if word not in ("--threads", "1")]
@@ -42,7 +43,9 @@ def folder(example_folder, tmp_path, monkeypatch):
         lines = (example_folder / name).read_bytes().split(b"\n")
         end = 40 if name.endswith("jsonl") else lines.index(b"", 60) + 1
         (tmp_path / name).write_bytes(b"\n".join(lines[:end]) + b"\n")
-    for name in ("spm.model", "symbols"):
+    blocks = (tmp_path / "train.en.conllu").read_bytes().split(b"\n\n")
+    (tmp_path / "two.conllu").write_bytes(b"\n\n".join(blocks[:2]) + b"\n\n")
+    for name in ("spm.model", "symbols", "en.udpipe"):
         (tmp_path / name).write_bytes((example_folder / name).read_bytes())
     config = (example_folder / "runs/pascal/config.toml").read_text()
     (tmp_path / "c.toml").write_text(config[config.index("[model]") : config.index("[vocab")])
@@ -51,40 +54,92 @@ def folder(example_folder, tmp_path, monkeypatch):
 
 
 TRAIN = ("train", "-q", "--train", "train.jsonl", "--spm", "spm.model", *SIZES, *DRY)
-QUIET = ("-q", "-o", "/dev/null")
-KINDS = {
+QUIET = ("-q", "-o", "out")
+KINDS = {  # the file that is mutated, with what, and the command
     "featurize": ("train.en.conllu", PIECES, ("featurize", *QUIET, "--spm", "spm.model")),
     "linearize": ("train.en.conllu", PIECES, ("linearize", *QUIET)),
     "delinearize": ("transitions", PIECES, ("delinearize", *QUIET)),
     "repair": ("transitions", PIECES, ("delinearize", *QUIET, "--repair")),
+    "parse": ("two.conllu", PIECES, ("parse", *QUIET, "--from=conllu", "-m", "en.udpipe")),
     "train": ("train.jsonl", JSON_PIECES, TRAIN),
     "configuration": ("c.toml", TOML_PIECES, (*TRAIN, "--variant=pascal", "--config=c.toml")),
     "vocabulary": (
         "spm.model",
         BINARY,
-        ("vocab", "encode", "-o", "/dev/null", "symbols", "-m", "spm.model"),
+        ("vocab", "encode", "-o", "out", "-m", "spm.model", "symbols"),
     ),
+    "pieces": ("spm.model", BINARY, ("vocab", "info", "-o", "out", "spm.model")),
+}
+for name, pieces in {
+    **dict.fromkeys(("train.en.conllu", "transitions"), PIECES),
+    "train.jsonl": JSON_PIECES,
+    "spm.model": BINARY,
+}.items():
+    KINDS[f"info of {name}"] = (name, pieces, ("info", *QUIET))
+    KINDS[f"check of {name}"] = (name, pieces, ("check", *QUIET))
+OPERANDS = ("train.en.conllu", "two.conllu", "transitions")
+
+
+def n_sentences(data):
+    """The blocks of CoNLL-U: runs of lines that are not empty."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    groups = itertools.groupby(line.removesuffix(b"\r") != b"" for line in lines)
+    return sum(is_block for is_block, _ in groups)
+
+
+def n_lines(data):
+    """What ends in LF, and a last line that does not."""
+    return data.count(b"\n") + (not data.endswith((b"\n", b"\xef\xbb\xbf")) and data != b"")
+
+
+COUNTS = {  # of an input and of its output, which are the same where all is well
+    **dict.fromkeys(("featurize", "linearize"), (n_sentences, n_lines)),
+    **dict.fromkeys(("delinearize", "repair"), (n_lines, n_lines)),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutated_files_give_a_result_or_a_clear_error(folder, quiet, kind, capfd):
+    """Never an exit of 0 with a segment missing, and a problem that check finds is written."""
     name, pieces, arguments = KINDS[kind]
     good = (folder / name).read_bytes()
-    operands = [] if name not in ("train.en.conllu", "transitions") else [name]
-    arguments = [*map(str, arguments), *operands]
+    arguments = [*arguments, *([name] if " of " in kind or name in OPERANDS else [])]
+    rounds = ROUNDS if kind in COUNTS or kind == "vocabulary" else FEW
+    count_input, count_output = COUNTS.get(kind, (n_sentences, n_sentences))
     assert cli._run(arguments) == 0, capfd.readouterr().err
     n_refused = 0
-    for data in mutations(good, 7, pieces):
+    for data in mutations(good, 7, pieces, rounds):
         (folder / name).write_bytes(data)
+        (folder / "out").write_bytes(b"")
         status = cli._run(arguments)
         messages = capfd.readouterr().err
         assert status in CLEAR, (data, messages)
         assert "Traceback" not in messages
-        assert (status == 0) == (messages == ""), messages
+        assert (status == 0) == (messages == ""), (data, messages)
+        assert messages.count("\n") == (status != 0), (data, messages)
+        output = (folder / "out").read_bytes()
+        if status == 0 and (kind in COUNTS or kind == "parse"):
+            assert count_output(output) == count_input(data), data
+        assert (status == 1) == (arguments[0] == "check" and output != b""), (data, messages)
         n_refused += status != 0
-    assert 0 < n_refused <= ROUNDS
+    assert 0 < n_refused <= rounds
+
+
+SETTINGS = b"training.lr=1e-3\tmodel.d_ff=16\tmodel.dropout=0.1\ttraining.betas=[0.9, 0.98]"
+
+
+@pytest.mark.slow
+def test_mutated_settings_give_a_plan_or_a_clear_error(folder, quiet, capfd):
+    n_refused = 0
+    for data in mutations(SETTINGS, 10, [*TOML_PIECES, b".", b"\t"], FEW):
+        texts = data.replace(b"\0", b"").decode("utf-8", "surrogateescape").split("\t")
+        status = cli._run([*TRAIN, *(word for text in texts for word in ("--set", text))])
+        messages = capfd.readouterr().err
+        assert status in CLEAR, (data, messages)
+        assert messages.count("\n") == (status != 0), (data, messages)
+        n_refused += status != 0
+    assert n_refused > 0
 
 
 def test_mutated_tensors_are_refused(tmp_path):

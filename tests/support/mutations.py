@@ -1,7 +1,8 @@
 """Mutations of valid inputs, to fuzz readers and commands with.
 
-SYNMT_FUZZ_ROUNDS is the number of mutations of each kind of input, 300 unless it is set; `make
-fuzz` makes it 10,000. The seeds are fixed. No input may take longer than LIMIT seconds.
+SYNMT_FUZZ_ROUNDS is the number of mutations of each kind of input, 300 unless it is set, and 40
+where one takes long; `make fuzz` makes it 100,000. SYNMT_FUZZ_SEED, 0 unless it is set, makes
+other mutations. No input may take longer than LIMIT seconds.
 """
 
 import os
@@ -43,12 +44,14 @@ JSON_PIECES = [
 
 
 ROUNDS = int(os.environ.get("SYNMT_FUZZ_ROUNDS", 300))
+FEW = int(os.environ.get("SYNMT_FUZZ_ROUNDS", 40))  # of what takes a tenth of a second
+SEED = int(os.environ.get("SYNMT_FUZZ_SEED", 0))
 LIMIT = 5  # seconds
 
 
 def mutations(data, seed, pieces, rounds=ROUNDS):
     """Yields `rounds` mutations of data. Each has to be handled within LIMIT seconds."""
-    rng = random.Random(seed)
+    rng = random.Random(seed + 1000 * SEED)
     for _ in range(rounds):
         one = mutated(data, rng, pieces)
         start = time.monotonic()
@@ -84,3 +87,39 @@ def mutated(data, rng, pieces):
             case 4:
                 data[at : at + 1] = rng.choice(pieces)
     return bytes(data)
+
+
+ODD = (
+    None,
+    True,
+    -1,
+    2**63,
+    10**400,
+    1.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "\ud800",
+    [],
+    {},
+    [[]],
+)
+
+
+def mutated_value(value, rng):
+    """A value of JSON or TOML with one part of it replaced, added or left out."""
+    if not isinstance(value, dict | list) or not value or not rng.randrange(6):
+        return rng.choice(ODD)
+    again = value.copy()
+    key = rng.choice([*value]) if isinstance(value, dict) else rng.randrange(len(value))
+    match rng.randrange(6):
+        case 0:
+            del again[key]
+        case 1 if isinstance(value, dict):
+            again[rng.choice(("x", "", "\n", *value))] = again.pop(key)
+        case 1:
+            again.insert(key, rng.choice((*ODD, *value)))
+        case _:
+            again[key] = mutated_value(value[key], rng)
+    return again
