@@ -1,22 +1,32 @@
 """Messages and progress on stderr. The only module that imports rich.
 
-Progress is a bar on a terminal, and a line every 30 seconds elsewhere, so that a log stays
-readable. `--quiet` hides everything but errors, `--verbose` adds detail, NO_COLOR is honoured.
+Progress is a bar on a terminal, which a thread redraws several times a second, and a line every
+30 seconds elsewhere, so that a log stays readable. Messages appear above the bar. A command that
+writes its records to the same terminal has no bar. `--quiet` hides everything but errors,
+`--verbose` adds detail, NO_COLOR is honoured.
 """
 
 import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from synmt_cli.io import reading
+
 QUIET, NORMAL, VERBOSE = 0, 1, 2
 INTERVAL = 30.0  # seconds between progress lines where stderr is not a terminal
+REFRESH = 5  # times a second that a bar is drawn
+WARM_UP = 2.0  # seconds before the time left is told: the first items are not like the others
+UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 Item = TypeVar("Item")
 _level = NORMAL
+_live: Any = None  # rich's display of the bar, while there is one
+os.register_at_fork(after_in_child=lambda: globals().update(_live=None))  # it has no such thread
 command = "synmt"  # the first words of each message; cli.main sets it to `synmt COMMAND`
 
 
@@ -50,60 +60,184 @@ def debug(message: str) -> None:
 
 
 def _line(text: str) -> None:
+    line = text.encode("utf-8", "backslashreplace")
     with contextlib.suppress(OSError):  # nobody reads stderr; the exit status still tells
-        os.write(2, text.encode("utf-8", "backslashreplace") + b"\n")
+        if _live is None:
+            os.write(2, line + b"\n")
+        else:
+            from rich.text import Text
+
+            _live.print(Text(line.decode()), soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, to two figures or so.
+
+    >>> duration(9.4), duration(100), duration(5000), duration(200_000)
+    ('9 s', '1.7 min', '1.4 h', '2.3 d')
+    """
+    for size, unit in UNITS:
+        if seconds >= size:
+            n = seconds / size
+            return f"{n:.1f} {unit}" if n < 9.95 else f"{n:,.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 @dataclass
 class Progress:
-    """Counts units of work. `advance` is cheap: it reads the clock and rarely draws."""
+    """Counts units of work. All of it is cheap: it reads the clock, and a thread draws.
+
+    total: of the units, if it is known. files: inputs whose bytes tell how much there is to do;
+    `taken` and `finished` note which of them are done. done: units counted so far. note: is
+    shown at the end.
+    """
 
     label: str
     total: int | None
     unit: str
-    _bar: Any = None
-    _task: Any = None
+    files: Sequence[str] = ()
+    done: int = 0
+    note: str = ""
+    _ahead: int = 0  # units that are done and not yet counted, of the next `_of`
+    _of: int = 1
+    _positions: deque[int] = field(default_factory=deque)  # bytes read with each item in work
+    _read: int = 0  # bytes of `files` whose items are finished
+    _end: float | None = None  # when all will be done, as it was last seen
     _start: float = field(default_factory=time.monotonic)
     _shown: float = field(default_factory=time.monotonic)
-    done: int = 0
 
-    def advance(self, n: int = 1, note: str = "") -> None:
-        """Counts n more units as done. `note` is shown after the count."""
+    def __post_init__(self) -> None:
+        self._size = reading.bytes_in(self.files) if self.files else None
+        self._read_before = reading.bytes_read(self.files)
+        self._done_before, self._share_before = self.done, self.share() or 0.0
+
+    def advance(self, n: int = 1, note: str | None = None) -> None:
+        """Counts n more units as done. note: None leaves it as it is."""
         self.done += n
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self.done, note=note)
-            return
+        self.tick(note=note)
+
+    def tick(self, ahead: int = 0, of: int = 1, note: str | None = None) -> None:
+        """Shows that work goes on. ahead: how many of the next `of` units are done."""
+        self._ahead, self._of = ahead, max(of, 1)
+        self.note = self.note if note is None else note
         now = time.monotonic()
-        if _level >= NORMAL and now - self._shown >= INTERVAL:
+        self._foresee(now)
+        if _live is None and _level >= NORMAL and now - self._shown >= INTERVAL:
             self._shown = now
-            of = f" of {self.total:,}" if self.total else ""
-            rate = self.done / max(now - self._start, 1e-9)
-            info(f"{self.label}: {self.done:,}{of} {self.unit}, {rate:,.0f}/s {note}".rstrip())
+            said = self.count(), self.rate(), self.left(), self.note
+            info(f"{self.label}: {', '.join(filter(None, said))}")
 
     def watched(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yields the items, each counted when the next is asked for."""
-        for item in items:
+        for item in self.finished(self.taken(items)):
             yield item
             self.advance()
 
+    def taken(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yields the items of the input, and notes how far `files` were read for each."""
+        for item in items:
+            if self._size is not None:
+                self._positions.append(reading.bytes_read(self.files) - self._read_before)
+            yield item
+
+    def finished(self, results: Iterable[Item]) -> Iterator[Item]:
+        """Yields the results of the items that `taken` yielded: one for each, in order."""
+        for result in results:
+            if self._positions:
+                self._read = self._positions.popleft()
+            yield result
+
+    def share(self) -> float | None:
+        """The part of the work that is done, from 0 to 1; None if it is not known."""
+        if self.total:
+            return min((self.done + self._ahead) / self.total, 1.0)
+        if not self._size:
+            return None
+        following = self._positions[0] if self._positions else self._read
+        inside = (following - self._read) * self._ahead / self._of
+        return min((self._read + inside) / self._size, 1.0)
+
+    def count(self) -> str:
+        """How much is done, and of how much."""
+        n, share = f"{self.done + self._ahead:,}", self.share()
+        if self.total:
+            return f"{n} of {self.total:,} {self.unit}"
+        return f"{n} {self.unit}" if share is None else f"{n} {self.unit}, {100 * share:.0f}%"
+
+    def rate(self) -> str:
+        """Units in a second, or seconds for a unit."""
+        n = self.done + self._ahead - self._done_before
+        rate = n / max(time.monotonic() - self._start, 1e-9)
+        if rate >= 10 or not rate:
+            return f"{rate:,.0f}/s"
+        return f"{rate:.1f}/s" if rate >= 1 else f"{1 / rate:,.1f} s each"
+
+    def left(self) -> str:
+        """The time that is left at the speed so far; "" if it is not known."""
+        if self._end is None:
+            return ""
+        return f"{duration(max(self._end - time.monotonic(), 0))} left"
+
+    def _foresee(self, now: float) -> None:
+        share, seconds = self.share(), now - self._start
+        if share is not None and share > self._share_before and seconds >= WARM_UP:
+            self._end = now + seconds * (1 - share) / (share - self._share_before)
+
+    def __rich__(self) -> Any:
+        """A bar in one line, cut at the edge of the terminal; rich asks for it each time."""
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        share, seconds = self.share(), int(time.monotonic() - self._start)
+        passed = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        line = Table.grid(padding=(0, 1))
+        for _ in range(5):
+            line.add_column(no_wrap=True)
+        line.add_row(
+            Text(self.label),
+            ProgressBar(1.0, share or 0.0, width=20, pulse=share is None),
+            Text(self.count(), "progress.download"),
+            Text(", ".join(filter(None, (passed, self.left()))), "progress.elapsed"),
+            Text(self.note),
+        )
+        return line
+
 
 @contextmanager
-def progress(label: str, total: int | None = None, unit: str = "lines") -> Iterator[Progress]:
-    """A Progress, drawn as a bar where stderr is a terminal."""
-    if _level < NORMAL or not sys.stderr or not sys.stderr.isatty():
-        yield Progress(label, total, unit)
+def progress(
+    label: str,
+    total: int | None = None,
+    unit: str = "lines",
+    files: Sequence[str] = (),
+    output: str = "",
+    done: int = 0,
+) -> Iterator[Progress]:
+    """A Progress, drawn as a bar where stderr is a terminal.
+
+    files: inputs, of which no one means stdin, as for commands. output: where the command writes;
+    `-` is stdout, and if that is a terminal too there is no bar among the records. done: units
+    that were done before.
+    """
+    global _live
+    bar = Progress(label, total, unit, files, done)
+    if _live is not None or not _is_drawn(output):
+        yield bar
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as RichProgress
+    from rich.live import Live
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
-    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield Progress(label, total, unit, bar, bar.add_task(label, total=total, note=""))
+    console = Console(stderr=True)
+    with Live(bar, console=console, refresh_per_second=REFRESH, transient=True):
+        _live = console
+        try:
+            yield bar
+        finally:
+            _live = None
+
+
+def _is_drawn(output: str) -> bool:
+    if _level < NORMAL or not sys.stderr or not sys.stderr.isatty():
+        return False
+    is_mixed = output == "-" and os.isatty(1)
+    return not is_mixed and os.environ.get("TERM") not in ("dumb", "unknown")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
+import pyte
 import pytest
 
 from synmt_cli import console
+from synmt_cli.io import reading
 
 BAR = """
 import sys, time
@@ -52,7 +55,7 @@ def test_progress_is_a_line_now_and_then_where_no_terminal_is(messages, monkeypa
     assert bar.done == 1500
     shown = messages()
     assert shown.startswith("synmt train: parsed: 1,500 of 2,000 lines, ")
-    assert shown.endswith("/s loss 3.1\n")
+    assert shown.endswith("/s, loss 3.1\n")
 
 
 def test_quiet_hides_progress(messages, monkeypatch):
@@ -90,10 +93,95 @@ def on_terminal(code, **environment):
 def test_a_terminal_gets_a_bar_and_stdout_stays_clean():
     shown, out = on_terminal(BAR, NO_COLOR="")
     assert "parsed" in shown
-    assert "3/3" in shown
+    assert "3 of 3 lines" in shown
     assert "loss 3.1" in shown
     assert "\x1b[3" in shown  # a colour
     assert out == b""
+
+
+MESSAGES = """
+import time
+from synmt_cli import console
+console.command = "synmt train"
+with console.progress("training", 40, "steps") as bar:
+    for n in range(8):
+        time.sleep(0.1)
+        bar.advance(5, f"epoch 1, loss {3 - n / 10:.3f}")
+        console.info(f"step {bar.done}: dev perplexity 10.26, [BLEU] 0.03 :smile:, best")
+        console.warn("w" * 150)
+console.info("done")
+"""
+
+
+def screens(shown, width=100):
+    """The lines that a terminal shows each time before the bar is drawn again, and at the end."""
+    screen = pyte.Screen(width, 60)
+    stream = pyte.Stream(screen)
+    for part in re.split(r"(?=\r\x1b\[2K)", shown):  # before the bar is cleared
+        stream.feed(part)
+        yield [line.rstrip() for line in screen.display if line.strip()]
+
+
+def test_messages_pass_above_the_bar_and_no_line_is_garbled():
+    """As pyte, a terminal in Python, shows it: whole messages, and under them one bar."""
+    shown, _ = on_terminal(MESSAGES)
+    message = re.compile(
+        r"synmt train: (step \d+: dev perplexity 10\.26, \[BLEU] 0\.03 :smile:, best|done"
+        r"|warning: w{78})|w{72}"
+    )
+    bar = re.compile(r"training [━╸╺]{20} \d+ of 40 steps 0:00:0\d( epoch 1, loss [0-9.]+)?")
+    bars = set()
+    for lines in screens(shown):
+        others = [line for line in lines if not message.fullmatch(line)]
+        assert len(others) <= 1, others
+        assert all(bar.fullmatch(line) for line in others), others
+        bars.update(others)
+    assert len(bars) >= 3  # it moves
+    assert lines[-1] == "synmt train: done"
+    assert sum(line.startswith("synmt train: step") for line in lines) == 8
+
+
+def test_a_bar_is_as_wide_as_the_terminal_and_one_line_high():
+    code = MESSAGES.replace("console.info(f", "str(").replace("console.warn", "str")
+    shown, _ = on_terminal(code, COLUMNS="40")
+    assert all(len(lines) <= 1 for lines in screens(shown, 40))
+
+
+def test_records_and_a_bar_never_share_a_terminal():
+    code = """
+import os, sys, time
+os.dup2(2, 1)
+from synmt_cli import console
+with console.progress("parsed", 3, output="-") as bar:
+    for n in range(3):
+        time.sleep(0.1)
+        print(n, flush=True)
+        bar.advance()
+"""
+    shown, _ = on_terminal(code)
+    assert shown == "0\r\n1\r\n2\r\n"
+
+
+def test_the_bytes_of_files_say_how_much_is_left(tmp_path, monkeypatch):
+    path = tmp_path / "lines"
+    path.write_text("1234\n" * 4)
+    monkeypatch.setattr(console, "WARM_UP", 0.0)
+    with console.progress("parsed", files=[str(path)]) as bar, reading.open_source(str(path)) as f:
+        assert bar.share() == 0
+        assert bar.left() == ""
+        read = list(bar.taken(reading.lines(f)))  # ahead of the work, as several processes read
+        assert bar.share() == 0
+        bar.tick(1, 2)
+        assert bar.share() == 0.125  # half of the first line
+        shares = []
+        for _ in bar.finished(read):
+            bar.advance()
+            shares.append(bar.share())
+        assert shares == [0.25, 0.5, 0.75, 1.0]
+        assert bar.left() == "0 s left"
+        assert bar.count() == "4 lines, 100%"
+    with console.progress("parsed", files=["/dev/null"]) as bar:
+        assert bar.share() is None  # whatever is no file has no size
 
 
 def test_no_color_is_honoured():

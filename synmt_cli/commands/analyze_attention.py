@@ -74,7 +74,10 @@ def analyze_attention(
     chosen_layers, chosen_heads = numbers("--layers", layers), numbers("--heads", heads)
     paths = files or ["-"]
     window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
-    with writing.output(output, line_buffered) as writer, console.progress("shown") as bar:
+    with (
+        writing.output(output, line_buffered) as writer,
+        console.progress("shown", output=output) as bar,
+    ):
         from synmt_cli.core.analysis.attention import AttentionExtractor
         from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.decoding.translator import windows

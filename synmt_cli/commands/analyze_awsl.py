@@ -73,7 +73,7 @@ def analyze_awsl(
         from synmt_cli.core.analysis import plot as plots
 
         kind_of_plot = plots.kind_of(plot)
-    with writing.output(output) as writer, console.progress("measured") as bar:
+    with writing.output(output) as writer, console.progress("measured", output=output) as bar:
         from synmt_cli.core.analysis import opened_run
         from synmt_cli.core.analysis.awsl import NEEDS, measure
         from synmt_cli.core.jobs.translate import checked

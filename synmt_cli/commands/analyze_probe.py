@@ -94,7 +94,10 @@ def analyze_probe(
     """
     if not model and not template:
         raise UsageError("name a run by -m RUN, or files for the tasks by --out-template TEMPLATE")
-    with writing.output(output) as writer, console.progress("encoded", unit="sentences") as bar:
+    with (
+        writing.output(output) as writer,
+        console.progress("encoded", unit="sentences", output=output) as bar,
+    ):
         from synmt_cli.core.analysis.classifier import ClassifierSettings
         from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.analysis.probe import Probe, info

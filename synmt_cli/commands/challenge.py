@@ -108,7 +108,7 @@ def challenge(
     outputs = _outputs(template, names, paths, further) if template is not None else {}
     with contextlib.ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in further]
-        bar = stack.enter_context(console.progress("searched", unit="segments"))
+        bar = stack.enter_context(console.progress("searched", None, "segments", paths, output))
         selected = parallel(bar.watched(core.segments(paths, finder)), sources)
         if template is not None:
             core.split(selected, outputs, form)

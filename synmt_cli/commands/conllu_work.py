@@ -1,9 +1,9 @@
 """What the commands that cut CoNLL-U into work share: their memory, and how they end."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from synmt_cli import console, pool
-from synmt_cli.core.jobs.work import Done, counted
+from synmt_cli.core.jobs.work import Done, Work, counted
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading, writing
 
@@ -13,20 +13,28 @@ MEMORY = (
 )
 
 
-def write(parts: Iterable[Done], output: str, line_buffered: bool, label: str, unit: str) -> Done:
-    """Writes the records of each part as it is done, and warns of what its counts show.
+def write(
+    do: Callable[[Iterable[Work]], Iterator[Done]],
+    work: Iterable[Work],
+    files: Sequence[str] | None,
+    output: str,
+    line_buffered: bool,
+    label: str,
+    unit: str,
+) -> Done:
+    """Does the work, writes the records of each part, and warns of what its counts show.
 
-    label, unit: of the progress and the warnings. Returns the counts of all. Raises SynmtError.
+    files: those that the work is read from. label, unit: of the progress and the warnings.
+    Returns the counts of all. Raises SynmtError.
     """
     total = Done()
-    with (
-        writing.output(output, line_buffered) as writer,
-        console.progress(label, unit=unit) as bar,
-    ):
-        for records in counted(parts, total):
-            for record in records:
-                writer.write(record)
-            bar.advance(len(records))
+    with console.progress(label, unit=unit, files=files or ["-"], output=output) as bar:
+        parts = bar.finished(do(bar.taken(work)))
+        with writing.output(output, line_buffered) as writer:
+            for records in counted(parts, total):
+                for record in records:
+                    writer.write(record)
+                bar.advance(len(records))
     for warning in total.warnings(unit):
         console.warn(warning)
     return total

@@ -75,17 +75,16 @@ def delinearize(
         () if spm is None else (spm,),
         pool.Care(where=where_of_lines, warn=console.warn),
     )
-    every = pool.mapped(recipe, _lines(files or (), kind), jobs, CHUNK)
     n_lines = n_repairs = 0
-    with (
-        writing.output(output, line_buffered) as writer,
-        console.progress("delinearized", unit="lines") as bar,
-    ):
-        for written in every:
-            writer.write(written.data)
-            bar.advance()
-            n_repairs += written.n_repairs
-            n_lines += written.n_repairs > 0
+    with console.progress("delinearized", files=files or ["-"], output=output) as bar:
+        lines = bar.taken(_lines(files or (), kind))
+        every = bar.finished(pool.mapped(recipe, lines, jobs, CHUNK))
+        with writing.output(output, line_buffered) as writer:
+            for written in every:
+                writer.write(written.data)
+                bar.advance()
+                n_repairs += written.n_repairs
+                n_lines += written.n_repairs > 0
     if n_lines:
         console.warn(f"{n_lines:,} of {bar.done:,} lines repaired, {n_repairs:,} tokens changed")
 

@@ -100,8 +100,8 @@ def featurize(
         if target is not None:
             pair = with_targets if tgt_conllu is None else with_target_trees
             work = pair(work, stack.enter_context(reading.open_source(target)))
-        parts = pool.mapped(recipe, work, jobs, chunk=1)
-        conllu_work.write(parts, output, line_buffered, "featurized", "segments")
+        do = partial(pool.mapped, recipe, jobs=jobs, chunk=1)
+        conllu_work.write(do, work, files, output, line_buffered, "featurized", "segments")
 
 
 def featurizing(

@@ -204,9 +204,9 @@ def filter(
     with (
         outputs.opened(mode, output, tgt_out, rejects, line_buffered) as destinations,
         pairs.opened(paths, kind, tgt, align_scores) as stream,
-        console.progress("filtered", unit="pairs") as bar,
+        console.progress("filtered", unit="pairs", files=paths, output=output) as bar,
     ):
-        for pair, reason in sieve.sift(stream, jobs):
+        for pair, reason in bar.finished(sieve.sift(bar.taken(stream), jobs)):
             destinations.take(pair, reason)
             bar.advance()
         destinations.finish(sieve.names)

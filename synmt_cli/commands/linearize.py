@@ -98,8 +98,8 @@ def linearize(
         () if spm is None else (spm,),
         pool.Care(where=where, warn=console.warn),
     )
-    parts = pool.mapped(recipe, cut_by_line(batches(files or ())), jobs, chunk=1)
-    conllu_work.write(parts, output, line_buffered, "linearized", "lines")
+    do, work = partial(pool.mapped, recipe, jobs=jobs, chunk=1), cut_by_line(batches(files or ()))
+    conllu_work.write(do, work, files, output, line_buffered, "linearized", "lines")
 
 
 def linearizing(

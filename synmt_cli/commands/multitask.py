@@ -111,9 +111,10 @@ def multitask(
     done = Done()
     with (
         writing.output(output, line_buffered) as writer,
-        console.progress("made", unit="records") as bar,
+        console.progress("made", None, "records", files or ["-"], output) as bar,
     ):
-        for one, place, tree in job.records_with_trees(files or (), penn):
+        records = bar.taken(job.records_with_trees(files or (), penn))
+        for one, place, tree in bar.finished(records):
             made = maker.make(one, place, tree)
             done.count(record.FAILED if made.problem else record.OK, made.problem, place, strict)
             for new in made.records:

@@ -71,14 +71,16 @@ def parse(
         (model,),
         pool.Care(where=where_of_lines, warn=console.warn),
     )
-    results = pool.mapped(recipe, job.segments(files or (), input), jobs, job.CHUNK)
     failures: Counter[str] = Counter()
-    with writing.output(output, line_buffered) as writer, console.progress("parsed") as bar:
-        for parsed in results:
-            writer.write(conllu.encoded(parsed.conllu))
-            if parsed.status == FAILED:
-                failures[parsed.reason] += 1
-            bar.advance()
+    with console.progress("parsed", files=files or ["-"], output=output) as bar:
+        segments = bar.taken(job.segments(files or (), input))
+        results = bar.finished(pool.mapped(recipe, segments, jobs, job.CHUNK))
+        with writing.output(output, line_buffered) as writer:
+            for parsed in results:
+                writer.write(conllu.encoded(parsed.conllu))
+                if parsed.status == FAILED:
+                    failures[parsed.reason] += 1
+                bar.advance()
     if failures:
         reasons = "; ".join(f"{reason} ({n:,})" for reason, n in failures.most_common(5))
         console.warn(f"{failures.total():,} of {bar.done:,} segments failed: {reasons}")

@@ -1,5 +1,6 @@
 """`synmt perturb`: CoNLL-U with other trees."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 from synmt_cli import console, pool
@@ -113,9 +114,9 @@ def perturb(
     options.refuse(unfit)
     perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
     work = cut_by_sentence(batches(files or ()))
-    parts = pool.ordered_map(perturber.run, work, jobs, chunk=1)
-    counts = conllu_work.write(parts, output, line_buffered, "perturbed", "sentences").counts
-    n = counts["words"]
+    do = partial(pool.ordered_map, perturber.run, jobs=jobs, chunk=1)
+    done = conllu_work.write(do, work, files, output, line_buffered, "perturbed", "sentences")
+    counts, n = done.counts, done.counts["words"]
     console.info(
         f"{counts['heads']:,} heads and {counts['labels']:,} labels of {n:,} words changed, in "
         f"{counts['changed']:,} of {counts['sentences']:,} sentences"

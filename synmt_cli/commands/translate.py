@@ -130,7 +130,10 @@ def translate(
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
     counts: Counter[str] = Counter()
-    with writing.output(output, line_buffered) as writer, console.progress("translated") as bar:
+    with (
+        writing.output(output, line_buffered) as writer,
+        console.progress("translated", files=paths, output=output) as bar,
+    ):
         from synmt_cli.core.decoding.hypothesis import LengthLimit
         from synmt_cli.core.decoding.translator import SearchSettings
         from synmt_cli.core.jobs.translate import TranslateJob, placed
@@ -154,7 +157,7 @@ def translate(
         as_bytes = written(format, job.members.vocabularies.target, counts)
         needs_trees = bool(job.members.encoding.needs)
         records = placed(job.reader(parser).read(paths, kind), strict)
-        for translated in job.translated(records, window, console.warn):
+        for translated in job.translated(records, window, console.warn, bar):
             for one in translated:
                 writer.write(as_bytes(one, nbest))
                 counts.update(remarks(one, settings, needs_trees))

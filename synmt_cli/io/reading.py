@@ -5,6 +5,8 @@ before it is dropped, and a byte-order mark at the very start of a file.
 """
 
 import contextlib
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
@@ -15,6 +17,8 @@ from synmt_cli.io import compression
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused, so that memory stays bounded
 BUFFER = 2**16  # bytes
 BOM = b"\xef\xbb\xbf"
+_open: list[tuple[str, BinaryIO]] = []  # the inputs being read, as they are on disk
+_finished: dict[str, int] = {}  # bytes read of the inputs that were closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,57 @@ def open_source(path: str) -> Iterator[Source]:
         raw = open(0 if path == "-" else path, "rb", buffering=BUFFER, closefd=path != "-")  # noqa: SIM115
     except (OSError, ValueError) as error:
         raise cannot_read(name, error) from error
-    with raw:
+    with _watched(path, raw):
         try:
             file = compression.decompressed(raw)
         except OSError as error:
             raise cannot_read(name, error) from error
         with file:
             yield Source(name, file)
+
+
+@contextlib.contextmanager
+def _watched(path: str, raw: BinaryIO) -> Iterator[None]:
+    """Closes an input at the end, and lets `bytes_read` know how far it was read."""
+    _open.append((path, raw))
+    try:
+        with raw:
+            yield
+            _finished[path] = _finished.get(path, 0) + _position(raw)
+    finally:
+        _open.remove((path, raw))
+
+
+def _position(raw: BinaryIO) -> int:
+    """How many bytes were read, 0 for a pipe and for a file that is closed."""
+    try:
+        return raw.tell()
+    except (OSError, ValueError):
+        return 0
+
+
+def bytes_read(paths: Sequence[str]) -> int:
+    """The bytes of these inputs that this process has read so far, as they are on disk.
+
+    Compressed bytes count as they are. What was read from a pipe does not count.
+    """
+    names = set(paths)
+    closed = sum(_finished.get(name, 0) for name in names)
+    return closed + sum(_position(raw) for path, raw in tuple(_open) if path in names)
+
+
+def bytes_in(paths: Sequence[str]) -> int | None:
+    """The bytes of these inputs on disk; None where one of them is not a regular file."""
+    total = 0
+    for path in paths:
+        try:
+            about = os.fstat(0) if path == "-" else os.stat(path)
+        except (OSError, ValueError):  # whoever reads it says why
+            return None
+        if not stat.S_ISREG(about.st_mode):
+            return None
+        total += about.st_size
+    return total
 
 
 def lines(source: Source) -> Iterator[bytes]:

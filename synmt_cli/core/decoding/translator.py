@@ -96,11 +96,16 @@ class Translator:
         """Whether the models write transitions."""
         return self.models[0].grammar is not None
 
-    def translate(self, records: Sequence[Record]) -> list[Translated]:
-        """One result for each record, in order. Longer sources are searched first."""
+    def translate(
+        self, records: Sequence[Record], watch: Callable[[int, int], None] = lambda n, of: None
+    ) -> list[Translated]:
+        """One result for each record, in order. Longer sources are searched first.
+
+        watch: called after each batch with how many sources are searched, and of how many.
+        """
         parts = [part for i, record in enumerate(records) for part in self._parts(i, record)]
         nbests_of: list[list[list[Hypothesis]]] = [[] for _ in records]  # of the parts of each
-        for part, nbest in zip(parts, self._search(parts), strict=True):
+        for part, nbest in zip(parts, self._search(parts, watch), strict=True):
             nbests_of[part.owner].append(nbest)
         return [
             Translated(record, self._lines(record, nbests), len(nbests))
@@ -120,7 +125,9 @@ class Translator:
             ids = [*self.source.ids(prepared.pieces or ()), EOS]
             yield SourcePart(owner, ids, self.encoding.values(prepared))
 
-    def _search(self, parts: Sequence[SourcePart]) -> list[list[Hypothesis]]:
+    def _search(
+        self, parts: Sequence[SourcePart], watch: Callable[[int, int], None]
+    ) -> list[list[Hypothesis]]:
         """The n-best list of each part."""
         ids = Ragged.of([part.ids for part in parts], np.int64)
         features = self.encoding.ragged([part.features for part in parts])
@@ -130,6 +137,7 @@ class Translator:
             nbests.update(
                 zip(rows.tolist(), search(self.models, source, self.settings), strict=True)
             )
+            watch(len(nbests), len(parts))
         return [nbests[row] for row in range(len(parts))]
 
     def _batches(self, lengths: Array) -> Iterator[Array]:

@@ -6,7 +6,7 @@ Each process opens the models once and translates windows of records.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 
@@ -20,8 +20,22 @@ from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import ConfigError, DataError, Place, UsageError, printable
 from synmt_cli.formats.record import Record
 
+Item = TypeVar("Item")
 Window = Sequence[tuple[Record, Place]]
 _FILES = ("config.toml", "spm.model", "spm.tgt.model", "labels.json")
+
+
+class Progress(Protocol):
+    """What is told how far the work is, as console.Progress is."""
+
+    def taken(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Yields the items that are read."""
+
+    def finished(self, results: Iterator[Item]) -> Iterator[Item]:
+        """Yields the results of these items."""
+
+    def tick(self, ahead: int, of: int) -> None:
+        """Takes how much of the next result is done."""
 
 
 class Models(NamedTuple):
@@ -87,7 +101,7 @@ class TranslateJob:
     ) -> None:
         self._jobs = jobs
         self._n_workers = pool.n_workers(jobs)
-        is_alone = self._n_workers == 1 and pool.here()
+        is_alone = self._is_alone = self._n_workers == 1 and pool.here()
         # A process that has used several threads cannot be forked.
         devices.set_threads(threads if is_alone else 1)
         chosen = devices.choose(device)
@@ -116,37 +130,53 @@ class TranslateJob:
         return Reader(vocabularies.source, vocabularies.target, self.members.parser(parser))
 
     def translated(
-        self, records: Placed, window: int, warn: Callable[[str], None]
+        self,
+        records: Placed,
+        window: int,
+        warn: Callable[[str], None],
+        progress: Progress,
     ) -> Iterator[list[Translated]]:
         """Yields the translations of all records, in order, a list for each part of a window.
 
         window: records that are sorted by length together. warn: takes a line about a lost
-        worker.
+        worker. progress: watches the windows, and the batches where this process translates them.
         """
         recipe = pool.Recipe(
-            partial(translating, self._models, self._settings, self._worker_threads),
+            partial(
+                translating,
+                self._models,
+                self._settings,
+                self._worker_threads,
+                progress.tick if self._is_alone else _ignore,
+            ),
             tuple(self._models.files()),
             pool.Care(where=where, warn=warn),
         )
         # Each process gets at least one batch of a window.
         share = min(window, max(-(-window // self._n_workers), self._settings.batch_size))
-        return pool.mapped(recipe, windows(records, share), self._jobs, chunk=1)
+        taken = progress.taken(windows(records, share))
+        return progress.finished(pool.mapped(recipe, taken, self._jobs, chunk=1))
 
 
 def translating(
-    models: Models, settings: SearchSettings, threads: int
+    models: Models, settings: SearchSettings, threads: int, watch: Callable[[int, int], None]
 ) -> Callable[[Window], list[Translated]]:
     """The function that translates a window. threads: of the process, 0 leaves them as they are.
 
+    watch: as in Translator.translate.
     Raises SynmtError.
     """
     ready = translator(models, settings)
 
     def translated(window: Window) -> list[Translated]:
         devices.set_threads(threads)
-        return ready.translate([record for record, _ in window])
+        return ready.translate([record for record, _ in window], watch)
 
     return translated
+
+
+def _ignore(n: int, of: int) -> None:
+    """Watches what another process does: nothing is seen of it before it is done."""
 
 
 def named(models: Sequence[str], checkpoint: str) -> str:
