@@ -206,7 +206,7 @@ def test_a_signal_ends_it_with_whole_records_and_no_children(tiny_udpipe, jobs, 
         process.stdin.write(b"The dog sleeps.\n" * 3)
         process.stdin.flush()
         block = b"".join(process.stdout.readline() for _ in range(7))
-        workers = children(process.pid) + workers_of(process, 2 if jobs == "2" else 0)
+        workers = children(process.pid) + workers_of(process, 1 if jobs == "2" else 0)
         process.send_signal(number)
         before = time.monotonic()
         out, err = process.communicate(timeout=20)
