@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "variants": ("variants", "List the model variants, their papers and options."),
     "train": ("train", "Train a model from JSONL records."),
     "average": ("average", "Average several checkpoints into one model."),
-    "export": ("export", "Write a model in CTranslate2's format."),
+    "export": ("export", "Write a model for CTranslate2."),
     "translate": ("translate", "Translate records, trees or text."),
     "score": ("score", "Score translations, with significance."),
     "map": ("map", "Run a filter over many processes or machines."),

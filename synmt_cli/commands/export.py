@@ -11,13 +11,14 @@ from synmt_cli.errors import printable
 MANUAL = Manual(
     input="A run directory, as `synmt train` makes it.",
     output=(
-        "A folder that ctranslate2.Translator opens, with the sentencepiece model (spm.model; "
-        "spm.tgt.model too, where the target has its own)."
+        "A folder that `synmt translate` reads, with the sentencepiece model (spm.model; "
+        "spm.tgt.model too, where the target has its own). ctranslate2.Translator opens it if the "
+        "model has no modifiers."
     ),
     memory="The model three times.",
     examples=(
         "synmt export -m runs/base -o base.ct2",
-        "synmt export -m runs/base --quantization int8 -o base.int8.ct2",
+        "synmt export -m runs/pascal --quantization int8 -o pascal.ct2",
     ),
     see_also=("translate", "average", "vocab-encode", "vocab-decode"),
 )
@@ -38,10 +39,14 @@ def export(
 ) -> None:
     """Write a trained model in the format of another program.
 
-    CTranslate2 translates plain Transformers faster than torch on a CPU. Its own library runs the
-    models: pieces in (`synmt vocab encode`), pieces out (`synmt vocab decode`); it adds the end of
-    the source itself. Only models without modifiers fit: vanilla, multitask and mixed-encoder.
-    Others change attention, embeddings or the decoder, which CTranslate2 does not support (78).
+    `synmt translate -m DIR` needs the folder alone, and no run directory. Models whose decoder is
+    plain fit: all variants of the source, alone or combined, but not decoders that write trees,
+    read their prefix anew, or have rel (78). What a variant changes in the encoder is stored for
+    torch (encoder.safetensors), everything after it for CTranslate2.
+
+    Without modifiers (vanilla, multitask, mixed-encoder) CTranslate2 has the whole model, and its
+    own library runs it too: pieces in (`synmt vocab encode`), pieces out (`synmt vocab decode`);
+    it adds the end of the source itself.
 
     Sources and translations can have at most 2,048 pieces, because as many sinusoids are written.
 

@@ -26,16 +26,18 @@ MANUAL = Manual(
         "synmt translate -m runs/pascal -m runs/base --beam 2 test.en.conllu -o ensemble.de",
         "synmt translate -j 2 -m runs/base --beam 2 test.jsonl > hyp.de",
         "synmt translate --precision int8 --patience 1 -m runs/base test.jsonl > fast.de",
+        "synmt translate --engine auto --patience 1 -m runs/pascal test.jsonl > fast.de",
         "synmt translate -m runs/trees --format conllu --max-output-len 20 test.en > hyp.conllu",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
     ),
-    see_also=("train", "featurize", "score"),
+    see_also=("train", "featurize", "score", "export"),
 )
 
 
 def translate(
     model: Annotated[
-        list[str], option("-m, --model RUN", "Run directory; repeatable, for an ensemble.")
+        list[str],
+        option("-m, --model RUN", "Run directory, or exported; repeatable, for an ensemble."),
     ],
     files: options.Files = None,
     kind: options.InputKind = "auto",
@@ -76,9 +78,22 @@ def translate(
         int, option("--window N", "Segments that are sorted by length together.", min=1)
     ] = 1000,
     checkpoint: options.Checkpoint = "best",
+    engine: Annotated[
+        Literal["torch", "ctranslate2", "auto"] | None,
+        option(
+            "--engine",
+            "auto is ctranslate2 where it is installed and fits.",
+            shown_default="torch, for exported models ctranslate2",
+        ),
+    ] = None,
     precision: Annotated[
-        Literal["fp32", "int8"], option("--precision", "int8 is faster, on a CPU.")
-    ] = "fp32",
+        Literal["fp32", "int8", "bf16", "fp16"] | None,
+        option(
+            "--precision",
+            "int8 is faster; bf16 and fp16 need ctranslate2 and a GPU.",
+            shown_default="fp32, or as exported",
+        ),
+    ] = None,
     device: options.Device = "auto",
     threads: options.Threads = 0,
     jobs: options.Jobs = 1,
@@ -117,6 +132,16 @@ def translate(
     --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
     may change a few translations. Modifiers and attention keep their precision.
 
+    --engine ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`) is faster: torch computes what a
+    variant changes in the encoder, and CTranslate2 the rest. It translates with one model whose
+    decoder is plain, so all variants of the source, alone or combined; no ensembles, trees, or rel
+    in the decoder; and no exact search, so --beam needs --patience (or --lenpen 0 without --nbest).
+    Whatever it cannot do, auto leaves to torch, and -v says which it is. Both engines search alike,
+    but round differently: a tie may fall the other way, and scores leave out the share of pieces
+    that are never written. So the default stays torch, and installing a package changes no output.
+    With --threads N (and -j 1) CTranslate2 translates N batches at the same time. It reads the
+    folders of `synmt export` too.
+
     Segments are sorted by length within a --window; --line-buffered, or text typed at a
     terminal, sets it to 1. With -j each process takes a part of every window, with one thread
     unless --threads says otherwise; text is still parsed by one process, so put `synmt parse -j`
@@ -136,7 +161,7 @@ def translate(
     ):
         from synmt_cli.core.decoding.hypothesis import LengthLimit
         from synmt_cli.core.decoding.translator import SearchSettings
-        from synmt_cli.core.jobs.translate import TranslateJob, placed
+        from synmt_cli.core.jobs.translate import TranslateJob, Wanted, placed
         from synmt_cli.core.jobs.translation_output import remarks, written
 
         settings = SearchSettings(
@@ -150,7 +175,10 @@ def translate(
             batch_size=batch_size,
             batch_pieces=batch_tokens,
         )
-        job = TranslateJob(model, checkpoint, device, precision, settings, jobs, threads)
+        job = TranslateJob(
+            model, checkpoint, Wanted(device, engine, precision), settings, jobs, threads
+        )
+        console.debug(job.engine)
         job.refuse_without_trees(
             {"--format conllu": format == "conllu", "--unconstrained": unconstrained}
         )

@@ -1,4 +1,4 @@
-"""`synmt export`: CTranslate2 translates as synmt does, and what it cannot hold is refused."""
+"""`synmt export` and `translate --engine`: CTranslate2 translates as synmt does, or is refused."""
 
 import json
 
@@ -42,11 +42,51 @@ def test_it_gives_every_piece_the_same_probability(forked, example_folder, tmp_p
         assert one.log_probs == pytest.approx(ours(Run(tmp_path / "r"), record), abs=1e-3)
 
 
-def test_a_variant_is_refused_and_nothing_is_left(forked, example_folder, tmp_path):
-    done = forked("export", "-m", example_folder / "runs/pascal", "-o", tmp_path / "ct2")
+def test_a_decoder_of_trees_is_refused_and_nothing_is_left(forked, example_folder, tmp_path):
+    done = forked("export", "-m", example_folder / "runs/trees", "-o", tmp_path / "ct2")
     assert done.returncode == 78
-    assert b"a variant that changes the Transformer, which CTranslate2 lacks" in done.stderr
+    assert b"a decoder that writes trees, which CTranslate2 lacks" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+SEARCH = ["--beam", 2, "--patience", 1, "--max-output-len", 9, "--format", "tsv", "-q"]
+
+
+@pytest.mark.parametrize("name", ["base", "pascal"])
+def test_translate_needs_nothing_else(forked, example_folder, tmp_path, name):
+    """The same bytes as from the run directory, whatever the processes and windows."""
+    run, ct2, test = example_folder / "runs" / name, tmp_path / "ct2", example_folder / "test.jsonl"
+    assert forked("export", "-m", run, "-o", ct2).returncode == 0
+    wanted = forked("translate", "--engine", "ctranslate2", "-m", run, *SEARCH, test)
+    assert wanted.returncode == 0
+    assert wanted.stdout.count(b"\n") == 40
+    alone = forked("translate", "-m", ct2, *SEARCH, test)
+    spread = forked("translate", "-j", 2, "--window", 7, "-m", ct2, *SEARCH, test)
+    assert [alone.stdout, spread.stdout] == [wanted.stdout] * 2
+
+
+def test_only_translate_reads_it(forked, example_folder, tmp_path):
+    ct2, test = tmp_path / "ct2", example_folder / "test.jsonl"
+    assert forked("export", "-m", example_folder / "runs/pascal", "-o", ct2).returncode == 0
+    done = forked("translate", "--engine", "torch", "-m", ct2, test)
+    assert (done.returncode, b"--engine torch needs the run" in done.stderr) == (78, True)
+    done = forked("translate", "-m", ct2, test)
+    assert (done.returncode, b"cannot do exact search" in done.stderr) == (2, True)
+    done = forked("export", "-m", ct2, "-o", tmp_path / "again")
+    assert done.returncode == 66
+    assert b"only translate reads it" in done.stderr
+    train = ["--train", example_folder / "train.jsonl", "--preset", "tiny", "--max-steps", 1]
+    done = forked("train", *train, "--run", ct2)
+    assert (done.returncode, b"name another --run" in done.stderr) == (73, True)
+    assert forked("check", ct2).returncode == 0
+    for name in ("model.bin", "encoder.safetensors"):
+        whole = (ct2 / name).read_bytes()
+        (ct2 / name).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        done = forked("translate", "--beam", 1, "-m", ct2, test)
+        assert (done.returncode, done.stdout) == (65, b"")
+        assert f"{name}: damaged".encode() in done.stderr
+        assert f"{name}: damaged".encode() in forked("check", ct2).stdout
+        (ct2 / name).write_bytes(whole)
 
 
 def test_a_folder_that_is_there_is_left_alone(forked, example_folder, tmp_path):
@@ -62,3 +102,63 @@ def test_quantized_weights_are_smaller(forked, example_folder, tmp_path):
         assert done.returncode == 0
     sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("int8", "plain")]
     assert sizes[0] < 0.6 * sizes[1]
+
+
+# translate --engine
+
+GREEDY = ["--beam", 1, "--max-output-len", 9]
+
+
+@pytest.mark.parametrize(
+    ("runs", "options", "status", "reason"),
+    [
+        (["base", "pascal"], GREEDY, 2, "translates with one model, not an ensemble of 2"),
+        (["trees"], GREEDY, 78, "a decoder that writes trees, which CTranslate2 lacks"),
+        (["base"], ["--beam", 2], 2, "cannot do exact search: --patience 1"),
+        (["base"], [*GREEDY, "--precision", "fp16"], 2, "--precision fp16 on this cpu, only fp32"),
+    ],
+)
+def test_what_ctranslate2_cannot_do_has_its_reason(
+    forked, example_folder, runs, options, status, reason
+):
+    models = [part for run in runs for part in ("-m", example_folder / "runs" / run)]
+    test = example_folder / "test.jsonl"
+    done = forked("translate", "--engine", "ctranslate2", *models, *options, test)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert done.stderr.count(b"\n") == 1
+    assert reason.encode() in done.stderr
+
+
+def test_auto_says_which_engine_it_is(forked, example_folder):
+    run, lines = example_folder / "runs/pascal", example_folder / "test.jsonl"
+    for options, told in {
+        ("--beam", 1): b"engine ctranslate2\n",
+        ("--beam", 2): b"engine torch: CTranslate2 cannot do exact search",
+    }.items():
+        more = ("--engine", "auto", "-v", "--max-output-len", 9, "-m", run, *options, lines)
+        done = forked("translate", *more)
+        assert (done.returncode, done.stdout.count(b"\n")) == (0, 40)
+        assert told in done.stderr
+
+
+def test_torch_has_two_precisions(forked, example_folder):
+    done = forked(
+        "translate", "--precision", "bf16", "-m", example_folder / "runs/base", "/dev/null"
+    )
+    assert done.returncode == 2
+    assert b"--precision bf16 needs --engine ctranslate2" in done.stderr
+
+
+def test_one_line_is_one_line(forked, example_folder):
+    """Empty lines, a long line in parts, and lines at the limit, as torch does."""
+    lines = b"A dog sleeps .\n\n" + b"dog " * 30 + b"\n \nTom sleeps .\n"
+    common = ["-m", example_folder / "runs/base", *GREEDY, "--max-pieces", 20, "--format", "jsonl"]
+    ours, theirs = (
+        forked("translate", "--engine", engine, *common, stdin=lines)
+        for engine in ("torch", "ctranslate2")
+    )
+    assert ours.stderr == theirs.stderr
+    assert b"in parts" in ours.stderr
+    assert [line.split(b'"score"')[0] for line in theirs.stdout.splitlines()] == [
+        line.split(b'"score"')[0] for line in ours.stdout.splitlines()
+    ]

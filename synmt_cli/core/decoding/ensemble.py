@@ -1,7 +1,7 @@
 """The models that translate: one run directory, or several as an ensemble."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -60,6 +60,13 @@ class Ensemble:
 
 def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Ensemble:
     """Opens run directories. checkpoint: best, last or step-N, of each. Raises SynmtError."""
+    found = without_models(folders)
+    runs = [Run(Path(folder)) for folder in folders]
+    return replace(found, models=[building.load(run, checkpoint).to(device) for run in runs])
+
+
+def without_models(folders: Sequence[str]) -> Ensemble:
+    """What run directories say of their models, without their weights. Raises SynmtError."""
     runs = [Run(Path(folder)) for folder in folders]
     configs = [building.read_config(run) for run in runs]
     vocabularies = [run.vocabularies() for run in runs]
@@ -72,7 +79,6 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Ensem
             )
     plans = [variants.plan(config.variant) for config in configs]
     _refuse_some(runs, [plan.transitions for plan in plans], "write trees")
-    models = [building.load(run, checkpoint).to(device) for run in runs]
     features = {
         run.folder: building.needs(c, training=False) for run, c in zip(runs, configs, strict=True)
     }
@@ -81,7 +87,7 @@ def load(folders: Sequence[str], checkpoint: str, device: torch.device) -> Ensem
     encoding = Encoding(every, _labels(runs, features))
     with_tags = [plan.data == "multitask" for plan in plans]
     _refuse_some(runs, with_tags, "have sources with task tags")
-    return Ensemble(models, first, encoding, tagged if all(with_tags) else unchanged, parsers)
+    return Ensemble([], first, encoding, tagged if all(with_tags) else unchanged, parsers)
 
 
 def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.data.task_tags import asks_for_parse, parse_text
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_score
+from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
 from synmt_cli.errors import SynmtError
@@ -76,11 +77,24 @@ def unchanged(record: Record) -> Record:
     return record
 
 
+class Search(Protocol):
+    """Finds the n-best lists of sources."""
+
+    def __call__(
+        self, ids: Ragged, side: Callable[[Array], Side], batches: Iterable[Array]
+    ) -> Iterator[tuple[Array, list[list[Hypothesis]]]]:
+        """Yields the rows of a batch and the n-best list of each.
+
+        ids: of all sources. side: the source side of some rows. batches: rows, longest first.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Translator:
     """Models that translate together. encoding: of the features that any of them reads.
 
-    prepare: is applied to each source, or part of a long one, before it is read.
+    prepare: is applied to each source, or part of a long one, before it is read. search: of
+    another program, which needs no `models`; None is `beam.search`.
     """
 
     models: Sequence[Transformer]
@@ -90,11 +104,12 @@ class Translator:
     device: torch.device
     settings: SearchSettings
     prepare: Callable[[Record], Record] = unchanged
+    search: Search | None = None
 
     @property
     def writes_trees(self) -> bool:
         """Whether the models write transitions."""
-        return self.models[0].grammar is not None
+        return any(model.grammar is not None for model in self.models)
 
     def translate(
         self, records: Sequence[Record], watch: Callable[[int, int], None] = lambda n, of: None
@@ -132,13 +147,20 @@ class Translator:
         ids = Ragged.of([part.ids for part in parts], np.int64)
         features = self.encoding.ragged([part.features for part in parts])
         nbests: dict[int, list[Hypothesis]] = {}
-        for rows in self._batches(ids.lengths):
-            source = to_device(self.encoding.side(ids, features, rows), self.device)
-            nbests.update(
-                zip(rows.tolist(), search(self.models, source, self.settings), strict=True)
-            )
+        found = (self.search or self._by_torch)(
+            ids, lambda rows: self.encoding.side(ids, features, rows), self._batches(ids.lengths)
+        )
+        for rows, some in found:
+            nbests.update(zip(rows.tolist(), some, strict=True))
             watch(len(nbests), len(parts))
         return [nbests[row] for row in range(len(parts))]
+
+    def _by_torch(
+        self, ids: Ragged, side: Callable[[Array], Side], batches: Iterable[Array]
+    ) -> Iterator[tuple[Array, list[list[Hypothesis]]]]:
+        for rows in batches:
+            source = to_device(side(rows), self.device)
+            yield rows, search(self.models, source, self.settings)
 
     def _batches(self, lengths: Array) -> Iterator[Array]:
         order = np.argsort(-lengths, kind="stable")

@@ -1,4 +1,4 @@
-"""Every problem of a run directory: digests, formats, and whether the parts fit.
+"""Every problem of a run directory, or of an exported one: digests, formats, how parts fit.
 
 Memory is the weights of one checkpoint.
 """
@@ -9,7 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from synmt_cli.core.run import tensors
+import torch
+
+from synmt_cli.core.run import export, tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.directory import OPTIMIZER, WEIGHTS, Run, read_metric, read_state
 from synmt_cli.errors import ReadError, SynmtError, printable
@@ -32,7 +34,7 @@ def of_checkpoint(
 def of_run(run: Run) -> Iterator[SynmtError]:
     """Problems of a run directory and of all its checkpoints, each problem once."""
     seen = set()
-    for error in _of_parts(run):
+    for error in _of_exported(run) if run.is_exported else _of_parts(run):
         if str(error) not in seen:  # parts that read the same file raise the same error
             seen.add(str(error))
             yield error
@@ -56,6 +58,12 @@ def _of_parts(run: Run) -> Iterator[SynmtError]:
         yield ReadError(f"{printable(str(run.folder))}: no model.safetensors and no checkpoint")
     for step in steps:
         yield from of_checkpoint(run.checkpoint(step), run, step)
+
+
+def _of_exported(run: Run) -> Iterator[SynmtError]:
+    yield from run.misplaced()
+    for part in (run.labels, run.parser, lambda: export.read(run, "fp32", torch.device("cpu"))):
+        yield from _problem(part)
 
 
 def _of_model(path: Path, run: Run | None) -> Iterator[SynmtError]:

@@ -12,10 +12,13 @@ import torch
 
 from synmt_cli import pool
 from synmt_cli.core.decoding import ensemble
+from synmt_cli.core.decoding.ctranslate2_search import CTranslate2Search
 from synmt_cli.core.decoding.translator import SearchSettings, Translated, Translator, windows
+from synmt_cli.core.jobs import engine as engines
 from synmt_cli.core.jobs.translation_input import Placed, Reader
 from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.run import device as devices
+from synmt_cli.core.run import export
 from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import ConfigError, DataError, Place, UsageError, printable
 from synmt_cli.formats.record import Record
@@ -39,24 +42,34 @@ class Progress(Protocol):
 
 
 class Models(NamedTuple):
-    """The models to open, and how they compute. precision: `fp32` or `int8`."""
+    """The models to open, and how they compute. precision, engine: as engine.py names them.
+
+    threads: batches that CTranslate2 translates at the same time.
+    """
 
     folders: tuple[str, ...]
     checkpoint: str = "best"
     device: str = "cpu"
     precision: str = "fp32"
+    engine: str = engines.TORCH
+    threads: int = 1
 
     def files(self) -> Iterator[str]:
         """Yields the files of the run directories that are read. Raises ReadError."""
-        for folder in map(Path, self.folders):
-            yield from (str(path) for name in _FILES if (path := folder / name).is_file())
-            yield str(Run(folder).weights(self.checkpoint))
+        for run in map(Run, map(Path, self.folders)):
+            yield from (str(path) for name in _FILES if (path := run.folder / name).is_file())
+            yield from export.files(run) if run.is_exported else [str(run.weights(self.checkpoint))]
 
 
 @cache
 def opened(models: Models) -> ensemble.Ensemble:
-    """Run directories, opened once in a process. Raises SynmtError."""
+    """Run directories, opened once in a process. Raises SynmtError.
+
+    Without models where CTranslate2 has them.
+    """
     device = torch.device(models.device)
+    if models.engine == engines.CTRANSLATE2:
+        return ensemble.without_models(models.folders)
     if models.precision == "int8" and device.type != "cpu":
         raise UsageError(f"--precision int8 is for --device cpu, not {device}")
     loaded = ensemble.load(models.folders, models.checkpoint, device)
@@ -71,30 +84,43 @@ def translator(models: Models, settings: SearchSettings) -> Translator:
     """The Translator of these models. Raises SynmtError."""
     loaded = opened(models)
     source, target = loaded.vocabularies.source, loaded.vocabularies.target
+    search, device = None, torch.device(models.device)
+    if models.engine == engines.CTRANSLATE2:
+        run = Run(Path(models.folders[0]))
+        model = engines.model(run, models.checkpoint, models.precision, device)
+        search = CTranslate2Search(model, settings, device, models.threads)
     return Translator(
         loaded.models,
         source,
         target,
         loaded.encoding,
-        torch.device(models.device),
+        device,
         settings,
         loaded.prepare,
+        search,
     )
+
+
+class Wanted(NamedTuple):
+    """How to compute, as --device, --engine and --precision say; None where they do not."""
+
+    device: str = "auto"
+    engine: str | None = None
+    precision: str | None = None
 
 
 class TranslateJob:
     """Run directories that translate together, and the processes that do it.
 
     jobs, threads: as `-j` and `--threads` give them. Raises SynmtError at once where models,
-    settings and device do not fit.
+    settings and device do not fit. engine: the one chosen, and why.
     """
 
     def __init__(
         self,
         folders: Sequence[str],
         checkpoint: str,
-        device: str,
-        precision: str,
+        wanted: Wanted,
         settings: SearchSettings,
         jobs: int,
         threads: int,
@@ -104,10 +130,21 @@ class TranslateJob:
         is_alone = self._is_alone = self._n_workers == 1 and pool.here()
         # A process that has used several threads cannot be forked.
         devices.set_threads(threads if is_alone else 1)
-        chosen = devices.choose(device)
+        chosen = devices.choose(wanted.device)
         if not is_alone and chosen.type != "cpu":
             raise UsageError(f"-j {jobs} is for --device cpu, not {chosen}")
-        self._models = Models(tuple(folders), named(folders, checkpoint), str(chosen), precision)
+        runs = [Run(Path(folder)) for folder in folders]
+        name, precision, self.engine = engines.choose(
+            wanted.engine, runs, wanted.precision, settings, chosen
+        )
+        self._models = Models(
+            tuple(folders),
+            named(folders, checkpoint),
+            str(chosen),
+            precision,
+            name,
+            torch.get_num_threads() if is_alone else threads or 1,
+        )
         self._settings = settings
         self._worker_threads = 0 if is_alone else threads or 1
         self._writes_trees = translator(self._models, settings).writes_trees

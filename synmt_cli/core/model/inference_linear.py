@@ -13,7 +13,7 @@ arrives: so a translation does not depend on the other sentences of its batch. S
 in 32-bit integers. Attention, sums and normalisation stay in single precision.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
@@ -70,14 +70,25 @@ def replace_linear_layers(model: Transformer, precision: str) -> None:
     precision: `fp32` or `int8`. Without oneDNN fp32 keeps nn.Linear. Modifiers keep theirs in
     any case.
     """
-    if precision == "fp32" and not torch.backends.mkldnn.is_available():
+    replace_in_layers((*model.encoder.layers, *model.decoder.layers), precision)
+    if make := _maker(precision):
+        model.output_linear = make(model.output.weight, None)
+
+
+def replace_in_layers(layers: Iterable[nn.Module], precision: str) -> None:
+    """Replaces the linear layers inside of some layers, as `replace_linear_layers` does."""
+    make = _maker(precision)
+    if make is None:
         return
-    make: Callable[[Tensor, Tensor | None], nn.Module] = (
-        Int8Linear if precision == "int8" else PackedLinear
-    )
-    for layer in (*model.encoder.layers, *model.decoder.layers):
+    for layer in layers:
         for name, module in list(layer.named_modules()):
             if isinstance(module, nn.Linear):
                 parent, _, attribute = name.rpartition(".")
                 setattr(layer.get_submodule(parent), attribute, make(module.weight, module.bias))
-    model.output_linear = make(model.output.weight, None)
+
+
+def _maker(precision: str) -> Callable[[Tensor, Tensor | None], nn.Module] | None:
+    """The class that takes the place of nn.Linear, None where that stays."""
+    if precision == "int8":
+        return Int8Linear
+    return PackedLinear if torch.backends.mkldnn.is_available() else None

@@ -53,11 +53,21 @@ class Layer(nn.Module):
         x: (B, T, D) -> (B, T, D). keep: takes the tokens of x that the sub-layer returns, if
         those are not all.
         """
+        x = self.residual_sum(i, x, sublayer, keep)
+        return x if self.norm_first else self.norms[i](x)
+
+    def residual_sum(
+        self,
+        i: int,
+        x: Tensor,
+        sublayer: Callable[[Tensor], Tensor],
+        keep: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tensor:
+        """The sum in `residual`, before a normalisation that follows it."""
         y = sublayer(self.norms[i](x) if self.norm_first else x)
         if keep is not None:
             x = keep(x)
-        x = x + F.dropout(y, self.dropout, self.training)
-        return x if self.norm_first else self.norms[i](x)
+        return x + F.dropout(y, self.dropout, self.training)
 
 
 class EncoderLayer(Layer):
@@ -70,6 +80,10 @@ class EncoderLayer(Layer):
         """x: (B, T, D) -> (B, T, D). allowed: (B, 1, 1, T) bool or None."""
         x = self.residual(0, x, lambda x: self.attention(x, allowed, False, active))
         return self.residual(1, x, self.feed_forward)
+
+    def attention_sum(self, x: Tensor, allowed: Tensor | None, active: Sequence[Active]) -> Tensor:
+        """The first half: attention and its input, added up but not normalised yet."""
+        return self.residual_sum(0, x, lambda x: self.attention(x, allowed, False, active))
 
 
 class DecoderLayer(Layer):
@@ -185,6 +199,8 @@ def losses(active: Sequence[Active]) -> dict[str, Tensor]:
 class Encoder(Stack):
     """Reads the whole source."""
 
+    layers: Sequence[EncoderLayer]
+
     def __init__(self, embedding: Embedding, size: Size, modifiers: Sequence[Modifier]) -> None:
         layers = [EncoderLayer(size, i) for i in range(size.encoder_layers)]
         super().__init__(embedding, layers, modifiers)
@@ -197,6 +213,18 @@ class Encoder(Stack):
         for layer in self.layers:
             x = layer(x, allowed, active)
         return Memory(self.norm(x), allowed, losses(active))
+
+    def lower(self, side: Side, n: int) -> Tensor:
+        """The part of `forward` up to the attention of the n-th layer, (B, S, D).
+
+        That is the layer's `attention_sum`, or with n = 0 the first layer's input.
+        """
+        active = self.prepare(side)
+        allowed = None if side.pad is None else ~side.pad[:, None, None, :]  # (B, 1, 1, S)
+        x = self.embedding(side.ids, active)  # (B, S, D)
+        for layer in self.layers[: max(n - 1, 0)]:
+            x = layer(x, allowed, active)
+        return self.layers[n - 1].attention_sum(x, allowed, active) if n else x
 
 
 class Decoder(Stack):

@@ -6,6 +6,8 @@ from torch import Tensor
 
 from synmt_cli.core import variants
 from synmt_cli.core.model import initialisation
+from synmt_cli.core.model.embedding import Embedding, token_table
+from synmt_cli.core.model.layers import Encoder
 from synmt_cli.core.model.modifier import Modifier
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import tensors
@@ -22,7 +24,7 @@ def read_config(run: Run) -> Config:
     tables = run.tables()
     try:
         config = resolve(tables.get("variant"), "base", [run.settings()])
-        _outlines(config)  # the variant's own checks of its options
+        outlines(config)  # the variant's own checks of its options
     except UsageError as error:  # not the command line's fault
         raise ConfigError(f"{printable(str(run.config))}: {error}") from None
     return config
@@ -62,6 +64,13 @@ def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Transfor
     return Transformer(config.model, n_source, n_target, encoder, decoder, rereads, rules)
 
 
+def encoder(config: Config, vocabularies: Vocabularies, n_labels: int) -> Encoder:
+    """The encoder of `build`, without a decoder. Raises UsageError."""
+    size = config.model
+    table = token_table(vocabularies.source.size, size.d_model)
+    return Encoder(Embedding(table, size, size.positions), size, modifiers(config, n_labels)[0])
+
+
 def grammar(config: Config, vocabularies: Vocabularies) -> Grammar | None:
     """The grammar of the transitions that the variant writes, None where it writes none.
 
@@ -85,7 +94,7 @@ def modifiers(
     )
 
 
-def _outlines(config: Config) -> tuple[list[Modifier], list[Modifier]]:
+def outlines(config: Config) -> tuple[list[Modifier], list[Modifier]]:
     """The modifiers without values, of one label: for what they say of themselves."""
     with initialisation.without_values():
         return modifiers(config, 1)
@@ -96,7 +105,7 @@ def needs(config: Config, training: bool) -> tuple[str, ...]:
 
     A variant that needs none to translate needs no parser either.
     """
-    encoder, _ = _outlines(config)
+    encoder, _ = outlines(config)
     return tuple(
         sorted({name for m in encoder for name in m.needs if training or name not in m.learns})
     )
@@ -104,5 +113,5 @@ def needs(config: Config, training: bool) -> tuple[str, ...]:
 
 def target_needs(config: Config) -> tuple[str, ...]:
     """The features of the target's tree so far that the variant reads, sorted."""
-    _, decoder = _outlines(config)
+    _, decoder = outlines(config)
     return tuple(sorted({name for m in decoder for name in m.needs}))

@@ -36,9 +36,11 @@ from synmt_cli.io import json_files, regular_files, writing
 
 FORMAT = 1
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
+EXPORT = "export.json"  # in a folder of `synmt export`, which has no weights to train
 FILES = (
     *("config.toml", "spm.model", "spm.tgt.model", "labels.json", "model.safetensors"),
     *("metrics.jsonl", "env.json", ".lock"),
+    *(EXPORT, "encoder.safetensors", "model.bin", "config.json"),
 )
 FOLDERS = ("checkpoints", "cache")
 VOCABULARY_LIMIT = 256 * 2**20  # bytes
@@ -119,6 +121,11 @@ class Run:
         """Versions and machine; an average's names what it is made of."""
         return self.folder / "env.json"
 
+    @property
+    def is_exported(self) -> bool:
+        """Whether `synmt export` wrote the folder."""
+        return os.path.lexists(self.folder / EXPORT)
+
     def checkpoint(self, step: int) -> Path:
         """The folder of one checkpoint."""
         return self.folder / "checkpoints" / f"step-{step}"
@@ -163,6 +170,11 @@ class Run:
 
     def weights(self, checkpoint: str) -> Path:
         """The file of a checkpoint: `best`, `last` or `step-N`. Raises ReadError."""
+        if self.is_exported:
+            raise ReadError(
+                f"{printable(str(self.folder))} was exported for CTranslate2: it has no "
+                "checkpoints, and only translate reads it"
+            )
         known = self.checkpoints()
         if checkpoint not in known:
             raise ReadError(

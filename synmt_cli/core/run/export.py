@@ -1,27 +1,39 @@
-"""A trained model in the format of CTranslate2, which translates plain Transformers quickly.
+"""A trained model in the format of CTranslate2, in a folder that `synmt translate` reads too.
 
-CTranslate2 has encoders and decoders of its own, so only models without modifiers fit. Their
-sinusoids, which differ from CTranslate2's, are written with the weights.
+model.bin, config.json, *_vocabulary.json           CTranslate2's own files
+encoder.safetensors                                 what torch computes of a model with modifiers
+config.toml, spm.model, spm.tgt.model, labels.json  as in a run directory
+export.json                                         how weights are stored, and digests
+
+Without modifiers CTranslate2 has the whole model, and its library alone runs it.
 """
 
-import math
-import re
+import hashlib
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
-from synmt_cli.core.model.embedding import Embedding, sinusoid
-from synmt_cli.core.model.layers import Decoder, DecoderLayer, Encoder, Layer
-from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.run.building import load
-from synmt_cli.core.run.directory import Run
-from synmt_cli.core.text.vocabulary import Vocabulary
-from synmt_cli.errors import ConfigError, Unavailable, printable
+from synmt_cli.core.model import initialisation
+from synmt_cli.core.run import building, ctranslate2_model, tensors
+from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
+from synmt_cli.core.run.directory import EXPORT, Run
+from synmt_cli.errors import ConfigError, DataError, UsageError, printable
+from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.writing import atomic_folder
 
-POSITIONS = 2048  # sinusoids written: the longest source and translation, in pieces
+ENCODER, WEIGHTS, CONFIG = "encoder.safetensors", "model.bin", "config.json"
+LIMITS = {WEIGHTS: 2**37, CONFIG: 2**20}  # bytes
+_CONTENT = "what `synmt export` wrote"
+_FIELDS: json_files.Fields = {
+    "checkpoint": (lambda v: isinstance(v, str), "a text"),
+    "quantization": (lambda v: v is None or isinstance(v, str), "a text or null"),
+    "digests": (lambda v: isinstance(v, dict) and v.keys() == LIMITS.keys(), "an object"),
+}
+# How weights are stored, and the --precision that computes so.
+PRECISIONS = {stored: name for name, stored in ctranslate2_model.STORED.items()}
 
 
 def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) -> None:
@@ -31,96 +43,83 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
     them as they are. Raises ConfigError for a model that CTranslate2 cannot hold, Unavailable
     without the package.
     """
-    try:
-        from ctranslate2.specs import transformer_spec
-    except ImportError as error:
-        raise Unavailable("no ctranslate2; pip install 'synmt-cli[ctranslate2]'") from error
-    model, vocabularies = load(run, checkpoint), run.vocabularies()
-    if reason := _unfit(model):
+    ctranslate2_model.library()
+    config = building.read_config(run)
+    if reason := ctranslate2_model.unfit(config):
         raise ConfigError(f"{printable(str(run.folder))}: {reason}, which CTranslate2 lacks")
-    size = model.size
-    layers = (size.encoder_layers, size.decoder_layers)
-    spec = transformer_spec.TransformerSpec.from_config(
-        layers, size.n_heads, pre_norm=size.norm == "pre"
-    )
-    _encoder(spec.encoder, model.encoder)
-    _decoder(spec.decoder, model.decoder)
-    spec.decoder.projection.weight = _array(model.output.weight)
-    spec.register_source_vocabulary(_tokens(vocabularies.source))
-    spec.register_target_vocabulary(_tokens(vocabularies.target))
-    spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = 1e-5  # nn.LayerNorm's
+    model, vocabularies = building.load(run, checkpoint), run.vocabularies()
+    has_modifiers = bool(len(model.encoder.modifiers))
+    if has_modifiers and quantization not in PRECISIONS:
+        raise UsageError(f"--quantization {quantization} is for models without modifiers")
+    spec = ctranslate2_model.spec(model, vocabularies, quantization)
     with atomic_folder(folder) as beside:
-        Run(beside).write_vocabularies(vocabularies)
-        spec.validate()
-        spec.optimize(quantization=quantization)
+        new = Run(beside)
+        new.write_vocabularies(vocabularies)
+        new.write_labels(run.labels())
+        new.write_config(run.tables())
         spec.save(str(beside))
+        if has_modifiers:
+            encoder = ctranslate2_model.lower(model.encoder)
+            parameters = dict(encoder.named_parameters())
+            tensors.write(beside / ENCODER, parameters, {"vocabulary": vocabularies.fingerprint})
+        digests = {name: _digest(_read(new, name)) for name in LIMITS}
+        about = {"checkpoint": checkpoint, "quantization": quantization, "digests": digests}
+        json_files.write_sealed(beside / EXPORT, about)
 
 
-def _unfit(model: Transformer) -> str:
-    """The part of a model that CTranslate2 lacks, or ""."""
-    if model.rereads or model.grammar is not None:
-        return "a decoder that writes trees or reads its prefix anew"
-    if len(model.encoder.modifiers) or len(model.decoder.modifiers):
-        return "a variant that changes the Transformer"
-    return ""
+def _read(run: Run, name: str) -> bytes:
+    return regular_files.read(run.folder / name, LIMITS[name])
 
 
-def _tokens(vocabulary: Vocabulary) -> list[str]:
-    """The names of all ids, one a line of a file: white space in them is written as code."""
-    names = vocabulary.names(range(vocabulary.size))
-    return [re.sub(r"[\s\x00-\x1f]", lambda m: f"\\u{ord(m[0]):04x}", name) for name in names]
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
-def _encoder(spec: Any, encoder: Encoder) -> None:
-    _embedding(spec, spec.embeddings[0], encoder.embedding)
-    _norm(getattr(spec, "layer_norm", None), encoder.norm)
-    for own, layer in zip(spec.layer, encoder.layers, strict=True):
-        assert isinstance(layer, Layer)
-        _layer(own, layer)
+def stored_precision(run: Run) -> str:
+    """The --precision in which the weights of an exported model are stored. Raises SynmtError."""
+    return PRECISIONS.get(_about(run)["quantization"], "fp32")
 
 
-def _decoder(spec: Any, decoder: Decoder) -> None:
-    _embedding(spec, spec.embeddings, decoder.embedding)
-    _norm(getattr(spec, "layer_norm", None), decoder.norm)
-    for own, layer in zip(spec.layer, decoder.layers, strict=True):
-        assert isinstance(layer, DecoderLayer)
-        _layer(own, layer)
-        _norm(own.attention.layer_norm, layer.norms[1])
-        for part, linear in zip(
-            own.attention.linear, (layer.cross.q, layer.cross.kv, layer.cross.out), strict=True
-        ):
-            _linear(part, linear)
+def _about(run: Run) -> Mapping[str, Any]:
+    path = run.folder / EXPORT
+    about = json_files.read_sealed(path, _CONTENT)
+    json_files.refuse_other_fields(about, _FIELDS, path)
+    return about
 
 
-def _layer(spec: Any, layer: Layer) -> None:
-    """The parts that layers of both stacks have."""
-    _norm(spec.self_attention.layer_norm, layer.norms[0])
-    _linear(spec.self_attention.linear[0], layer.attention.qkv)
-    _linear(spec.self_attention.linear[1], layer.attention.out)
-    _norm(spec.ffn.layer_norm, layer.norms[-1])
-    _linear(spec.ffn.linear_0, layer.feed_forward.wide)
-    _linear(spec.ffn.linear_1, layer.feed_forward.narrow)
+def files(run: Run) -> list[str]:
+    """The files of an exported model that `read` reads, apart from those of every run."""
+    names = (EXPORT, WEIGHTS, CONFIG, ENCODER)
+    return [str(run.folder / name) for name in names if os.path.lexists(run.folder / name)]
 
 
-def _embedding(spec: Any, table: Any, embedding: Embedding) -> None:
-    d_model = embedding.table.embedding_dim
-    table.weight = _array(embedding.table.weight)
-    spec.scale_embeddings = math.sqrt(d_model)
-    encodings = torch.zeros(POSITIONS, d_model)
-    if embedding.positions == "sinusoid":
-        encodings = sinusoid(torch.arange(POSITIONS), d_model)
-    spec.position_encodings.encodings = _array(encodings)
+def read(run: Run, precision: str, device: torch.device) -> CTranslate2Model:
+    """An exported model. precision: to compute in. device: of torch's part.
 
-
-def _linear(spec: Any, linear: nn.Linear) -> None:
-    spec.weight, spec.bias = _array(linear.weight), _array(linear.bias)
-
-
-def _norm(spec: Any, norm: nn.Module) -> None:
-    if isinstance(norm, nn.LayerNorm):  # a post-norm stack has none at its end
-        spec.gamma, spec.beta = _array(norm.weight), _array(norm.bias)
-
-
-def _array(tensor: Tensor) -> Any:
-    return tensor.detach().cpu().float().contiguous().numpy()
+    Raises ReadError, DataError, ConfigError.
+    """
+    run.refuse_misplaced()
+    digests = _about(run)["digests"]
+    data = {name: _read(run, name) for name in LIMITS}
+    for name, content in data.items():
+        if _digest(content) != digests[name]:
+            problem = f"damaged: it does not have the digest in {EXPORT}"
+            raise DataError(str(run.folder / name), None, problem)
+    vocabularies, config = run.vocabularies(), building.read_config(run)
+    path, encoder = run.folder / ENCODER, None
+    if building.outlines(config)[0]:
+        n_labels = len(run.labels())
+        with initialisation.without_values():
+            outline = ctranslate2_model.lower(building.encoder(config, vocabularies, n_labels))
+        fits = tensors.fitting(outline, vocabularies.fingerprint, path)
+        values, _ = tensors.read(path, fits)
+        encoder = ctranslate2_model.lower(building.encoder(config, vocabularies, n_labels))
+        tensors.load_into(encoder, values, path)
+    return ctranslate2_model.assembled(
+        data[WEIGHTS],
+        data[CONFIG],
+        vocabularies,
+        precision,
+        encoder and encoder.to(device),
+        str(run.folder / WEIGHTS),
+    )

@@ -47,6 +47,8 @@ def locked(folder: Path) -> Iterator[None]:
     which a name is a link, or not the file or folder it should be.
     """
     name = printable(str(folder))
+    if Run(folder).is_exported:
+        raise CreateError(f"{name} was exported for CTranslate2; name another --run")
     try:
         lock = _hold(folder)
     except BlockingIOError:

@@ -1,0 +1,79 @@
+"""The engine of a translation: torch, or CTranslate2 where the model and the search fit."""
+
+import torch
+
+from synmt_cli.core.decoding import ctranslate2_search
+from synmt_cli.core.decoding.translator import SearchSettings
+from synmt_cli.core.run import building, ctranslate2_model, export
+from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
+from synmt_cli.core.run.directory import Run
+from synmt_cli.errors import ConfigError, SynmtError, UsageError, printable
+
+TORCH, CTRANSLATE2, AUTO = "torch", "ctranslate2", "auto"
+TORCH_PRECISIONS = ("fp32", "int8")
+
+
+def choose(
+    wanted: str | None,
+    runs: list[Run],
+    precision: str | None,
+    settings: SearchSettings,
+    device: torch.device,
+) -> tuple[str, str, str]:
+    """The engine, its precision, and why it is that engine. Raises SynmtError.
+
+    wanted: None is torch for run directories and CTranslate2 for what `export` wrote. precision:
+    None is fp32, or that of an exported model.
+    """
+    exported = [run for run in runs if run.is_exported]
+    if wanted == TORCH and exported:
+        folder = printable(str(exported[0].folder))
+        raise ConfigError(f"{folder} was exported for CTranslate2; --engine torch needs the run")
+    if wanted is None and not exported:
+        wanted = TORCH
+    if wanted != TORCH:
+        try:
+            fitting = fit(runs, precision, settings, device)
+        except SynmtError as error:
+            if wanted != AUTO or exported:
+                raise
+            reason = f"engine torch: {error}"
+        else:
+            return CTRANSLATE2, fitting, "engine ctranslate2"
+    else:
+        reason = "engine torch"
+    precision = precision or "fp32"
+    if precision not in TORCH_PRECISIONS:
+        raise UsageError(f"--precision {precision} needs --engine ctranslate2")
+    return TORCH, precision, reason
+
+
+def fit(
+    runs: list[Run], precision: str | None, settings: SearchSettings, device: torch.device
+) -> str:
+    """The precision in which CTranslate2 will compute. Raises SynmtError where it cannot."""
+    ctranslate2_model.library()
+    if len(runs) > 1:
+        raise UsageError(f"CTranslate2 translates with one model, not an ensemble of {len(runs)}")
+    run = runs[0]
+    if reason := ctranslate2_model.unfit(building.read_config(run)):
+        raise ConfigError(f"{printable(str(run.folder))}: {reason}, which CTranslate2 lacks")
+    n_target = run.vocabularies().target.size
+    if reason := ctranslate2_search.misfit(settings, n_target):
+        raise UsageError(f"CTranslate2 cannot do {reason}")
+    if precision is None:
+        precision = export.stored_precision(run) if run.is_exported else "fp32"
+        if ctranslate2_search.incapable(precision, device):
+            precision = "fp32"
+    if reason := ctranslate2_search.incapable(precision, device):
+        raise UsageError(f"CTranslate2 cannot do {reason}")
+    return precision
+
+
+def model(run: Run, checkpoint: str, precision: str, device: torch.device) -> CTranslate2Model:
+    """The model of a run directory or an exported one for CTranslate2. Raises SynmtError."""
+    if run.is_exported:
+        return export.read(run, precision, device)
+    vocabularies = run.vocabularies()
+    trained = building.load(run, checkpoint)
+    return ctranslate2_model.of(trained, vocabularies, precision, device)
