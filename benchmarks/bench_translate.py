@@ -1,12 +1,13 @@
-"""Translation speed: synmt against CTranslate2 with the same weights, in one run.
+"""Translation speed: synmt's engines against CTranslate2 with the same weights, in one run.
 
     python benchmarks/bench_translate.py RUN RECORDS [--rounds 3] [--beams 1,5] [--others RUN ...]
 
-RUN is a plain Transformer, RECORDS have its pieces and targets. Both get pieces, sort them by
+RUN is a plain Transformer, RECORDS have its pieces and targets. All get pieces, sort them by
 length, take 64 sentences at a time and give text; lenpen 1, at most 64 pieces, done when as
 many translations as the beam is wide are finished. Sentences per
 CPU second, one thread, loading apart; ratios within a round. --others are runs of other
-variants, whose records have trees: each is compared with RUN.
+variants, whose records have trees: each is compared with CTranslate2 on RUN. "equal" counts the
+translations that torch finds for the same run in fp32; "pieces" is their mean length.
 """
 
 from __future__ import annotations
@@ -34,16 +35,17 @@ from synmt_cli.io import reading
 
 System = Callable[[int], list[str]]
 LONGEST = 64
+TYPES = {"fp32": "float32", "int8": "int8"}
 
 
-def ours(folder: str, precision: str, records: list[Record]) -> System:
+def ours(models: Models, records: list[Record]) -> System:
     """synmt's translator, which `synmt translate` calls for each window."""
 
     def translate(beam: int) -> list[str]:
         settings = SearchSettings(
             beam=beam, lenpen=1.0, longest=LengthLimit(0, LONGEST), patience=1
         )
-        ready = translator(Models((folder,), precision=precision), settings)
+        ready = translator(models, settings)
         return [one.lines[0].text for one in ready.translate(records)]
 
     return translate
@@ -74,6 +76,7 @@ def main() -> None:
     parser.add_argument("records")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--beams", default="1,5")
+    parser.add_argument("--checkpoint", default="best")
     parser.add_argument("--others", nargs="*", default=[])
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -83,40 +86,49 @@ def main() -> None:
     records = [one for source in sources for one in record.read(source) if one.status == "ok"]
     run = Run(Path(options.run))
     with tempfile.TemporaryDirectory() as name:
-        export(run, Path(name) / "ct2", "best", None)
+        export(run, Path(name) / "ct2", options.checkpoint, None)
         systems = {
-            "CTranslate2 fp32": theirs(Path(name) / "ct2", run, "float32", records),
-            "synmt fp32": ours(options.run, "fp32", records),
-            "CTranslate2 int8": theirs(Path(name) / "ct2", run, "int8", records),
-            "synmt int8": ours(options.run, "int8", records),
+            ("CTranslate2", kind, ""): theirs(Path(name) / "ct2", run, TYPES[kind], records)
+            for kind in TYPES
         }
-    systems |= {f"{other} fp32": ours(other, "fp32", records) for other in options.others}
+    for folder in (options.run, *options.others):
+        for engine in ("torch", "ctranslate2"):
+            for kind in TYPES:
+                models = Models((folder,), options.checkpoint, precision=kind, engine=engine)
+                systems[engine, kind, folder] = ours(models, records)
     for beam in map(int, options.beams.split(",")):
-        measure(systems, beam, [one.tgt or "" for one in records], options.rounds)
+        measure(systems, options.run, beam, [one.tgt or "" for one in records], options.rounds)
 
 
-def measure(systems: dict[str, System], beam: int, references: list[str], rounds: int) -> None:
-    """Every system once a round."""
-    seconds: dict[str, list[float]] = {name: [] for name in systems}
-    texts: dict[str, list[str]] = {}
+def measure(
+    systems: dict[tuple[str, str, str], System],
+    plain: str,
+    beam: int,
+    references: list[str],
+    rounds: int,
+) -> None:
+    """Every system once a round. plain: the run that CTranslate2 itself translates with."""
+    seconds: dict[tuple[str, str, str], list[float]] = {name: [] for name in systems}
+    texts: dict[tuple[str, str, str], list[str]] = {}
     for i in range(rounds + 1):
         for name, system in systems.items():
             start = time.process_time()
             texts[name] = system(beam)
             if i:  # the first round warms up
                 seconds[name].append(time.process_time() - start)
-    print(f"\nbeam {beam}: sentences per CPU second, times CTranslate2 fp32 / int8, BLEU, equal")
-    first, second = (seconds[f"CTranslate2 {kind}"] for kind in ("fp32", "int8"))
-    plain = texts["CTranslate2 fp32"]
-    for name, times in seconds.items():
+    print(f"\nbeam {beam}: sentences per CPU second, times CTranslate2 in this precision, BLEU,")
+    print("equal to torch fp32, words")
+    for (engine, kind, folder), times in seconds.items():
+        found = texts[engine, kind, folder]
         rate = len(references) / statistics.median(times)
-        ratios = [
-            statistics.median(a / b for a, b in zip(base, times, strict=True))
-            for base in (first, second)
-        ]
-        score = BLEU().corpus_score(texts[name], [references]).score
-        same = sum(a == b for a, b in zip(texts[name], plain, strict=True))
-        print(f"{name}: {rate:.0f}, {ratios[0]:.2f} / {ratios[1]:.2f}, {score:.2f}, {same}")
+        base = seconds["CTranslate2", kind, ""]
+        ratio = statistics.median(a / b for a, b in zip(base, times, strict=True))
+        score = BLEU().corpus_score(found, [references]).score
+        wanted = texts["torch", "fp32", folder or plain]
+        same = sum(a == b for a, b in zip(found, wanted, strict=True))
+        words = statistics.mean(len(text.split()) for text in found)
+        name = f"{engine} {kind} {Path(folder).name}".strip()
+        print(f"{name}: {rate:.0f}, {ratio:.2f}, {score:.2f}, {same}, {words:.1f}", flush=True)
 
 
 if __name__ == "__main__":

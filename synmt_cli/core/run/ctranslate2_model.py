@@ -260,4 +260,5 @@ def _norm(spec: Any, norm: nn.Module) -> None:
 
 
 def _array(tensor: Tensor) -> Any:
-    return tensor.detach().cpu().float().contiguous().numpy()
+    """A copy: the library quantizes in place."""
+    return tensor.detach().cpu().float().clone(memory_format=torch.contiguous_format).numpy()

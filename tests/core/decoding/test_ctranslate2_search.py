@@ -140,6 +140,14 @@ def test_8_bits_are_near(name):
     assert scores[0] == pytest.approx(scores[1], rel=0.2, abs=0.2)
 
 
+def test_quantization_leaves_the_model_as_it_is():
+    """torch computes with it afterwards."""
+    model, same = build("gps"), build("gps")
+    ctranslate2_model.spec(model, VOCABULARIES, "int8")
+    for one, other in zip(model.parameters(), same.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
