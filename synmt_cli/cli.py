@@ -5,11 +5,17 @@ imported only when its command runs, so `synmt --help` stays fast and never load
 """
 
 import contextlib
+import difflib
 import errno
 import importlib
+import io
 import os
+import re
+import resource
+import shlex
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -18,8 +24,16 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals
-from synmt_cli.commands import Manual
-from synmt_cli.errors import BUG, CreateError, SynmtError, UsageError, WriteError, printable
+from synmt_cli.commands import Manual, completion
+from synmt_cli.errors import (
+    BUG,
+    CreateError,
+    SynmtError,
+    UsageError,
+    WriteError,
+    printable,
+    quoted,
+)
 from synmt_cli.io import memory, writing
 
 # name: (module in commands/, what it does). The order is the order of the pipe.
@@ -65,6 +79,43 @@ GROUPS = {
 }
 
 
+class Command(TyperCommand):
+    """A command that says with --verbose what it was asked to do and what that took."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command."""
+        start = time.perf_counter()
+        console.debug(f"options: {_options(self, ctx.params)}")
+        result = super().invoke(ctx)
+        console.debug(f"done in {time.perf_counter() - start:,.2f} s, {_usage_of_machine()}")
+        return result
+
+
+def _options(command: TyperCommand, values: dict[str, Any]) -> str:
+    """The arguments and options that hold, defaults included, as one could type them."""
+    words: list[str] = []
+    for parameter in command.params:
+        value = values.get(parameter.name or "")
+        if value is None or value is False or value == "" or parameter.name == "verbose":
+            continue
+        name = [] if isinstance(parameter, TyperArgument) else [max(parameter.opts, key=len)]
+        if value is True:
+            words += name
+            continue
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            words += [*name, shlex.quote(str(one))]
+    return printable(" ".join(words))
+
+
+def _usage_of_machine() -> str:
+    """Processor time and peak memory of this process and of those that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    seconds = sum(one.ru_utime + one.ru_stime for one in used)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes
+    memory = max(one.ru_maxrss for one in used) * unit / 2**20
+    return f"{seconds:,.2f} s of processor time, at most {memory:,.0f} MiB in a process"
+
+
 class Commands(TyperGroup):
     """Finds commands in COMMANDS, `parser train` as the entry "parser train"."""
 
@@ -89,6 +140,16 @@ class Commands(TyperGroup):
             )
         return None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As TyperGroup. Raises UsageError, with the nearest names, for an unknown command."""
+        name = f"{self._prefix()}{args[0]}"
+        if not (name in COMMANDS or name in GROUPS or ctx.resilient_parsing):
+            raise UsageError(
+                f"no command {quoted(name)}{_nearest(args[0], self._prefix())} "
+                f"(see {ctx.command_path} --help)"
+            )
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Names and one-liners straight from the table: no module is imported for help."""
         rows = [
@@ -100,6 +161,21 @@ class Commands(TyperGroup):
 
     def _prefix(self) -> str:
         return f"{self.name} " if self.name in GROUPS else ""
+
+
+def _nearest(name: str, prefix: str) -> str:
+    """`; did you mean ...?` with commands of a similar name, "" if there are none.
+
+    prefix: of the group, whose own names come before those of other groups.
+    """
+    last = {command: command.split()[-1] for command in (*COMMANDS, *GROUPS)}
+    own = {command: word for command, word in last.items() if command == prefix + word}
+    for known in (own, last):
+        near = difflib.get_close_matches(name, set(known.values()), 1)
+        if near:
+            meant = [command for command, word in known.items() if word in near]
+            return f"; did you mean {' or '.join(f'synmt {one}' for one in meant)}?"
+    return ""
 
 
 def module(name: str) -> Any:
@@ -125,6 +201,7 @@ def load(name: str) -> TyperCommand:
     lines = "\n".join(f"  {example}" for example in manual(name).examples)
     one.command(
         name.split()[-1],
+        cls=Command,
         epilog=f"\b\nExamples:\n{lines}",
         context_settings=CONTEXT,
     )(function(name))
@@ -178,7 +255,8 @@ def main() -> NoReturn:
     # Importing torch's compiler makes the folder for its results, which synmt has none of.
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.sep)
     try:
-        status = _run(sys.argv[1:])
+        run = _complete_for_bash if completion.is_asked_by_bash() else _run
+        status = run(sys.argv[1:])
         signals.close()
     except signals.Interrupted as error:  # while another error was being reported
         signals.close()
@@ -195,6 +273,16 @@ def _run(arguments: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except BaseException as error:
         return _status(error)
+
+
+def _complete_for_bash(arguments: list[str]) -> int:
+    """Answers bash, which has cut words where it replaces only the rest of one."""
+    kept = completion.whole(os.environ)
+    answer = io.StringIO()
+    with contextlib.redirect_stdout(answer):
+        status = _run(arguments)
+    typer.echo(completion.after_cut(answer.getvalue(), kept), nl=False)
+    return status
 
 
 def _status(error: BaseException) -> int:
@@ -247,7 +335,11 @@ def _usage(message: str) -> int:
         with contextlib.suppress(OSError):  # nobody reads stderr; the status still tells
             typer.echo(message, err=True)
     else:
-        console.error(f"{printable(' '.join(message.split()))} (see {console.command} --help)")
+        message = " ".join(message.split()).replace("Value error, ", "")
+        if found := re.fullmatch(r"No such option: (\S+) \(Possible options: (.*)\)", message):
+            near = difflib.get_close_matches(found[1], found[2].split(", "), 1, cutoff=0)
+            message = f"no option {found[1]}; did you mean {near[0]}?"
+        console.error(f"{printable(message)} (see {console.command} --help)")
     return UsageError.exit_code
 
 

@@ -7,6 +7,7 @@ writes its records to the same terminal has no bar. `--quiet` hides everything b
 """
 
 import contextlib
+import logging
 import os
 import sys
 import time
@@ -34,6 +35,17 @@ def set_level(level: int) -> None:
     """QUIET, NORMAL or VERBOSE, for the whole process."""
     global _level
     _level = level
+    log = logging.getLogger("synmt_cli")  # rooms that know no console say there what they open
+    log.propagate = False
+    log.setLevel(logging.DEBUG if level >= VERBOSE else logging.CRITICAL)
+    log.handlers = [_Handler()]
+
+
+class _Handler(logging.Handler):
+    """Writes the records of the package's logger as lines that only `--verbose` shows."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        debug(record.getMessage())
 
 
 def error(message: str) -> None:
@@ -213,16 +225,23 @@ def progress(
     output: str = "",
     done: int = 0,
 ) -> Iterator[Progress]:
-    """A Progress, drawn as a bar where stderr is a terminal.
+    """A Progress, drawn as a bar where stderr is a terminal; `--verbose` shows its last count.
 
     files: inputs, of which no one means stdin, as for commands. output: where the command writes;
     `-` is stdout, and if that is a terminal too there is no bar among the records. done: units
     that were done before.
     """
-    global _live
     bar = Progress(label, total, unit, files, done)
-    if _live is not None or not _is_drawn(output):
+    with _drawn(bar, output):
         yield bar
+    debug(f"{label}: {bar.done:,} {unit} in {time.monotonic() - bar._start:,.1f} s")
+
+
+@contextmanager
+def _drawn(bar: Progress, output: str) -> Iterator[None]:
+    global _live
+    if _live is not None or not _is_drawn(output):
+        yield
         return
     from rich.console import Console
     from rich.live import Live
@@ -231,7 +250,7 @@ def progress(
     with Live(bar, console=console, refresh_per_second=REFRESH, transient=True):
         _live = console
         try:
-            yield bar
+            yield
         finally:
             _live = None
 

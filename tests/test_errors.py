@@ -158,9 +158,9 @@ def test_messages_begin_with_the_command(arguments, name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nonsense"], "No such command 'nonsense'"),
+        (["nonsense"], "no command 'nonsense'"),
         (["--nonsense"], "No such option: --nonsense"),
-        (["vocab", "nonsense"], "No such command 'nonsense'"),
+        (["vocab", "nonsense"], "no command 'vocab nonsense'"),
         (["featurize", "--nonsense"], "No such option: --nonsense"),
         (["featurize", "-j", "two"], "'-j'"),
         (["featurize", "-j", "-1"], "'-j'"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.analysis import datasets
 from synmt_cli.core.analysis.tasks import MADE
@@ -35,7 +35,12 @@ def analyze_probe(
     ] = None,
     files: options.Files = None,
     task: Annotated[
-        str, option("--task LIST", "Tasks to make from trees; the default is all.")
+        str,
+        option(
+            "--task LIST",
+            "Tasks to make from trees; the default is all.",
+            autocompletion=completion.tasks,
+        ),
     ] = "",
     kind: Annotated[
         Literal["auto", "senteval", "conllu"],

@@ -35,6 +35,7 @@ def average(
         int | None, option("--last N", "Average the last N checkpoints.", min=1)
     ] = None,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Average several checkpoints into one model: the mean of their weights.
 

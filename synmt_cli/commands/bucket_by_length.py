@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
@@ -28,7 +28,12 @@ MANUAL = Manual(
 def bucket_by_length(
     files: options.Files = None,
     by: Annotated[
-        str, option("--by length:EDGES", "First length of each further bucket.")
+        str,
+        option(
+            "--by length:EDGES",
+            "First length of each further bucket.",
+            autocompletion=completion.length,
+        ),
     ] = "length:20,30,40,50",
     form: Annotated[
         Literal["counts", "labelled"],

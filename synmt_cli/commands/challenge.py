@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.challenge import phenomena as core
 from synmt_cli.core.segments import splitting
@@ -42,7 +42,11 @@ def challenge(
     files: options.Files = None,
     phenomena: Annotated[
         list[str] | None,
-        option(f"--phenomenon {'|'.join(core.PHENOMENA)}", "Phenomenon to search for; repeatable."),
+        option(
+            f"--phenomenon {'|'.join(core.PHENOMENA)}",
+            "Phenomenon to search for; repeatable.",
+            autocompletion=completion.phenomenon,
+        ),
     ] = None,
     deprel: Annotated[str, option("--deprel REGEX", "A condition of your own: on DEPREL,")] = "",
     upos: Annotated[str, option("--upos REGEX", "and on UPOS,")] = "",

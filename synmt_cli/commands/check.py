@@ -51,6 +51,7 @@ def check(
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Report everything that is wrong with files, one problem a line. Exits 1 if there is any.
 

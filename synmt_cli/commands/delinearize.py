@@ -53,6 +53,7 @@ def delinearize(
     line_buffered: options.LineBuffered = False,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Turn transitions back into text or trees.
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.segments.buckets import Buckets, parse_edges
 from synmt_cli.errors import DataError, UsageError, quoted
@@ -64,6 +64,7 @@ def evaltree(
         option(
             "--by deprel|length[:EDGES]",
             "Also compare by label, or by the length of gold sentences, in words.",
+            autocompletion=completion.label_or_length,
         ),
     ] = None,
     get: Annotated[
@@ -104,6 +105,7 @@ def evaltree(
     form: options.ReportFormat = "table",
     output: options.Output = "-",
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Compare trees with gold trees: UAS, LAS, MLAS, BLEX and related metrics, with tests.
 

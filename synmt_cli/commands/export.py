@@ -36,6 +36,7 @@ def export(
     ] = None,
     checkpoint: options.Checkpoint = "best",
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Write a trained model in the format of another program.
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from synmt_cli import console, pool
-from synmt_cli.commands import Manual, conllu_work, options
+from synmt_cli.commands import Manual, completion, conllu_work, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.jobs.work import (
@@ -54,13 +54,18 @@ def featurize(
     multiword: options.MultiwordTokens = "words",
     emit: Annotated[
         str,
-        option("--emit NAME,…", f"Also write these features of each piece: {', '.join(EMITTED)}."),
+        option(
+            "--emit NAME,…",
+            f"Also write these features of each piece: {', '.join(EMITTED)}.",
+            autocompletion=completion.fields,
+        ),
     ] = "",
     jobs: options.Jobs = 1,
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Join trees with the text, its subword pieces and its target: one record a segment.
 

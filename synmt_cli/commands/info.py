@@ -38,6 +38,7 @@ def info(
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Say what files are, and show their most important figures.
 

@@ -55,6 +55,7 @@ def linearize(
     line_buffered: options.LineBuffered = False,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     r"""Write trees as transitions: the words, with the arcs between them as tokens.
 

@@ -55,6 +55,8 @@ def map(
             min=0,
         ),
     ] = 0,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Run a filter over many processes: the same bytes as alone, in the order of the input.
 

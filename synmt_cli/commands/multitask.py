@@ -67,6 +67,7 @@ def multitask(
     line_buffered: options.LineBuffered = False,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Make records that teach a plain model syntax (Currey and Heafield 2019).
 

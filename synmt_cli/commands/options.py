@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from synmt_cli import console
+from synmt_cli.commands import completion
 from synmt_cli.errors import UsageError
 
 TWO_STDINS = "only one input can be stdin"
@@ -30,9 +31,9 @@ def option(flags: str, help: str, shown_default: str = "", **details: Any) -> An
     return typer.Option(*short, long, metavar=metavar or None, help=help, **details)
 
 
-def argument(metavar: str, help: str) -> Any:
+def argument(metavar: str, help: str, **details: Any) -> Any:
     """A typer.Argument from the two columns of its help."""
-    return typer.Argument(metavar=metavar, help=help)
+    return typer.Argument(metavar=metavar, help=help, **details)
 
 
 def refuse(problems: Mapping[str, object]) -> None:
@@ -83,7 +84,14 @@ Strict = Annotated[bool, option("--strict", "End at the first failed segment (65
 SEED = 12345  # sacreBLEU's, so that score draws the same samples by default
 Seed = Annotated[int, option("--seed N", "Seed of every random choice.", min=0)]
 Quiet = Annotated[bool, option("-q, --quiet", "Show errors only.", callback=_quiet)]
-Verbose = Annotated[bool, option("-v, --verbose", "Show more detail.", callback=_verbose)]
+Verbose = Annotated[
+    bool,
+    option(
+        "-v, --verbose",
+        "Also show the options that hold, the files read and written, and the time taken.",
+        callback=_verbose,
+    ),
+]
 
 # Vocabularies.
 VocabularyModel = Annotated[str, option("-m, --model MODEL", "The vocabulary.")]
@@ -118,8 +126,12 @@ MultiwordTokens = Annotated[
 # Trained models.
 RunModel = Annotated[str, option("-m, --model RUN", "Run directory.")]
 RunParser = Annotated[str, option("--parser MODEL", "Parser for text instead of the run's own.")]
-Checkpoint = Annotated[str, option("--checkpoint NAME", "best, last or step-N.")]
-Device = Annotated[str, option("--device NAME", "auto, cpu, cuda, cuda:1.")]
+Checkpoint = Annotated[
+    str, option("--checkpoint NAME", "best, last or step-N.", autocompletion=completion.checkpoint)
+]
+Device = Annotated[
+    str, option("--device NAME", "auto, cpu, cuda, cuda:1.", autocompletion=completion.device)
+]
 Threads = Annotated[int, option("--threads N", "Threads; 0 leaves the number to torch.", min=0)]
 LongestMeasured = Annotated[
     int, option("--max-pieces N", "Leave out sources of more pieces.", min=1)

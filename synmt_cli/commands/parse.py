@@ -49,6 +49,7 @@ def parse(
     line_buffered: options.LineBuffered = False,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Parse text with a UDPipe model: one CoNLL-U record for each line, in order.
 

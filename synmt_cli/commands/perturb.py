@@ -63,6 +63,7 @@ def perturb(
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Put noise into trees, or replace them, to measure what a tree is worth.
 

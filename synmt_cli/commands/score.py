@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.segments.buckets import Buckets, length_buckets
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
@@ -54,14 +54,22 @@ def score(
     metrics: Annotated[
         str | None,
         option(
-            "-M, --metrics LIST", "Any of bleu,chrf,chrf+,chrf++,ter,ribes.", shown_default=METRICS
+            "-M, --metrics LIST",
+            "Any of bleu,chrf,chrf+,chrf++,ter,ribes.",
+            shown_default=METRICS,
+            autocompletion=completion.metrics,
         ),
     ] = None,
     refs: Annotated[
         list[str] | None, option("--refs FILE", "Another reference; repeatable.")
     ] = None,
     tokenize: Annotated[
-        str, option("--tokenize NAME", "A tokenizer of sacreBLEU, for BLEU and RIBES.")
+        str,
+        option(
+            "--tokenize NAME",
+            "A tokenizer of sacreBLEU, for BLEU and RIBES.",
+            autocompletion=completion.tokenizer,
+        ),
     ] = TOKENIZE,
     lowercase: Annotated[bool, option("--lowercase", "Ignore case in BLEU and chrF.")] = False,
     paired: Annotated[
@@ -77,15 +85,29 @@ def score(
     ] = None,
     seed: options.Seed = options.SEED,
     by: Annotated[
-        str | None, option("--by length[:EDGES]", "Also score by source length, in words.")
+        str | None,
+        option(
+            "--by length[:EDGES]",
+            "Also score by source length, in words.",
+            autocompletion=completion.length,
+        ),
     ] = None,
     src: Annotated[str | None, option("--src FILE", "The source text, for --by.")] = None,
     get: Annotated[
-        str | None, option("--get METRIC", "Print only this figure, one line for each system.")
+        str | None,
+        option(
+            "--get METRIC",
+            "Print only this figure, one line for each system.",
+            autocompletion=completion.metric,
+        ),
     ] = None,
     fail_under: Annotated[
         list[str] | None,
-        option("--fail-under METRIC=X", "Exit 1 if a system is worse; repeatable."),
+        option(
+            "--fail-under METRIC=X",
+            "Exit 1 if a system is worse; repeatable.",
+            autocompletion=completion.limit,
+        ),
     ] = None,
     sign_over: Annotated[
         bool, option("--sign-over", "Take reports of --format json instead of text; see above.")

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
@@ -48,6 +48,7 @@ def synth(
         option(
             "--phenomena NAME[:WEIGHT],...",
             "What sentences are built around, with weights; no other phenomenon occurs.",
+            autocompletion=completion.made_phenomena,
         ),
     ] = "all",
     mix: Annotated[

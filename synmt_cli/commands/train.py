@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from synmt_cli import console, signals
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import end_with_launcher, launch, without
 from synmt_cli.errors import Stopped, UsageError, quoted
@@ -54,14 +54,30 @@ def train(
     train: Annotated[list[str], option("--train FILE", "Training records; repeatable.")],
     dev: Annotated[str, option("--dev FILE", "Validation records; none means no validation.")] = "",
     run: Annotated[str, option("--run DIR", "Run directory, created or resumed.")] = "",
-    variant: Annotated[str, option("--variant NAME[+NAME]", "Model variant; names combine.")] = "",
-    preset: Annotated[str, option("--preset NAME", "Sizes and settings to start from.")] = "",
+    variant: Annotated[
+        str,
+        option(
+            "--variant NAME[+NAME]",
+            "Model variant; names combine.",
+            autocompletion=completion.variant,
+        ),
+    ] = "",
+    preset: Annotated[
+        str,
+        option(
+            "--preset NAME", "Sizes and settings to start from.", autocompletion=completion.preset
+        ),
+    ] = "",
     config: Annotated[
         str, option("--config TOML", "File of settings that override the preset.")
     ] = "",
     settings: Annotated[
         list[str] | None,
-        option("--set KEY=VALUE", "One setting, such as pascal.heads=2; repeatable."),
+        option(
+            "--set KEY=VALUE",
+            "One setting, such as pascal.heads=2; repeatable.",
+            autocompletion=completion.setting,
+        ),
     ] = None,
     spm: Annotated[
         str,
@@ -80,7 +96,12 @@ def train(
     ] = None,
     device: options.Device = "auto",
     precision: Annotated[
-        str | None, option("--precision NAME", "auto (bf16 on a GPU), fp32 or bf16.")
+        str | None,
+        option(
+            "--precision NAME",
+            "auto (bf16 on a GPU), fp32 or bf16.",
+            autocompletion=completion.precision,
+        ),
     ] = None,
     threads: options.Threads = 0,
     num_workers: Annotated[

@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.formats.reports.variants import OptionInfo, VariantInfo, VariantList
@@ -33,12 +33,17 @@ WIDTH = 100
 
 
 def variants(
-    names: Annotated[list[str] | None, argument("NAME", "Variants to list; none is all.")] = None,
+    names: Annotated[
+        list[str] | None,
+        argument("NAME", "Variants to list; none is all.", autocompletion=completion.variant),
+    ] = None,
     form: Annotated[
         Literal["text", "tsv", "csv", "json", "latex", "markdown"],
         option("--format", "How to print the list; latex is for booktabs."),
     ] = "text",
     output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """List the model variants: papers, options with their defaults, and the features they read.
 

@@ -46,6 +46,7 @@ def view(
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Draw dependency trees, a word a line in the order of the sentence.
 

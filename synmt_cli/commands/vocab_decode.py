@@ -28,6 +28,8 @@ def vocab_decode(
     jobs: options.Jobs = 1,
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Join the pieces of each line into text again.
 

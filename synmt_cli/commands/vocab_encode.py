@@ -28,6 +28,8 @@ def vocab_encode(
     jobs: options.Jobs = 1,
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Split each line into subword pieces; ▁ begins a word.
 

@@ -24,6 +24,8 @@ def vocab_info(
     model: Annotated[str, argument("MODEL", "The vocabulary.")],
     form: options.PropertyFormat = "tsv",
     output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Say what a vocabulary holds: its size, type, special ids, symbols and fingerprint.
 

@@ -64,6 +64,7 @@ def vocab_train(
     ] = "identity",
     output: options.Output = "-",
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Learn subword pieces from text with sentencepiece; several files make a joint vocabulary.
 

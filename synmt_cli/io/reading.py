@@ -5,6 +5,7 @@ before it is dropped, and a byte-order mark at the very start of a file.
 """
 
 import contextlib
+import logging
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from synmt_cli.io import compression
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused, so that memory stays bounded
 BUFFER = 2**16  # bytes
 BOM = b"\xef\xbb\xbf"
+_log = logging.getLogger(__name__)
 _open: list[tuple[str, BinaryIO]] = []  # the inputs being read, as they are on disk
 _finished: dict[str, int] = {}  # bytes read of the inputs that were closed
 
@@ -52,6 +54,7 @@ def open_source(path: str) -> Iterator[Source]:
             file = compression.decompressed(raw)
         except OSError as error:
             raise cannot_read(name, error) from error
+        _log.debug("reads %s%s", printable(name), "" if file is raw else ", decompressed")
         with file:
             yield Source(name, file)
 

@@ -6,6 +6,7 @@ somewhere else, such as a run directory.
 
 import errno
 import io
+import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import BinaryIO
 
 from synmt_cli.errors import DataError, ReadError, cannot_read, printable
 
+_log = logging.getLogger(__name__)
 _KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFDIR: "a folder",
@@ -49,6 +51,7 @@ def _open(path: str | Path, follow: bool) -> tuple[io.BufferedReader | None, int
         file = os.fdopen(os.open(path, flags), "rb")
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISREG(mode):
+            _log.debug("reads %s", printable(str(path)))
             return file, mode
         file.close()
     return None, mode

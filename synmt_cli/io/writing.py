@@ -7,6 +7,7 @@ to disk and renamed, so that it appears whole or not at all.
 import contextlib
 import errno
 import io
+import logging
 import os
 import secrets
 import shutil
@@ -22,6 +23,8 @@ from synmt_cli import signals
 from synmt_cli.errors import CreateError, WriteError, cannot_create, cannot_write, printable
 from synmt_cli.io import compression
 from synmt_cli.io.reading import BUFFER
+
+_log = logging.getLogger(__name__)
 
 NAME_LIMIT = 220  # bytes; a longer name leaves no room for ".", process id and ".tmp"
 
@@ -110,6 +113,7 @@ def atomic(path: str | Path, follow: bool = True) -> Iterator[Writer]:
             _finish(file, raw, temporary, path)
         except OSError as error:
             raise cannot_write(name, error) from error
+        _log.debug("wrote %s", printable(name))
     finally:
         if path != temporary:
             temporary.unlink(missing_ok=True)

@@ -45,7 +45,7 @@ def commands(example_folder, tmp_path, monkeypatch, capfd):
     assert cli._run([*map(str, train)]) == 0, capfd.readouterr().err
     yield {
         "info": ("info", "-q", "-o", "out", "r"),
-        "info --json": ("info", "-q", "--json", "-o", "out", "r", "r/checkpoints/step-2"),
+        "info as json": ("info", "-q", "--format=json", "-o", "out", "r", "r/checkpoints/step-2"),
         "check": ("check", "-q", "-o", "out", "r", "r/checkpoints/step-2"),
         "translate": ("translate", "-q", "-o", "out", "-m", "r", "--threads", "1", "one"),
         "average": ("average", "-q", "-m", "r", "-o", "mean"),

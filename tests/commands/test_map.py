@@ -44,7 +44,7 @@ def both(run, folder):
 
     def run_both(options, line, stdin=b""):
         plain = run(*line.split(), stdin=stdin, cwd=folder)
-        mapped = run("map", *options, "--", *line.split(), stdin=stdin, cwd=folder)
+        mapped = run("map", "-j", "0", *options, "--", *line.split(), stdin=stdin, cwd=folder)
         return plain, mapped
 
     return run_both
@@ -98,10 +98,13 @@ def test_its_output_goes_where_the_filter_says(run, folder, tmp_path):
     ("arguments", "problem"),
     [
         ("map", b"Missing argument"),
-        ("map -- score a b", b"map cannot run 'score'; it can run parse, featurize,"),
-        ("map -- vocab train x", b"map cannot run 'vocab'"),
-        ("map -- parse -j 2 -m en.udpipe", b"-j is given to parse: give it to map"),
-        ("map --ray nonsense -- parse -m en.udpipe", b"--ray nonsense: expected auto or HOST:PORT"),
+        ("map -j 0 -- score a b", b"map cannot run 'score'; it can run parse, featurize,"),
+        ("map -j 0 -- vocab train x", b"map cannot run 'vocab'"),
+        ("map -j 0 -- parse -j 2 -m en.udpipe", b"-j is given to parse: give it to map"),
+        (
+            "map -j 0 --ray nonsense -- parse -m en.udpipe",
+            b"--ray nonsense: expected auto or HOST:PORT",
+        ),
     ],
 )
 def test_wrong_usage_is_named(run, folder, arguments, problem):
@@ -112,7 +115,7 @@ def test_wrong_usage_is_named(run, folder, arguments, problem):
 
 def test_without_ray_it_says_what_to_install(run, folder, tmp_path):
     (tmp_path / "ray.py").write_text("raise ImportError('no ray')")
-    arguments = ["map", "--ray", "auto", "--", *PARSE.split()]
+    arguments = ["map", "-j", "0", "--ray", "auto", "--", *PARSE.split()]
     done = run(*arguments, cwd=folder, env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, done.stdout) == (69, b"")
     assert b"pip install 'synmt-cli[ray]'" in done.stderr
@@ -126,7 +129,7 @@ def test_where_nobody_listens_is_said_at_once(run, folder):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    done = run("map", "--ray", address, "--", *PARSE.split(), cwd=folder)
+    done = run("map", "-j", "0", "--ray", address, "--", *PARSE.split(), cwd=folder)
     assert (done.returncode, done.stdout) == (69, b"")
     assert done.stderr.startswith(f"synmt map: no Ray cluster at {address}: Connec".encode())
 
@@ -238,7 +241,7 @@ def test_nothing_is_written_where_it_runs(run, cluster, folder, tmp_path):
     for place in places.values():
         place.mkdir()
     env = {"HOME": str(places["home"])}
-    arguments = ["map", "--ray", cluster.address, "--", *line]
+    arguments = ["map", "-j", "0", "--ray", cluster.address, "--", *line]
     assert run(*arguments, cwd=places["cwd"], env=env).returncode == 0
     assert sorted(tmp_path.rglob("*")) == sorted(places.values())
 
@@ -250,7 +253,7 @@ def test_no_module_of_the_working_folder_runs_on_a_cluster(cluster, folder, tmp_
     program = str(Path(sys.executable).parent / "synmt")
     line = ["parse", "-m", str(folder / "en.udpipe"), str(folder / "test.en")]
     done = subprocess.run(
-        [program, "map", "--ray", cluster.address, "--", *line],
+        [program, "map", "-j", "0", "--ray", cluster.address, "--", *line],
         cwd=tmp_path, env={**os.environ, **ENVIRONMENT}, capture_output=True, timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
@@ -318,7 +321,7 @@ def test_the_work_of_a_killed_node_is_done_by_another(run, cluster, folder, tmp_
 
 
 def start(cluster, folder, *files, stdout=subprocess.PIPE):
-    arguments = ["map", "--ray", cluster.address, "--chunk", "20", "--"]
+    arguments = ["map", "-j", "0", "--ray", cluster.address, "--chunk", "20", "--"]
     arguments += ["parse", "-m", folder / "en.udpipe", "--line-buffered", *files]
     return subprocess.Popen(
         [sys.executable, "-m", "synmt_cli", *map(str, arguments)],

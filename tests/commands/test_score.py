@@ -127,7 +127,7 @@ def test_further_references(run, folder):
         (["ref", "new", "--by", "length:9,3", "--src", "ref"], 2, "edges must be positive"),
         (["ref", "new", "--src", "ref"], 2, "--src is for --by"),
         (["ref", "new", "--fail-under", "bleu=x"], 2, "--fail-under takes"),
-        (["ref", "new", "--seed", "-1"], 2, "--seed is 0 or more"),
+        (["ref", "new", "--seed", "-1"], 2, "Invalid value for '--seed'"),
         ([], 2, "Missing argument 'REF'"),
     ],
 )

@@ -1,0 +1,185 @@
+"""What holds for all commands: names of options, -q and -v, completion, suggestions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from support.program import ENVIRONMENT, ROOT
+
+from synmt_cli import cli
+from synmt_cli.commands import completion, options
+from synmt_cli.core.run import config
+from synmt_cli.core.variants import VARIANTS
+
+WORDS = tuple(f"{name}.{key}" for name in ("model", "training") for key in config._options(name))
+
+
+def all_options():
+    for name in cli.COMMANDS:
+        for one in cli.load(name).params:
+            if not isinstance(one, cli.TyperArgument):
+                yield name, one
+
+
+def test_every_command_is_quiet_and_verbose():
+    flags = {name: set() for name in cli.COMMANDS}
+    for name, one in all_options():
+        flags[name].update(one.opts)
+    for name, known in flags.items():
+        assert {"-q", "--quiet", "-v", "--verbose"} <= known, name
+
+
+def test_an_option_that_takes_a_value_takes_one_in_every_command():
+    kinds = {}
+    for _, one in all_options():
+        for flag in one.opts:
+            kinds.setdefault(flag, set()).add(one.is_flag)
+    assert {flag for flag, kind in kinds.items() if len(kind) > 1} == set()
+
+
+@pytest.mark.parametrize(
+    ("flag", "default"), [("--seed", options.SEED), ("--jobs", 1), ("--output", "-")]
+)
+def test_a_default_is_the_same_in_every_command(flag, default):
+    found = {name: one.default for name, one in all_options() if flag in one.opts}
+    for name in [name for name, value in found.items() if value is None]:
+        del found[name]  # has to be given
+    assert len(found) > 2
+    assert set(found.values()) == {default}
+
+
+def test_verbose_says_what_is_done_and_quiet_says_nothing(run, tmp_path):
+    (tmp_path / "a").write_text("one two\nthree\n")
+    done = run("filter", "-v", "--max-len", 1, "a", "-o", "b", cwd=tmp_path)
+    lines = [line.removeprefix("synmt filter: ") for line in done.stderr.decode().splitlines()]
+    given, reads, counted, wrote, _, took = lines
+    assert given.startswith("options: a --from auto --min-len 1 --max-len 1 --unit words ")
+    assert (reads, wrote) == ("reads a", "wrote b")
+    assert counted.startswith("filtered: 2 pairs in ")
+    assert took.startswith("done in 0.")
+    assert "processor time" in took
+    done = run("filter", "--max-len", 1, "a", cwd=tmp_path)
+    assert done.stderr == b"synmt filter: kept 1 of 2 pairs; rejected: 1 max-len\n"
+    assert run("filter", "-q", "--max-len", 1, "a", cwd=tmp_path).stderr == b""
+    assert run("filter", "-q", "absent", cwd=tmp_path).stderr.startswith(b"synmt filter: cannot")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("trian",), "synmt: no command 'trian'; did you mean synmt train? (see synmt --help)"),
+        (("encode",), "synmt: no command 'encode'; did you mean synmt vocab encode? (see "),
+        (("vocab", "trian"), "synmt: no command 'vocab trian'; did you mean synmt vocab train? "),
+        (("xyzzy",), "synmt: no command 'xyzzy' (see synmt --help)"),
+        (("train", "--varint", "x"), "synmt train: no option --varint; did you mean --variant?"),
+        (("filter", "--format", "x"), "synmt filter: Invalid value for '--format': 'x' is not"),
+    ],
+)
+def test_what_is_mistyped_gets_a_suggestion(run, arguments, message):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().startswith(message)
+    assert done.stderr.count(b"\n") == 1
+
+
+def offered(complete, incomplete="", **given):
+    """The words that a completer gives, of which typer takes those that begin so."""
+    context = SimpleNamespace(params=given)
+    items = complete(context, incomplete) if given else complete(incomplete)
+    return [word for word, _ in items if word.startswith(incomplete)]
+
+
+def test_names_complete_one_after_the_other():
+    assert offered(completion.variant, "pas") == ["pascal"]
+    assert offered(completion.variant, "pascal+g") == ["pascal+gps", "pascal+gcn"]
+    assert "gps+gps" not in offered(completion.variant, "gps+")
+    assert offered(completion.metrics, "bleu,chrf+") == ["bleu,chrf+", "bleu,chrf++"]
+    assert offered(completion.fields, "depth,struct") == ["depth,struct_abs", "depth,struct_rel"]
+    assert "paper-dep-both" in offered(completion.preset, "paper-dep-b")
+
+
+def test_settings_complete_to_their_choices_or_their_default():
+    chosen = {"variant": "gcn+pascal"}
+    found = offered(completion.setting, **chosen)
+    assert {f"{word}=" for word in WORDS} <= set(found)
+    assert "pascal.heads=" in found
+    assert "gps.layer=" not in found
+    assert offered(completion.setting, "model.norm=p", **chosen) == [
+        "model.norm=post",
+        "model.norm=pre",
+    ]
+    assert offered(completion.setting, "training.lr", **chosen) == ["training.lr=0.0007"]
+    assert offered(completion.setting, "pascal.parent", **chosen) == [
+        "pascal.parent_only=true",
+        "pascal.parent_only=false",
+    ]
+
+
+def test_settings_of_variants_are_those_of_their_builders():
+    found = completion._settings("")
+    for name in VARIANTS:
+        known = {f"{name}.{key}": one for key, one in VARIANTS[name].options().items()}
+        assert known.keys() == {one for one in found if one.startswith(f"{name}.")}
+        for key, one in known.items():
+            assert found[key].meaning == one.meaning
+
+
+def test_checkpoints_are_those_of_the_run(tmp_path):
+    (tmp_path / "checkpoints" / "step-7").mkdir(parents=True)
+    names = offered(completion.checkpoint, model=[str(tmp_path)])
+    assert names == ["best", "last", "step-7"]
+
+
+def test_completion_never_loads_torch():
+    program = """
+import sys
+from types import SimpleNamespace
+from synmt_cli.commands import completion
+for name, one in vars(completion).items():
+    if name in ("setting", "checkpoint"):
+        list(one(SimpleNamespace(params={}), ""))
+    elif getattr(one, "__name__", "") == "complete":
+        assert list(one("")), name
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("synmt train --variant pascal+g", "pascal+gps pascal+gcn"),
+        ("synmt train --variant = pas", "pascal"),
+        ("synmt train --set model.norm = p", "post pre"),
+        ("synmt train --set = model.norm =", "post pre"),
+        ("synmt bucket-by-length --by length : 2", "20,30,40,50"),
+        ("synmt score a b -M bleu,t", "bleu,ter"),
+        ("synmt vocab tr", "train"),
+    ],
+)
+def test_bash_completes(words, answer):
+    """The function of `--show-completion`, called as bash calls it: it cuts words at = and :."""
+    script = f"""
+eval "$(_SYNMT_COMPLETE=source_bash synmt)"
+COMP_WORDS=({words}) COMP_CWORD={len(words.split()) - 1}
+_synmt_completion synmt
+echo "${{COMPREPLY[@]}}"
+"""
+    environment = {**os.environ, **ENVIRONMENT}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, env=environment, check=True)
+    assert (done.stdout.decode().split(), done.stderr) == (answer.split(), b"")
+
+
+@pytest.mark.parametrize("shell_name", ["zsh", "fish"])
+def test_other_shells_get_the_whole_word(run, shell_name):
+    asked = {
+        "_SYNMT_COMPLETE": f"complete_{shell_name}",
+        "_TYPER_COMPLETE_ARGS": "synmt train --set model.norm=",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    answer = run(env=asked).stdout.decode()
+    assert answer.count("model.norm=pre") == answer.count("model.norm=post") == 1
