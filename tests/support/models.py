@@ -8,7 +8,7 @@ from torch import nn
 
 from synmt_cli.core.data.labels import PathTree
 from synmt_cli.core.model.attention import split_heads
-from synmt_cli.core.model.modifier import Paths, Side
+from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
 
@@ -43,13 +43,14 @@ def side(rows, device="cpu", fill=PAD, width=None, **features):
         padded = [values + [0] * (width - len(values)) for values in numbers]
         numbers, paths = tree.batch(np.array(padded))
         features["path"] = numbers.tolist()
-        paths = Paths(paths.labels.to(device), paths.shorter.to(device), paths.sizes)
+        paths = paths.to(device)
     mask = torch.tensor([[t >= len(row) for t in range(width)] for row in rows], device=device)
     return Side(
         _padded(rows, width, fill, device),
         mask if mask.any() else None,
         {name: _padded(values, width, fill, device) for name, values in features.items()},
         paths,
+        "sentence" in features and max(map(max, features["sentence"])) <= 0,
     )
 
 

@@ -93,9 +93,7 @@ class AwslMeter:
         return [
             m.name
             for m in self._encoder.modifiers
-            if isinstance(m, Modifier)
-            and layer in m.layers
-            and type(m).scores is not Modifier.scores
+            if isinstance(m, Modifier) and layer in m.layers and m.changes_scores
         ]
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.model.modifier import Paths, Side
+from synmt_cli.core.model.modifier import Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ def to_device(source: Side, device: torch.device) -> Side:
     def moved(x: Tensor) -> Tensor:
         return x.to(device, non_blocking=True)
 
-    paths = source.paths
     return Side(
         moved(source.ids),
         None if source.pad is None else moved(source.pad),
         {name: moved(values) for name, values in source.features.items()},
-        paths and Paths(moved(paths.labels), moved(paths.shorter), paths.sizes),
+        source.paths and source.paths.to(device),
+        source.is_single,
     )
 
 

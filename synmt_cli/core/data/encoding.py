@@ -76,4 +76,6 @@ class Encoding:
         own_paths = None
         if "path" in values:
             values["path"], own_paths = self.paths.batch(values["path"])
-        return Side(padded, mask, {n: torch.from_numpy(v) for n, v in values.items()}, own_paths)
+        is_single = "sentence" in values and bool(values["sentence"].max(initial=0) <= 0)
+        tensors = {name: torch.from_numpy(v) for name, v in values.items()}
+        return Side(padded, mask, tensors, own_paths, is_single)

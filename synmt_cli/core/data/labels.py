@@ -108,9 +108,32 @@ class PathTree:
         order = used[np.argsort(lengths[used], kind="stable")]
         own = np.empty(len(order), np.int64)  # the batch's row of each used path
         own[np.searchsorted(used, order)] = np.arange(len(order))
+        prefixes = own[np.searchsorted(used, shorter[order])]
+        whole, places = _sequences(prefixes, lengths[order])
         paths = Paths(
             torch.from_numpy(labels[order]),
-            torch.from_numpy(own[np.searchsorted(used, shorter[order])]),
+            torch.from_numpy(prefixes),
             np.bincount(lengths[used]).tolist(),
+            torch.from_numpy(whole),
+            torch.from_numpy(places),
         )
         return own[np.searchsorted(used, rows)], paths
+
+
+def _sequences(shorter: Array, lengths: Array) -> tuple[Array, Array]:
+    """`whole` and `places` of Paths. shorter, lengths: (P,), of each path, rising lengths.
+
+    >>> whole, places = _sequences(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 2]))
+    >>> whole.tolist(), places.tolist()
+    ([[1, 1], [2, 3]], [0, 3, 4, 5])
+    """
+    leaves = np.setdiff1d(np.arange(1, len(shorter)), shorter)  # paths that none continues
+    whole = np.zeros((lengths.max(), len(leaves)), np.int64)
+    places = np.zeros(len(shorter), np.int64)
+    rows, columns = leaves, np.arange(len(leaves))
+    for step in range(len(whole), 0, -1):
+        here = lengths[rows] == step  # the others end before this step
+        whole[step - 1, here] = rows[here]
+        places[rows[here]] = step * len(leaves) + columns[here]
+        rows = np.where(here, shorter[rows], rows)
+    return whole, places

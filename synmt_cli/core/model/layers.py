@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -93,13 +94,20 @@ class DecoderLayer(Layer):
         super().__init__(size, layer, 3)
         self.cross = CrossAttention(size.d_model, size.n_heads, size.attention_dropout)
 
-    def forward(self, x: Tensor, memory: Memory, active: Sequence[Active]) -> Tensor:
+    def forward(
+        self, x: Tensor, memory: Memory, active: Sequence[Active], past: Tensor | None = None
+    ) -> Tensor:
         """Teacher forcing: x: (B, T, D), whole targets -> (B, T, D).
 
-        Right padding is the future, so causality alone hides it.
+        Right padding is the future, so causality alone hides it. past: the same as a mask, (T, T)
+        bool, for attention that needs one.
         """
         source = self.cross.keys_values(memory.states)
-        return self.step(x, lambda x: self.attention(x, None, True, active), source, memory.allowed)
+
+        def attend(x: Tensor) -> Tensor:
+            return self.attention(x, past, past is None, active)
+
+        return self.step(x, attend, source, memory.allowed)
 
     def step(
         self,
@@ -244,8 +252,11 @@ class Decoder(Stack):
         """Teacher forcing: returns (states (B, T, D), the modifiers' losses)."""
         active = self.prepare(side)
         x = self.embedding(side.ids, active)  # (B, T, D)
+        past = None
+        if any(one.modifier.layers for one in active):  # made once for all layers
+            past = torch.ones(2 * side.ids.shape[-1:], dtype=torch.bool, device=x.device).tril()
         for layer in self.layers:
-            x = layer(x, memory, active)
+            x = layer(x, memory, active, past)
         return self.norm(x), losses(active)
 
     def reread(self, side: Side, sources: Sequence[KeysValues], allowed: Tensor | None) -> Tensor:

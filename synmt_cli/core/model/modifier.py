@@ -1,12 +1,15 @@
 """The one interface through which a variant changes the Transformer.
 
     x  = inputs(tokens(E[w] * sqrt(d)) + positions(PE))      once per stack
-    A  = softmax(visible(mask(scores(Q K^T / sqrt(d_head)))))  per layer in `layers`
+    A  = softmax(visible(mask(scores(Q K^T / sqrt(d_head) + added))))  per layer in `layers`
     C  = context(A V)                                        per layer in `layers`
     L  = L_translation + sum of loss()                       once per batch, sums over tokens
 
 Every hook returns what it was given unless a subclass says otherwise, so a variant's
 module holds its paper's equations and nothing else.
+
+Attention takes one kernel where nothing happens between its steps. `added` and `visible` keep
+it; `related` has a fused form of its own (relations.py); `scores` and `context` end it.
 """
 
 from __future__ import annotations
@@ -15,7 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
+
+from synmt_cli.core.model.relations import Related
 
 
 @dataclass(frozen=True)
@@ -24,11 +30,22 @@ class Paths:
 
     Rows are sorted by length; row 0 is the empty path. labels: (P,) the id of the last label.
     shorter: (P,) the row of the path without it. sizes: how many rows have 0, 1, 2 ... labels.
+    whole: (N, L), the same tree as sequences: column l has the rows of the prefixes of one of the
+    L paths that no other continues, rising, then 0. places: (P,), where in ((N + 1) * L,), after
+    a row of L beginnings, each path is a prefix of such a sequence.
     """
 
     labels: Tensor
     shorter: Tensor
     sizes: Sequence[int]
+    whole: Tensor
+    places: Tensor
+
+    def to(self, device: torch.device | str) -> Paths:
+        """The same paths on a device."""
+        tensors = self.labels, self.shorter, self.whole, self.places
+        labels, shorter, whole, places = (x.to(device, non_blocking=True) for x in tensors)
+        return Paths(labels, shorter, self.sizes, whole, places)
 
 
 @dataclass(frozen=True)
@@ -39,12 +56,14 @@ class Side:
     pad: (B, T) bool, True at padding; None when no row is padded, so that no layer needs a
         mask. Decided where the batch is made, so that no device has to be asked.
     features: name -> (B, T). `path` is a row of `paths`.
+    is_single: whether no row has words of two sentences, as far as that is known.
     """
 
     ids: Tensor
     pad: Tensor | None = None
     features: Mapping[str, Tensor] = field(default_factory=dict)
     paths: Paths | None = None
+    is_single: bool = False
 
     def flat(self) -> Side:
         """Prefixes of ids (B, K, T) as (B * K, T)."""
@@ -74,6 +93,16 @@ class Site(NamedTuple):
     k: Tensor  # (B, H, T, D / H)
 
 
+class Dot(NamedTuple):
+    """A second dot product, scaled like that of queries and keys.
+
+    q: (B, H, Tq, D'). k: (B, H, T, D').
+    """
+
+    q: Tensor
+    k: Tensor
+
+
 class Modifier(nn.Module):
     """A change to one stack (encoder or decoder). Subclass and override hooks.
 
@@ -91,6 +120,16 @@ class Modifier(nn.Module):
     def __init__(self, layers: Iterable[int] = ()) -> None:
         super().__init__()
         self.layers = frozenset(layers)
+
+    @property
+    def changes_scores(self) -> bool:
+        """Whether it may change attention scores in its layers, the mask apart."""
+        own = type(self)
+        return not (
+            own.scores is Modifier.scores
+            and own.added is Modifier.added
+            and own.related is Modifier.related
+        )
 
     def prepare(self, side: Side) -> Any:
         """Work that depends only on the batch, e.g. a (B, T, T) distance."""
@@ -111,6 +150,20 @@ class Modifier(nn.Module):
     def scores(self, state: Any, site: Site, scores: Tensor) -> Tensor:
         """Scaled scores before the mask and the softmax, (B, H, Tq, T)."""
         return scores
+
+    def added(self, state: Any, site: Site) -> Tensor | Dot | None:
+        """What is added to the scaled scores: numbers that broadcast to (B, H, Tq, T), or a Dot.
+
+        Attention that only this hook changes keeps its fused kernel.
+        """
+        return None
+
+    def related(self, state: Any, site: Site) -> Related | None:
+        """Vectors that are added to keys and values by the relation of each pair of tokens.
+
+        Attention that only these three hooks change keeps a fused form.
+        """
+        return None
 
     def visible(self, state: Any, n_queries: int) -> Tensor | None:
         """The tokens that the last n_queries may see, bool, broadcasts to (B, H, Tq, T); None: all.
@@ -140,3 +193,8 @@ class Active(NamedTuple):
         """Whether it has a hook between the steps of attention, which fused attention hides."""
         variant = type(self.modifier)
         return variant.scores is not Modifier.scores or variant.context is not Modifier.context
+
+    @property
+    def is_related(self) -> bool:
+        """Whether it has vectors of relations, which torch's fused attention does not know."""
+        return type(self.modifier).related is not Modifier.related

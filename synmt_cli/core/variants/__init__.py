@@ -179,11 +179,9 @@ def _own(build: Build, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refuse_replacing(modifier: Modifier, before: list[Modifier]) -> None:
     """Raises UsageError where scores that earlier modifiers changed would be thrown away."""
-    from synmt_cli.core.model.modifier import Modifier
-
     for other in before:
         shared = modifier.layers & other.layers
-        if modifier.replaces and shared and type(other).scores is not Modifier.scores:
+        if modifier.replaces and shared and other.changes_scores:
             raise UsageError(
                 f"{modifier.name} computes scores of layer {min(shared)} anew, and so undoes what "
                 f"{other.name} did to them: name {modifier.name} first, or choose another layer"

@@ -20,7 +20,6 @@ In Wang et al. the end of sentence is one deeper than all words (section 3.1), a
 the second rule; so are words of two sentences. Their sign(i - j) is opposite to Shaw's j - i.
 """
 
-import math
 from collections.abc import Callable
 from typing import Annotated, Literal
 
@@ -28,6 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.model.relations import Related, Rows
 from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.stack import StackSpec
 
@@ -80,8 +80,10 @@ class Relation(Modifier):
         absent: bool = False,
     ) -> None:
         super().__init__(range(spec.n_layers))
+        self.n_heads = spec.size.n_heads
         self.rows = rows
         self.clip = clip
+        self.absent = absent
         self.needs = needs
         self.key = self._tables(spec, absent) if keys else None  # w^K
         self.value = self._tables(spec, absent) if values else None  # w^V
@@ -94,30 +96,23 @@ class Relation(Modifier):
             nn.init.xavier_uniform_(table[:n_rows])
         return nn.Parameter(tables)
 
-    def prepare(self, side: Side) -> Tensor:
-        """The row of each pair, (B or 1, T, T)."""
-        return self.rows(side, self.clip)
+    def prepare(self, side: Side) -> list[Related]:
+        """The row of each pair, and the tables of each layer."""
+        n_rows = 2 * self.clip + 1 + self.absent
+        rows = Rows.of(
+            self.rows(side, self.clip),
+            n_rows,
+            side.ids.size(0),
+            self.n_heads,
+            is_rising=self.rows is sequential,
+        )
+        none = [None] * len(self.layers)
+        keys, values = (t if t is None else t.unbind() for t in (self.key, self.value))
+        return [Related(rows, *pair) for pair in zip(keys or none, values or none, strict=True)]
 
-    def scores(self, state: Tensor, site: Site, scores: Tensor) -> Tensor:
-        """Scores every relation once, then picks: (B, H, Tq, rows), never (B, T, T, d_head)."""
-        if self.key is None:
-            return scores
-        by_row = site.q @ self.key[site.layer].T / math.sqrt(site.q.size(-1))  # (B, H, Tq, rows)
-        return scores + by_row.gather(-1, _of_queries(state, scores))
-
-    def context(self, state: Tensor, site: Site, weights: Tensor, context: Tensor) -> Tensor:
-        """Sums the weights of each relation, then mixes its vectors."""
-        if self.value is None:
-            return context
-        table = self.value[site.layer]  # (rows, d_head)
-        mass = weights.new_zeros(*weights.shape[:-1], len(table))  # (B, H, Tq, rows)
-        mass = mass.scatter_add(-1, _of_queries(state, weights), weights)
-        return context + mass @ table
-
-
-def _of_queries(rows: Tensor, like: Tensor) -> Tensor:
-    """rows: (B or 1, T, T) -> (B, H, Tq, T), where the queries are the last Tq tokens."""
-    return rows[:, None, -like.size(2) :].expand_as(like)
+    def related(self, state: list[Related], site: Site) -> Related:
+        """The tables of this layer, (rows, d_head) each."""
+        return state[site.layer]
 
 
 def rel(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from support.parsed_sources import IDS, LABELS, NEEDED, OTHERS, TREES, source
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from synmt_cli.core.analysis.witness import witnessed
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
@@ -137,6 +140,54 @@ def test_single_precision_keeps_a_sentence_within_rounding(model, device):
     alone = model.encode(batch([SENTENCE], device=device)).states[0]
     found = model.encode(batch([*OTHERS, SENTENCE], device=device)).states[3, : len(alone)]
     torch.testing.assert_close(found, alone, rtol=0, atol=1e-4)
+
+
+# Attention has a fused form and one in steps, in which a look at the scores sees everything.
+
+
+def outcome(model, witness):
+    """Encoder states, decoder states and the gradient of both, for attention in steps or fused."""
+    model.zero_grad(set_to_none=True)
+    target = side([[*row, 10] for row in TARGETS])
+    first, second = (witnessed(s) if witness else nullcontext() for s in model_stacks(model))
+    with first, second:
+        memory = model.encode(batch(PAIRS))
+        states, _ = model.decode(target, memory)
+    (states.square().sum() + sum(memory.losses.values())).backward()
+    return (
+        memory.states,
+        states,
+        *(p.grad.clone() for p in model.parameters() if p.grad is not None),
+    )
+
+
+def model_stacks(model):
+    return model.encoder, model.decoder
+
+
+@each_model
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_fused_attention_is_attention_in_steps(model, dtype):
+    if model.rereads:
+        pytest.skip("a witness sees whole targets")
+    model = model.to(dtype)
+    bounds = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else EXACT
+    for one, other in zip(outcome(model, False), outcome(model, True), strict=True):
+        scale = max(1.0, one.abs().max().item())
+        torch.testing.assert_close(one / scale, other / scale, **bounds)
+
+
+@pytest.mark.parametrize("name", ["pascal", "gps", "dep+rel", "pascal+rel+dep+tags"])
+def test_scores_of_attention_in_steps_are_of_single_precision_in_bf16(name):
+    seen, model = [], build(name).float()
+    with (
+        witnessed(model.encoder, lambda _, x: seen.append(x), lambda _, x: seen.append(x)),
+        torch.autocast("cpu", dtype=torch.bfloat16),
+    ):
+        model.encode(batch(PAIRS))
+    assert len(seen) == 4
+    assert all(x.dtype == torch.float32 for x in seen)
+    assert any(not torch.equal(x, x.bfloat16().float()) for x in seen)
 
 
 # Segments without a tree are translated, too.

@@ -23,9 +23,11 @@ from support.parsed_sources import (
 from support.reference import array, encode
 
 from synmt_cli.core.data.labels import Labels
-from synmt_cli.core.model.modifier import Modifier, Site
+from synmt_cli.core.model.attention import scaled_product
+from synmt_cli.core.model.modifier import Dot, Modifier, Site
 from synmt_cli.core.trees.features import FEATURES, PieceTree
 from synmt_cli.core.variants.gps import gps
+from synmt_cli.core.variants.path_lstm import side_by_side
 from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
 
@@ -109,8 +111,12 @@ def added(modifier, tree, layer=0, **options):
     batch = source(ids, [tree], modifier.needs, **options)
     x = torch.zeros(1, len(ids[0]), D, dtype=torch.double)
     q = torch.zeros(1, N_HEADS, len(ids[0]), D_HEAD, dtype=torch.double)
-    before = torch.zeros(1, N_HEADS, len(ids[0]), len(ids[0]), dtype=torch.double)
-    return modifier.scores(modifier.prepare(batch), Site(layer, x, q, q), before)[0]
+    return numbers(modifier.added(modifier.prepare(batch), Site(layer, x, q, q)))[0]
+
+
+def numbers(added):
+    """What is added, (B, H, T, T), whichever form it has."""
+    return scaled_product(*added) if isinstance(added, Dot) else added
 
 
 def random(**options):
@@ -197,6 +203,37 @@ def test_the_lstm_takes_one_step_for_each_distinct_prefix(width):
     assert len(steps) == 4  # the longest path
 
 
+def test_paths_side_by_side_give_the_states_of_paths_by_prefix():
+    """The form for a GPU: the same vectors, and gradients of every parameter."""
+    modifier = random()
+    paths = source().paths
+    x = modifier.label(paths.labels)
+    by_prefix, beside = modifier._by_prefix(x, paths), side_by_side(modifier.lstm, x, paths)
+    torch.testing.assert_close(beside, by_prefix, **EXACT)
+    weight = torch.randn_like(beside)
+    parameters = [modifier.label.weight, *modifier.lstm.parameters()]
+    found, expected = (
+        torch.autograd.grad((out * weight).sum(), parameters, retain_graph=True)
+        for out in (beside, by_prefix)
+    )
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, **EXACT)
+
+
+@given(drawn())
+@settings(max_examples=25, deadline=None)
+def test_sequences_of_paths_have_every_path_at_its_place(tree):
+    paths = source([[0] * (len(tree.piece_word) + 1)], [tree], ("path",)).paths
+    n_steps, n_columns = len(paths.whole), max(1, paths.whole.size(1))
+    assert n_steps == len(paths.sizes) - 1
+    for row, place in enumerate(paths.places.tolist()):
+        column = [paths.whole[step, place % n_columns].item() for step in range(n_steps)]
+        length = place // n_columns
+        labels = [paths.labels[one].item() for one in column[:length]]
+        assert labels == recovered(paths, row)
+        assert column[:length][-1:] in ([row], [])
+
+
 # Pairs without a second term: 0 is added, not minus infinity.
 
 
@@ -276,8 +313,7 @@ def test_terms_do_not_depend_on_the_tokens():
     """Section 3.3: no product of a word and a path."""
     modifier, site = random(), Site(0, *[torch.rand(1, N_HEADS, 4, D_HEAD).double()] * 3)
     state = modifier.prepare(source([[0] * 4], [TREES[2]], modifier.needs))
-    one = torch.rand(1, N_HEADS, 4, 4, dtype=torch.double)
-    found = modifier.scores(state, site, one) - one
+    found = numbers(modifier.added(state, site))
     torch.testing.assert_close(found[0], added(modifier, TREES[2]), rtol=0, atol=1e-12)
 
 

@@ -1,0 +1,146 @@
+"""Attention with vectors for relations: in few launches as in steps, its sums, its precision."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from synmt_cli.core.model import relations
+from synmt_cli.core.model.relations import Related, Rows, in_context, in_scores
+
+B, H, T, D, N = 2, 3, 6, 4, 5
+FORMS = [Rows, Rows.in_order]
+
+
+def rows(index, form):
+    return Rows(index, N, H) if form is Rows else Rows.in_order(index, N, B, H)
+
+
+def drawn(batch=B, n=N):
+    torch.manual_seed(2)
+    return torch.randint(n, (batch, T, T))
+
+
+def table():
+    return torch.randn(N, D, dtype=torch.double, requires_grad=True)
+
+
+def problem(n_queries=T, form=Rows):
+    """Queries, keys, values, numbers that are added, and two modifiers."""
+    torch.manual_seed(3)
+    q, k, v = (torch.randn(B, H, n, D, dtype=torch.double) for n in (n_queries, T, T))
+    added = torch.randn(B, 1, n_queries, T, dtype=torch.double)
+    index = drawn(), drawn(1, 2)
+    related = [Related(rows(one, form), table(), table()) for one in index]
+    return [x.requires_grad_() for x in (q, k, v, added)], related
+
+
+def in_steps(q, k, v, added, related, allowed, weights=None):
+    scores = q @ k.mT / math.sqrt(D) + added
+    for one in related:
+        number = in_scores(one, q)
+        scores = scores if number is None else scores + number
+    weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
+    context = weights @ v
+    for one in related:
+        mixed = in_context(one, weights)
+        context = context if mixed is None else context + mixed
+    return context
+
+
+def gradients(out, inputs):
+    torch.manual_seed(4)
+    return torch.autograd.grad((out * torch.randn_like(out)).sum(), inputs)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("n_queries", [T, 2])
+@pytest.mark.parametrize("tables", ["both", "keys", "values", "one of each"])
+def test_few_launches_give_what_steps_give(tables, n_queries, form):
+    inputs, related = problem(n_queries, form)
+    keys = {"both": (1, 1), "keys": (1, 1), "values": (0, 0), "one of each": (1, 0)}[tables]
+    values = {"both": (1, 1), "keys": (0, 0), "values": (1, 1), "one of each": (0, 1)}[tables]
+    related = [
+        Related(one.rows, one.key if key else None, one.value if value else None)
+        for one, key, value in zip(related, keys, values, strict=True)
+    ]
+    allowed = torch.ones(T, T, dtype=torch.bool).tril()[-n_queries:]
+    found = relations.attention(*inputs[:3], allowed, 0.0, related, inputs[3])
+    expected = in_steps(*inputs, related, allowed)
+    torch.testing.assert_close(found, expected)
+    all_inputs = [*inputs, *(t for one in related for t in (one.key, one.value) if t is not None)]
+    both = zip(gradients(found, all_inputs), gradients(expected, all_inputs), strict=True)
+    for one, other in both:
+        torch.testing.assert_close(one, other)
+
+
+def test_each_pair_has_the_vectors_of_its_relation():
+    """Shaw et al., eqs. 3 and 4, a pair at a time."""
+    (q, k, v, _), (one, _) = problem()
+    found = relations.attention(q, k, v, None, 0.0, [one])
+    for b in range(B):
+        for h in range(H):
+            for i in range(T):
+                r = one.rows.index[b, i]
+                e = torch.stack([q[b, h, i] @ (k[b, h, j] + one.key[r[j]]) for j in range(T)])
+                alpha = (e / math.sqrt(D)).softmax(0)
+                z = sum(alpha[j] * (v[b, h, j] + one.value[r[j]]) for j in range(T))
+                torch.testing.assert_close(found[b, h, i], z)
+
+
+def test_dropout_hides_weights_from_values_and_their_vectors():
+    """Values of 1 show the weights that are left; the gradient goes the way the numbers came."""
+    (q, k, _, _), (one, _) = problem()
+    ones = torch.ones(B, H, T, D, dtype=torch.double)
+    related = [Related(one.rows, one.key, torch.ones(N, D, dtype=torch.double))]
+    torch.manual_seed(5)
+    found = relations.attention(q, k, ones, None, 0.5, related)
+    assert found[..., 0].std() > 0.1
+    assert (found[..., 0] / 2).mean().item() == pytest.approx(1, abs=0.2)
+
+    def differentiable(q, k, v, key, value):
+        torch.manual_seed(5)
+        return relations.attention(q, k, v, None, 0.5, [Related(one.rows, key, value)])
+
+    inputs, _ = problem()
+    assert torch.autograd.gradcheck(differentiable, (*inputs[:3], one.key, one.value))
+
+
+@pytest.mark.parametrize("index", [drawn(), drawn(1), drawn().sort(-1).values])
+def test_sorted_sums_are_those_of_each_relation(index):
+    x = torch.randn(B, H, T, T, dtype=torch.double)
+    expected = torch.zeros(B, H, T, N, dtype=torch.double)
+    for b in range(B):
+        for i in range(T):
+            for j in range(T):
+                expected[b, :, i, index[b % len(index), i, j]] += x[b, :, i, j]
+    is_rising = bool((index.diff() >= 0).all())
+    for one in (Rows(index, N, H), Rows.in_order(index, N, B, H, is_rising)):
+        torch.testing.assert_close(one.sums(x), expected)
+        last = one.of_queries(2)
+        torch.testing.assert_close(last.sums(x[:, :, -2:]), expected[:, :, -2:])
+        assert torch.equal(last.picked(expected[:, :, -2:]), one.picked(expected)[:, :, -2:])
+
+
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("form", FORMS)
+def test_half_precision_rounds_neither_scores_nor_sums(half, form):
+    """Of inputs of half precision the results, and the gradients of tables, are exact."""
+    inputs, related = problem(form=form)
+    q, k, v = (x.detach().to(half).requires_grad_() for x in inputs[:3])
+    single = [Related(r.rows, r.key.detach().float(), r.value.detach().float()) for r in related]
+    tables = [t.requires_grad_() for r in single for t in (r.key, r.value)]
+    exact = [x.detach().double().requires_grad_() for x in (q, k, v)]
+    double = [Related(r.rows, r.key.detach().double(), r.value.detach().double()) for r in single]
+    wanted = [t.requires_grad_() for r in double for t in (r.key, r.value)]
+    with torch.autocast("cpu", dtype=half):
+        found = relations.attention(q, k, v, None, 0.0, single)
+    expected = relations.attention(*exact, None, 0.0, double)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+    grads = torch.autograd.grad(found.sum(), [q, *tables])
+    assert grads[0].dtype == half
+    for one, other in zip(grads[1:], torch.autograd.grad(expected.sum(), wanted), strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
