@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import shutil
 
 import pytest
@@ -37,10 +39,12 @@ def test_the_parameters_are_those_of_the_equations(shop):
     "setting", ["labels=false", "gates=false", "label_bias=shared", "layers=1"]
 )
 def test_the_ablations_are_models_of_their_own(shop, source, setting):
-    shop.train("gcn", f"gcn.{setting}", run="ablated")
-    options = ("--max-output-len", 9, "--format", "tsv", "--nbest", 4)
-    ablated = shop.translate("ablated", *options, stdin=source).stdout
-    assert ablated != shop.translate("gcn", *options, stdin=source).stdout
+    nll = []
+    for settings in ((), (f"gcn.{setting}",)):
+        shop.train("gcn", *settings, run="ablated", options=("--dev", "dev.jsonl"))
+        events = shop.records("ablated/metrics.jsonl")
+        nll.append(next(event["nll"] for event in events if event["event"] == "dev"))
+    assert abs(nll[0] - nll[1]) > 1e-4
     options = ("--max-output-len", 9, "--format", "conllu")
     check_trees(shop.translate("ablated", *options, stdin=source).stdout, 7)
 
@@ -66,6 +70,34 @@ def test_training_resumes_bit_for_bit(shop):
             )
     whole, halves = (weights(shop, run) for run in ("whole", "halves"))
     assert all(whole[name].equal(halves[name]) for name in whole)
+
+
+def test_figures_of_words_and_arcs_are_apart(shop):
+    options = ("--dev", "dev.jsonl")
+    done = shop.train("linearized", "training.metric=bleu", run="apart", options=options)
+    events = shop.records("apart/metrics.jsonl")
+    found = next(event for event in events if event["event"] == "dev")
+    targets = [record["transitions"] for record in shop.records("dev.jsonl")]
+    n_arcs = sum(map(is_arc, itertools.chain(*targets)))
+    words, arcs, every = (found[name] for name in ("words", "arcs", "all"))
+    assert arcs["tokens"] == n_arcs
+    assert words["tokens"] == sum(map(len, targets)) + len(targets) - n_arcs
+    for one in (words, arcs, every):
+        assert one["perplexity"] == pytest.approx(math.exp(one["nll"]))
+        assert one["nll_per_sentence"] * len(targets) == pytest.approx(one["nll"] * one["tokens"])
+    both = words["nll_per_sentence"] + arcs["nll_per_sentence"]
+    assert every["nll_per_sentence"] == pytest.approx(both)
+    assert found["nll"] == every["nll"]
+    n_right = sum(one["accuracy"] * one["tokens"] for one in (words, arcs))
+    assert every["accuracy"] * every["tokens"] == pytest.approx(n_right)
+    line = f"(words {words['perplexity']:.2f}, arcs {arcs['perplexity']:.2f}), BLEU"
+    assert line in done.stderr.decode()
+    assert f"({found['closed']} trees closed)" in done.stderr.decode()
+    shop.train("vanilla", "training.metric=bleu", run="apart", options=options)
+    events = shop.records("apart/metrics.jsonl")
+    plain = next(event for event in events if event["event"] == "dev")
+    assert not {"words", "arcs", "closed"} & plain.keys()
+    assert plain["all"]["nll"] == plain["nll"]
 
 
 def weights(shop, run):

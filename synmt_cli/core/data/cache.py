@@ -26,7 +26,7 @@ from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.writing import atomic_folder
 
-FORMAT = 1
+FORMAT = 2
 INDEX, PATHS = "index.json", "paths"
 
 

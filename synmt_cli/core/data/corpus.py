@@ -26,8 +26,8 @@ class Corpus:
     """Pairs as ids. source ends in EOS; target has neither BOS nor EOS.
 
     features: one value for each source token, EOS included. target_features: one for BOS and
-    each target token. references: raw target lines, if they were asked for. left_out: reason ->
-    number of records left out.
+    each target token. n_pieces: of each target, (n,), where it also has transitions. references:
+    raw target lines, if they were asked for. left_out: reason -> number of records left out.
     """
 
     source: Ragged
@@ -37,6 +37,7 @@ class Corpus:
     encoding: Encoding
     references: list[str]
     left_out: Counter[str]
+    n_pieces: Array | None = None
 
     @classmethod
     def of(
@@ -54,7 +55,17 @@ class Corpus:
 
         source, target = columns["source"], columns["target"]
         features, target_features = under("source"), under("after")
-        return cls(source, target, features, target_features, encoding, references, left_out)
+        n_pieces = columns["n_pieces"].values if "n_pieces" in columns else None
+        return cls(
+            source, target, features, target_features, encoding, references, left_out, n_pieces
+        )
+
+    def lengths_of(self, rows: Array) -> Array:
+        """How long the targets of some pairs are, EOS counted: in pieces, (len(rows),)."""
+        if self.n_pieces is None:
+            return self.target.lengths_of(rows) + 1
+        lengths: Array = self.n_pieces[rows].astype(np.int64) + 1
+        return lengths
 
     def __len__(self) -> int:
         return len(self.source)
@@ -97,12 +108,13 @@ class Corpus:
         """Row numbers of each batch, every pair once, in an order that (seed, epoch) fixes.
 
         Pairs of similar length share a batch; rows x the longer side <= batch_tokens, and
-        rows <= batch_sentences unless that is 0. A corpus of more than WINDOW pairs comes in
+        rows <= batch_sentences unless that is 0. Transitions do not count, so that models with and
+        without trees have the same batches. A corpus of more than WINDOW pairs comes in
         windows of blocks of neighbours drawn at random.
         """
         for i, rows in enumerate(_windows(len(self), seed, epoch)):
             random = np.random.default_rng([seed, epoch, i] if i else [seed, epoch])
-            target, source = self.target.lengths_of(rows) + 1, self.source.lengths_of(rows)
+            target, source = self.lengths_of(rows), self.source.lengths_of(rows)
             order = np.lexsort((random.random(len(rows)), source, target))
             batches = fill(order, np.maximum(target, source), batch_tokens, batch_sentences)
             for n in random.permutation(len(batches)):

@@ -80,7 +80,8 @@ class CorpusReader:
         """The columns of a corpus, and the types of their values."""
         features = {f"source.{name}": Encoding.dtype(name) for name in self.needs}
         targets = {f"after.{name}": np.int32 for name in self.targets.needs}
-        return {"source": np.int32, **features, "target": np.int32, **targets}
+        n_pieces = {} if self.targets.grammar is None else {"n_pieces": np.int32}
+        return {"source": np.int32, **features, "target": np.int32, **targets, **n_pieces}
 
     def chunk(self, lines: RecordLines, references: bool = False) -> Chunk:
         """The pairs of some lines. Raises DataError, ConfigError.
@@ -91,19 +92,22 @@ class CorpusReader:
         source: list[list[int]] = []
         features: list[Values] = []
         target: list[Target] = []
+        n_pieces: list[list[int]] = []
         kept: list[str] = []
         left_out: Counter[str] = Counter()
         for number, line in enumerate(lines.lines, lines.first):
             place = (lines.name, number)
             record = records.from_bytes(line, *place, str(number))
             tokens = self.targets.tokens(record, place) if record.status == "ok" else []
-            if reason := self._unfit(record, self.targets.n_pieces(tokens), place):
+            n = self.targets.n_pieces(record, tokens)
+            if reason := self._unfit(record, n, place):
                 left_out[reason] += 1
                 continue
             if self.check is not None:
                 self.check(record, place)
             source.append([*self.vocabularies.source.ids(record.pieces or ()), EOS])
             target.append(self.targets.target(tokens, place))
+            n_pieces.append([n])
             for label in record.deprels or ():  # known, whether a feature needs it or not
                 encoding.labels.id(label)
             features.append(encoding.values(record))
@@ -115,6 +119,8 @@ class CorpusReader:
         columns["target"] = Ragged.of([one.ids for one in target], np.int32)
         for name in self.targets.needs:
             columns[f"after.{name}"] = Ragged.of([one.features[name] for one in target], np.int32)
+        if self.targets.grammar is not None:
+            columns["n_pieces"] = Ragged.of(n_pieces, np.int32)
         return Chunk(len(lines.lines), columns, encoding, kept, left_out)
 
     def corpus(

@@ -39,9 +39,17 @@ class Targets:
             raise DataError(*place, f"no transitions; {HOW} --tgt-conllu FILE")
         return record.transitions
 
-    def n_pieces(self, tokens: Sequence[str]) -> int:
-        """How long a target is: transitions do not count."""
-        return len(tokens) if self.grammar is None else sum(not is_symbol(one) for one in tokens)
+    def n_pieces(self, record: Record, tokens: Sequence[str]) -> int:
+        """How long a target is: transitions do not count.
+
+        Those of tgt_pieces where a record has both, which may differ by a piece or two: so pairs
+        are as long, and batches the same, for models that write trees and those that do not.
+        """
+        if self.grammar is None or not tokens:
+            return len(tokens)
+        if record.tgt_pieces is not None:
+            return len(record.tgt_pieces)
+        return sum(not is_symbol(one) for one in tokens)
 
     def target(self, tokens: Sequence[str], place: tuple[str, int]) -> Target:
         """The target of some tokens. Raises DataError, and ConfigError for unknown transitions."""

@@ -34,7 +34,9 @@ class Training:
 
     max_steps: Annotated[int, "updates, at most", Bounds(1)] = 100_000
     max_epochs: Annotated[int, "passes over the data, at most; 0 is any number", Bounds(0)] = 0
-    batch_tokens: Annotated[int, "padded tokens of the longer side in a batch", Bounds(1)] = 4096
+    batch_tokens: Annotated[
+        int, "padded pieces of the longer side in a batch; transitions do not count", Bounds(1)
+    ] = 4096
     batch_sentences: Annotated[int, "pairs in a batch, at most; 0 is any number", Bounds(0)] = 0
     accumulate: Annotated[int, "batches per update", Bounds(1)] = 1
     lr: Annotated[float, "peak learning rate, then inverse square root", Bounds(0)] = 0.0007
@@ -45,6 +47,12 @@ class Training:
     weight_decay: Annotated[float, "Adam's weight decay", Bounds(0)] = 0.0
     clip_norm: Annotated[float, "largest norm of the gradient; 0 is no limit", Bounds(0)] = 1.0
     label_smoothing: Annotated[float, "probability spread over the vocabulary", Bounds(0, 1)] = 0.1
+    transition_weight: Annotated[
+        float, "weight of arcs in the loss of decoders that write trees; words have 1", Bounds(0)
+    ] = 1.0
+    transition_smoothing: Annotated[
+        float, "label smoothing of arcs, in place of label_smoothing", Bounds(0, 1)
+    ] = 0.0
     prefix_share: Annotated[
         float,
         "share of each target's prefixes that a re-reading decoder is trained on, drawn at random "

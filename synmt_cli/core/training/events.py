@@ -1,5 +1,8 @@
 """The events of training, as the loop yields them."""
 
+from __future__ import annotations
+
+import math
 from dataclasses import dataclass
 
 
@@ -20,8 +23,34 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenFigures:
+    """Some target tokens of dev, given those before them. nll: nats per token, or per sentence.
+
+    accuracy: percent that are guessed right.
+    """
+
+    tokens: int
+    nll: float
+    perplexity: float
+    nll_per_sentence: float
+    accuracy: float
+
+    @classmethod
+    def of(cls, n_tokens: int, nll: float, n_right: int, n_sentences: int) -> TokenFigures:
+        """nll: the sum. At least one sentence; a kind of which there are no tokens has zeros."""
+        n = max(n_tokens, 1)
+        perplexity = math.exp(min(nll / n, 700))
+        return cls(n_tokens, nll / n, perplexity, nll / n_sentences, 100 * n_right / n)
+
+
+@dataclass(frozen=True, slots=True)
 class Validated:
-    """A validation. nll: nats per token. metric: as in Training. value: larger is better."""
+    """A validation. nll: nats per token. metric: as in Training. value: larger is better.
+
+    all, words, arcs: of all tokens, and where targets are trees of the two kinds; `<+>` and the
+    end are words. closed: how many greedy translations ended before their tree was one, where
+    BLEU is the metric.
+    """
 
     step: int
     epoch: int
@@ -30,6 +59,10 @@ class Validated:
     metric: str
     value: float
     best: bool
+    all: TokenFigures | None = None
+    words: TokenFigures | None = None
+    arcs: TokenFigures | None = None
+    closed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

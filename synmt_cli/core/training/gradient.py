@@ -2,6 +2,8 @@
 
     L = (label-smoothed cross-entropy + the modifiers' losses) / target tokens of the update
 
+where arcs may have a weight of their own.
+
 A decoder that re-reads its prefix reads each prefix of the target as a sequence of its own. Many
 are packed into one pass (model/prefixes.py), since a GPU takes as long to start the work of one
 as of all. The encoder runs once. Each pass differentiates down to the keys and values of the
@@ -21,7 +23,7 @@ from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.prefixes import CELLS, draw, passes
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.training.loss import cross_entropy
+from synmt_cli.core.training.loss import ArcLoss, cross_entropy
 
 
 @dataclass(slots=True)
@@ -56,7 +58,12 @@ class Sums:
 
 
 def backward(
-    model: Transformer, batch: Batch, smoothing: float, scale: float, prefix_share: float = 1.0
+    model: Transformer,
+    batch: Batch,
+    smoothing: float,
+    scale: float,
+    prefix_share: float = 1.0,
+    arcs: ArcLoss | None = None,
 ) -> Sums:
     """Adds the gradient of scale * L to that of the parameters. batch: on the model's device.
 
@@ -66,10 +73,10 @@ def backward(
     """
     memory = model.encode(batch.source)
     if model.rereads:
-        return _from_prefixes(model, batch, memory, smoothing, scale, prefix_share)
+        return _from_prefixes(model, batch, memory, smoothing, scale, prefix_share, arcs)
     states, others = model.decode(batch.target, memory)
     entropy = cross_entropy(
-        states.flatten(0, 1), model.output.weight, batch.tokens(), smoothing, batch.real
+        states.flatten(0, 1), model.output.weight, batch.tokens(), smoothing, batch.real, arcs
     )
     losses = [*memory.losses.items(), *others.items()]
     total = sum((loss for _, loss in losses), entropy.smoothed) * scale
@@ -87,6 +94,7 @@ def _from_prefixes(
     smoothing: float,
     scale: float,
     prefix_share: float,
+    arcs: ArcLoss | None,
 ) -> Sums:
     drawn = draw(max(batch.lengths), prefix_share)
     longest_first = np.argsort(-np.array(batch.lengths), kind="stable")
@@ -112,6 +120,7 @@ def _from_prefixes(
             target_out.take(here.following),
             smoothing,
             here.ends,
+            arcs,
         )
         _differentiate([entropy.smoothed * (scale / prefix_share)], [None])
         sums.smoothed += entropy.smoothed.item() / prefix_share

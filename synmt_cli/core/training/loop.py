@@ -28,10 +28,11 @@ from synmt_cli.core.training import checkpoint
 from synmt_cli.core.training.checkpoint import TrainingState
 from synmt_cli.core.training.events import Ended, Event, Report, Restored, Saved, Validated
 from synmt_cli.core.training.gradient import Sums, backward
+from synmt_cli.core.training.loss import ArcLoss
 from synmt_cli.core.training.prefetch import prefetch
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
-from synmt_cli.core.training.validation import Abandoned, Validation
+from synmt_cli.core.training.validation import Abandoned, Measured, Validation
 from synmt_cli.errors import ConfigError
 
 REPORT_EVERY = 50  # updates
@@ -68,6 +69,7 @@ class Trainer:
             fused=self.device.type in ("cpu", "cuda"),
         )
         self._losses = sorted(self.model.encoder.loss_names() | self.model.decoder.loss_names())
+        self._arcs = self._arc_loss()
         self._draw_anew()
         self._seconds = 0.0  # spent in updates since the last report
         self._saved: tuple[int, str] | None = None  # step and end of the newest checkpoint
@@ -87,6 +89,13 @@ class Trainer:
         if not self.state.random:  # saved by another number of processes
             self._draw_anew()
         return True
+
+    def _arc_loss(self) -> ArcLoss | None:
+        grammar, settings = self.model.grammar, self.settings
+        if grammar is None:
+            return None
+        is_arc = torch.from_numpy(grammar.is_arc).to(self.device)
+        return ArcLoss(is_arc, settings.transition_weight, settings.transition_smoothing)
 
     def _draw_anew(self) -> None:
         """Seeds dropout; each of several processes has its own."""
@@ -180,6 +189,7 @@ class Trainer:
                 settings.label_smoothing,
                 scale,
                 settings.prefix_share,
+                self._arcs,
             )
 
     def _apply(self, step: int) -> None:
@@ -270,7 +280,9 @@ class Trainer:
         state, settings = self.state, self.settings
         with self.share.gathered():
             measured = self._measured(request)
-        nll, value, is_abandoned = self.ranks.from_first(measured)
+        found = measured or Measured(0.0, 0.0)
+        decisive = found.nll, found.value, float(measured is None)
+        nll, value, is_abandoned = self.ranks.from_first(decisive)
         if is_abandoned:
             raise Abandoned
         if not math.isfinite(nll + value):
@@ -286,18 +298,20 @@ class Trainer:
         elif regular:
             state.stale += 1
         perplexity = math.exp(min(nll, 700))
-        return Validated(state.step, state.epoch + 1, nll, perplexity, settings.metric, value, best)
+        whole, words, arcs = map(found.figures.get, ("all", "words", "arcs"))
+        figures = nll, perplexity, settings.metric, value, best, whole, words, arcs
+        return Validated(state.step, state.epoch + 1, *figures, found.closed)
 
-    def _measured(self, request: signals.Request) -> tuple[float, float, float]:
-        """In the first process: nll and the chosen metric on dev, then 1 if it was abandoned."""
+    def _measured(self, request: signals.Request) -> Measured | None:
+        """In the first process the figures on dev, None if it was abandoned."""
         if self.dev is None or not self.ranks.is_first:
-            return 0.0, 0.0, 0.0
+            return None
         target = self.vocabularies.target
         one = Validation(self.model, self.dev, target, self.settings, self.device, request)
         try:
-            return *one.run(), 0.0
+            return one.run()
         except Abandoned:
-            return 0.0, 0.0, 1.0
+            return None
 
     def _save_best(self) -> None:
         checkpoint.save_weights(self.run.model, self.share, self._about(self.state.step))

@@ -1,10 +1,12 @@
 """Label-smoothed cross-entropy of large vocabularies without a (tokens x vocabulary) tensor.
 
-    L = sum_t (1 - eps) (lse_t - z_t,y) + eps (lse_t - mean_v z_tv)        Szegedy et al. (2016)
+    L = sum_t w_t ((1 - eps_t) (lse_t - z_t,y) + eps_t (lse_t - mean_v z_tv))
+                                                                        Szegedy et al. (2016)
 
-The smoothing mass is spread over the whole vocabulary, as in torch's cross_entropy. Logits are
-computed a block of tokens at a time and turned into their gradient at once, in place: memory is
-one block, and each logit is visited while it is still in the cache.
+w is 1 and eps one number, but arcs of trees among the targets may have a weight and a smoothing of
+their own. The smoothing mass is spread over the whole vocabulary, as in torch's cross_entropy.
+Logits are computed a block of tokens at a time and turned into their gradient at once, in place:
+memory is one block, and each logit is visited while it is still in the cache.
 """
 
 from typing import Any, NamedTuple
@@ -23,14 +25,34 @@ class Losses(NamedTuple):
     nll: Tensor
 
 
+class ArcLoss(NamedTuple):
+    """What differs where a target is an arc. is_arc: (V,) bool, the ids that are."""
+
+    is_arc: Tensor
+    weight: float
+    smoothing: float
+
+    def of(self, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+        """target: (N, 1) ids -> the weight and the smoothing of each, (N, 1)."""
+        is_arc = self.is_arc[target]
+        weight = torch.where(is_arc, self.weight, 1.0)
+        return weight, torch.where(is_arc, self.smoothing, smoothing)
+
+
 def cross_entropy(
-    states: Tensor, output: Tensor, target: Tensor, smoothing: float, rows: Tensor | None = None
+    states: Tensor,
+    output: Tensor,
+    target: Tensor,
+    smoothing: float,
+    rows: Tensor | None = None,
+    arcs: ArcLoss | None = None,
 ) -> Losses:
     """states: (N, D); output: (V, D), the projection; target: (N,) ids -> sums over N.
 
-    rows: (N,), which of more states these are, each at most once.
+    rows: (N,), which of more states these are, each at most once. arcs: None where targets have
+    none, or they count as all others.
     """
-    return Losses(*_CrossEntropy.apply(states, output, target, smoothing, rows))
+    return Losses(*_CrossEntropy.apply(states, output, target, smoothing, rows, arcs))
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -42,6 +64,7 @@ class _CrossEntropy(torch.autograd.Function):
         target: Tensor,
         smoothing: float,
         rows: Tensor | None,
+        arcs: ArcLoss | None,
     ) -> tuple[Tensor, Tensor]:
         ctx.n_states, ctx.rows = states.size(0), rows
         device = states.device.type
@@ -61,15 +84,19 @@ class _CrossEntropy(torch.autograd.Function):
             z = (x[block] @ w.T).float()  # (block, V)
             y = target[block, None]
             lse = z.logsumexp(-1, keepdim=True)
-            own = (lse - z.gather(1, y)).sum()
-            nll += own
-            smoothed += (1 - smoothing) * own + smoothing * (lse[:, 0] - z.mean(-1)).sum()
+            own = lse - z.gather(1, y)  # (block, 1)
+            nll += own.sum()
+            weight, eps = arcs.of(y, smoothing) if arcs else (1.0, own.new_tensor(smoothing))
+            spread = lse - z.mean(-1, keepdim=True)
+            smoothed += (weight * ((1 - eps) * own + eps * spread)).sum()
             if d_states is None or d_output is None:
                 continue
             gradient = z.sub_(lse).exp_()  # softmax
-            if smoothing:
-                gradient -= smoothing / z.size(1)
-            gradient.scatter_add_(1, y, gradient.new_full(y.shape, smoothing - 1))
+            if smoothing or arcs:
+                gradient -= eps / z.size(1)
+            gradient.scatter_add_(1, y, (eps - 1).expand_as(own))
+            if arcs:
+                gradient *= weight
             gradient = gradient.to(dtype)
             torch.mm(gradient, w, out=d_states[block])
             if dtype == torch.float32:
@@ -82,7 +109,7 @@ class _CrossEntropy(torch.autograd.Function):
         return smoothed, nll
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         d_states, d_output = ctx.saved_tensors
         states, output = ctx.dtypes
         scale = gradients[0]
@@ -91,4 +118,4 @@ class _CrossEntropy(torch.autograd.Function):
             picked = d_states  # (N, D)
             d_states = picked.new_zeros(ctx.n_states, picked.size(1))
             d_states.index_copy_(0, ctx.rows, picked)
-        return d_states, d_output, None, None, None
+        return d_states, d_output, None, None, None, None

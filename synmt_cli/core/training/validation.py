@@ -1,7 +1,7 @@
 """How good a model is on held-out pairs: negative log-likelihood, accuracy, BLEU."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.training.events import TokenFigures
 from synmt_cli.core.training.loss import cross_entropy
 
 ROWS = 64  # sentences translated at a time
@@ -23,6 +24,20 @@ ROWS = 64  # sentences translated at a time
 
 class Abandoned(Exception):
     """An end was asked for while validating."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """nll: nats per target token. value: of the chosen metric, the larger, the better.
+
+    figures: of `all` tokens and, where targets are trees, of `words` and `arcs`. closed: as in
+    Validated.
+    """
+
+    nll: float
+    value: float
+    figures: dict[str, TokenFigures] = field(default_factory=dict)
+    closed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +51,33 @@ class Validation:
     device: torch.device
     request: signals.Request
 
-    def run(self) -> tuple[float, float]:
-        """Nats per target token, and the chosen metric: the larger, the better.
-
-        Raises Abandoned as soon as an end is asked for.
-        """
+    def run(self) -> Measured:
+        """Measures everything. Raises Abandoned as soon as an end is asked for."""
         precision = devices.precision(self.settings.precision, self.device)
         self.model.eval()
         try:
             with torch.inference_mode(), precision:
-                nll, accuracy = self._teacher_forced()
+                figures = self._teacher_forced()
+                every = figures["all"]
                 match self.settings.metric:
                     case "bleu":
-                        return nll, self._bleu()
+                        bleu, n_closed = self._bleu()
+                        closed = n_closed if "arcs" in figures else None
+                        return Measured(every.nll, bleu, figures, closed)
                     case "accuracy":
-                        return nll, accuracy
+                        return Measured(every.nll, every.accuracy, figures)
                     case _:
-                        return nll, -nll
+                        return Measured(every.nll, -every.nll, figures)
         finally:
             self.model.train()
 
-    def _teacher_forced(self) -> tuple[float, float]:
-        """Nats per target token without label smoothing, and percent of tokens guessed right.
-
-        EOS counts. Tokens are guessed only where accuracy is the metric.
-        """
+    def _teacher_forced(self) -> dict[str, TokenFigures]:
+        """Figures of `all` target tokens, and of `words` and `arcs`. EOS counts."""
         dev, model = self.dev, self.model
-        nll, n_right = 0.0, 0
+        grammar = model.grammar
+        is_arc = None if grammar is None else torch.from_numpy(grammar.is_arc).to(self.device)
+        # Of words and of arcs: tokens, their nats, and how many are guessed right.
+        sums = torch.zeros(2, 3, dtype=torch.float64)
         lengths = np.maximum(dev.target.lengths + 1, dev.source.lengths)
         order = np.argsort(lengths, kind="stable")
         for rows in self._unless_asked(fill(order, lengths, self.settings.batch_tokens)):
@@ -71,22 +86,37 @@ class Validation:
             states, target = states.flatten(0, 1), batch.tokens()  # (B * T, D), (N,)
             if batch.real is not None:
                 states = states.index_select(0, batch.real)  # (N, D)
-            nll += cross_entropy(states, model.output.weight, target, 0.0).nll.item()
-            if self.settings.metric == "accuracy":
-                n_right += int((model.logits(states).argmax(-1) == target).sum())
-        return nll / dev.n_tokens, 100 * n_right / dev.n_tokens
+            kind = torch.zeros_like(target) if is_arc is None else is_arc[target].long()  # (N,)
+            for sums_of, number in zip(sums, range(2), strict=True):
+                here = (kind == number).nonzero()[:, 0]
+                some, wanted = states.index_select(0, here), target.index_select(0, here)
+                nll = cross_entropy(some, model.output.weight, wanted, 0.0).nll.item()
+                n_right = int((model.logits(some).argmax(-1) == wanted).sum())
+                sums_of += torch.tensor([len(wanted), nll, n_right])
 
-    def _bleu(self) -> float:
-        """sacreBLEU (13a, cased) of greedy translations of the raw lines."""
+        def figures(n: float, nll: float, n_right: float) -> TokenFigures:
+            return TokenFigures.of(int(n), nll, int(n_right), len(dev))
+
+        found = {"all": figures(*sums.sum(0).tolist())}
+        if is_arc is not None:
+            found["words"], found["arcs"] = (figures(*kind.tolist()) for kind in sums)
+        return found
+
+    def _bleu(self) -> tuple[float, int]:
+        """sacreBLEU (13a, cased) of greedy translations of the raw lines, and how many of them
+        ended before their tree was one.
+        """
         from sacrebleu.metrics.bleu import BLEU
 
+        n_closed = 0
         hypotheses = [""] * len(self.dev)
         order = np.argsort(-self.dev.source.lengths, kind="stable")
         for rows in self._unless_asked(np.split(order, range(ROWS, len(order), ROWS))):
             source = to_device(self.dev.sources(rows), self.device)
             for row, best in zip(rows, search([self.model], source, Rules(beam=1)), strict=True):
                 hypotheses[row] = self.target.decode(best[0].ids)
-        return float(BLEU().corpus_score(hypotheses, [self.dev.references]).score)
+                n_closed += best[0].n_closing > 0
+        return float(BLEU().corpus_score(hypotheses, [self.dev.references]).score), n_closed
 
     def _unless_asked(self, batches: Iterable[Array]) -> Iterator[Array]:
         """Yields the batches. Raises Abandoned once an end is asked for."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
-from synmt_cli.core.trees.arc_standard import NEVER, Move, attachments
+from synmt_cli.core.trees.arc_standard import ARCS, NEVER, Move, attachments
 from synmt_cli.errors import ConfigError, printable, quoted
 from synmt_cli.formats.transitions import GLUE, LEFT, arc, is_symbol
 
@@ -89,6 +89,13 @@ class Grammar:
         if split and (labels[~labels_apart] > NO_LABEL).any():
             raise ConfigError(f"{name} has arcs as one token and as two; one vocabulary, one way")
         return cls(moves, labels, tuple(numbers), split)
+
+    @cached_property
+    def is_arc(self) -> np.ndarray:
+        """(V,) bool, whether each id is an arc or half of one. `<+>` is not: it is text."""
+        import numpy as np
+
+        return np.isin(self.moves, (*ARCS, Move.LABEL))
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Records to batches: every pair once, nothing over the budget, one padding side."""
 
+import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -104,3 +105,17 @@ def test_windows_are_of_other_pairs_in_another_epoch(monkeypatch):
     firsts = {frozenset(np.concatenate(list(made.epoch(20, 1, e))[:4]).tolist()) for e in range(5)}
     assert len(firsts) == 5
     assert all(len({row // 4 for row in first}) == 4 for first in firsts)  # whole blocks
+
+
+def test_models_with_and_without_trees_see_the_same_sentences():
+    """Transitions do not count, so batches of any budget are those of the pieces alone."""
+    random = np.random.default_rng(5)
+    n_pieces = random.integers(1, 20, 80)
+    sources = [[4] * n for n in random.integers(1, 20, 80)]
+    plain = corpus(sources, [[5] * n for n in n_pieces])
+    trees = corpus(sources, [[5] * (2 * n - 1) for n in n_pieces])
+    trees = dataclasses.replace(trees, n_pieces=n_pieces)
+    for epoch in range(3):
+        pairs = zip(plain.epoch(60, 1, epoch), trees.epoch(60, 1, epoch), strict=True)
+        assert all(one.tolist() == other.tolist() for one, other in pairs)
+    assert trees.n_tokens_of(np.arange(3)) == sum(2 * n_pieces[:3])

@@ -14,6 +14,7 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import PAD
 from synmt_cli.core.training import gradient
 from synmt_cli.core.training.gradient import backward
+from synmt_cli.core.training.loss import ArcLoss
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.stack import StackSpec
 
@@ -151,3 +152,27 @@ def test_a_rereading_model_has_the_parameters_of_the_plain_one():
     size = small()
     names = [n for n, _ in Transformer(size, 11, 11).named_parameters()]
     assert [n for n, _ in Transformer(size, 11, 11, rereads=True).named_parameters()] == names
+
+
+@pytest.mark.parametrize("name", ["vanilla", "gcn"])
+def test_arcs_of_no_weight_train_nothing_and_are_still_measured(name):
+    """The gradient is that of the other tokens; nll counts all."""
+    is_arc = torch.zeros(11, dtype=torch.bool)
+    is_arc[[6, 8, 10]] = True
+    whole = model(name)
+    found = backward(whole, batch(), 0.1, 1.0, arcs=ArcLoss(is_arc, 0.0, 0.0))
+    weighted = [None if p.grad is None else p.grad.clone() for p in whole.parameters()]
+    whole.zero_grad()
+    assert found.nll == pytest.approx(backward(whole, batch(), 0.1, 1.0).nll, rel=1e-5)
+    whole.zero_grad()
+    states, _ = whole.decode(batch().target, whole.encode(batch().source))
+    out = batch().target_out
+    kept = (out != PAD) & ~is_arc[out]
+    logits = whole.logits(states[kept])
+    loss = torch.nn.functional.cross_entropy(
+        logits, out[kept], reduction="sum", label_smoothing=0.1
+    )
+    loss.backward()
+    assert found.smoothed == pytest.approx(loss.item(), rel=1e-4)
+    for own, parameter in zip(weighted, whole.parameters(), strict=True):
+        torch.testing.assert_close(own, parameter.grad, rtol=1e-3, atol=1e-4)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from synmt_cli.core.training import loss
-from synmt_cli.core.training.loss import cross_entropy
+from synmt_cli.core.training.loss import ArcLoss, cross_entropy
 
 N, V, D = 13, 17, 8
 
@@ -158,3 +158,31 @@ def test_a_shared_matrix_collects_both_gradients():
     (got,) = gradients(cross_entropy(table(ids), table.weight, target, 0.1).smoothed, table.weight)
     (want,) = gradients(expected(table(ids), table.weight, target, 0.1), table.weight)
     torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("rows", [4, 1000])
+def test_arcs_have_a_weight_and_a_smoothing_of_their_own(monkeypatch, rows):
+    """w ((1 - eps)(lse - z_y) + eps (lse - mean z)), term by term, and its gradient."""
+    monkeypatch.setattr(loss, "BLOCK", rows * V)
+    states, output, target = problem()
+    is_arc = torch.arange(V) % 3 == 0
+    arcs = ArcLoss(is_arc, 0.3, 0.2)
+    got = cross_entropy(states, output, target, 0.1, arcs=arcs)
+    z = states @ output.T
+    own = z.logsumexp(1) - z[range(N), target]
+    spread = z.logsumexp(1) - z.mean(1)
+    eps = torch.tensor([0.2 if is_arc[y] else 0.1 for y in target])
+    weight = torch.tensor([0.3 if is_arc[y] else 1.0 for y in target])
+    want = (weight * ((1 - eps) * own + eps * spread)).sum()
+    torch.testing.assert_close(got.smoothed, want, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(got.nll, own.sum(), rtol=1e-5, atol=1e-4)
+    for g, w in zip(
+        gradients(got.smoothed, states, output), gradients(want, states, output), strict=True
+    ):
+        torch.testing.assert_close(g, w, rtol=1e-4, atol=1e-5)
+
+
+def test_arcs_that_count_as_words_change_nothing():
+    is_arc = torch.arange(V) % 3 == 0
+    same = cross_entropy(*problem(), 0.1, arcs=ArcLoss(is_arc, 1.0, 0.1))
+    torch.testing.assert_close(same.smoothed, cross_entropy(*problem(), 0.1).smoothed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from synmt_cli.core.data.targets import Targets
@@ -78,7 +80,8 @@ def test_targets_are_pieces_or_transitions():
     plain, trees = Targets(one), Targets(one, Grammar.of(one), ("arc",))
     assert plain.target(plain.tokens(record, PLACE), PLACE) == (one.ids(["▁ein"]), {})
     tokens = trees.tokens(record, PLACE)
-    assert trees.n_pieces(tokens) == 2
+    assert trees.n_pieces(record, tokens) == 1  # as for the model without trees
+    assert trees.n_pieces(replace(record, tgt_pieces=None), tokens) == 2
     assert trees.target(tokens, PLACE).features == {"arc": [NEVER, NEVER, 3, 3]}
 
 
