@@ -8,6 +8,7 @@ from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.analysis import datasets
 from synmt_cli.core.analysis.tasks import MADE
+from synmt_cli.core.segments import splitting
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats import senteval
 from synmt_cli.io import writing
@@ -116,7 +117,7 @@ def analyze_probe(
             console.warn(f"{name} is left out: {reason}")
         if not gathered.datasets:
             raise UsageError("there is no task in the input")
-        save(gathered.datasets, template)
+        save(gathered.datasets, template, files or ())
         settings = ClassifierSettings(hidden, dropout, seed)
         runs = []
         for folder in model or ():
@@ -140,11 +141,16 @@ def names(text: str, known: Sequence[str]) -> list[str]:
     return tasks
 
 
-def save(made: Sequence[datasets.Dataset], template: str) -> None:
-    """Writes each task to its file, if there is a template. Raises UsageError."""
-    if template and "{task}" not in template and len(made) > 1:
-        raise UsageError(f"--out-template needs {{task}} in the name for {len(made)} tasks")
-    for dataset in made if template else ():
-        with writing.atomic(template.replace("{task}", dataset.task)) as writer:
+def save(made: Sequence[datasets.Dataset], template: str, inputs: Sequence[str]) -> None:
+    """Writes each task to its file, if there is a template. Raises UsageError.
+
+    inputs: files that must not be replaced.
+    """
+    if not template:
+        return
+    outputs = splitting.filled(template, "task", [one.task for one in made], [])
+    splitting.refuse_inputs(outputs, inputs)
+    for dataset, (path,) in zip(made, outputs, strict=True):
+        with writing.atomic(path) as writer:
             for example in dataset.examples:
                 writer.write(senteval.to_bytes(example))

@@ -49,8 +49,9 @@ def mixup_score(
                  The ball is brought the child.       a passive without `by`
                  The ball and the child.              no verb between them
                  By the ball the child is brought.    a preposition before the first noun
+                 The father insists on the horse.     a preposition before the second noun
 
-    A verb is one of some 45 in all their forms, or another word that ends in -s, -ed or -ing.
+    A verb is one of some 80 in all their forms, or another word that ends in -s, -ed or -ing.
     These rules of thumb replace the paper's annotator: --format json gives the outcome of every
     sentence, with the reason if it is undecided, for checking by eye.
 

@@ -13,6 +13,7 @@ import typer
 
 from synmt_cli import console
 from synmt_cli.commands import completion
+from synmt_cli.core.options import SEED as SEED  # where commands look for it
 from synmt_cli.errors import UsageError
 
 TWO_STDINS = "only one input can be stdin"
@@ -81,7 +82,6 @@ PropertyFormat = Annotated[
 # Work.
 Jobs = Annotated[int, option("-j, --jobs N", "Processes; 0 uses every core.", min=0)]
 Strict = Annotated[bool, option("--strict", "End at the first failed segment (65).")]
-SEED = 12345  # sacreBLEU's, so that score draws the same samples by default
 Seed = Annotated[int, option("--seed N", "Seed of every random choice.", min=0)]
 Quiet = Annotated[bool, option("-q, --quiet", "Show errors only.", callback=_quiet)]
 Verbose = Annotated[

@@ -17,6 +17,7 @@ from synmt_cli import console, signals
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import end_with_launcher, launch, without
+from synmt_cli.core.options import SEED
 from synmt_cli.errors import Stopped, UsageError, quoted
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def train(
         str, option("--time-limit TIME", "Save and exit 75 after 90s, 30m, 2h.")
     ] = "",
     seed: Annotated[
-        int | None, option("--seed N", "Seed of weights, order and dropout.", min=0)
+        int | None,
+        option("--seed N", "Seed of weights, order and dropout.", str(SEED), min=0),
     ] = None,
     device: options.Device = "auto",
     precision: Annotated[

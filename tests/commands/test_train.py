@@ -142,7 +142,7 @@ def test_a_loss_that_is_no_number_stops_with_its_step(train, tmp_path):
     [
         (["--set", "d_ff=32"], b"model.d_ff = 16, not 32"),
         (["--variant", "pascal"], b"variant = 'vanilla', not 'pascal'"),
-        (["--seed", "3"], b"training.seed = 1, not 3"),
+        (["--seed", "3"], b"training.seed = 12345, not 3"),
     ],
 )
 def test_another_run_in_the_same_folder_is_refused(train, option, what):

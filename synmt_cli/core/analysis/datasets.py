@@ -97,9 +97,17 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
 
 
 def _task_of(name: str) -> str:
-    """`past_present.txt.gz` -> `tense`; another name without its suffixes."""
-    stem = PurePath(name).name.partition(".")[0]
-    return next((task for task, one in TASKS.items() if one.file == stem), stem)
+    """The task that a part of the name says, from its end; else the name without its suffixes.
+
+    >>> _task_of("past_present.txt.gz"), _task_of("probe.word-content.txt"), _task_of("own.txt")
+    ('tense', 'word-content', 'own')
+    """
+    known = {one.file: task for task, one in TASKS.items()} | {task: task for task in TASKS}
+    path = PurePath(name)
+    parts = [part for folder in path.parts for part in folder.split(".")]
+    return next(
+        (known[part] for part in reversed(parts) if part in known), path.name.partition(".")[0]
+    )
 
 
 def _add(gathered: Gathered, task: str, examples: list[Example], source: str) -> None:

@@ -8,7 +8,9 @@
 By rules over words, without a parser: the sentences are as short as the rules. A verb is a
 form in the lexicon, or another word that is inflected like one (-s, -ed, -ing) and is not
 listed as something else. Which verb a translation has is disregarded, as in the paper: it tells
-where a verb is. Nouns have to be those of the sentence.
+where a verb is. A noun after a preposition is no object ("insists on the horse"), except after a
+verb of the lexicon with on, at or against ("presses on the table"). Nouns have to be those of
+the sentence.
 """
 
 import re
@@ -87,6 +89,40 @@ haul hauls hauled hauled hauling
 attract attracts attracted attracted attracting
 move moves moved moved moving
 raise raises raised raised raising
+put puts put put putting
+set sets set set setting
+lay lays laid laid laying
+beat beats beat beaten beating
+strike strikes struck struck striking
+ride rides rode ridden riding
+bear bears bore borne bearing
+send sends sent sent sending
+catch catches caught caught catching
+make makes made made making
+let lets let let letting
+keep keeps kept kept keeping
+leave leaves left left leaving
+find finds found found finding
+see sees saw seen seeing
+feed feeds fed fed feeding
+meet meets met met meeting
+bite bites bit bitten biting
+eat eats ate eaten eating
+tear tears tore torn tearing
+break breaks broke broken breaking
+shake shakes shook shaken shaking
+bind binds bound bound binding
+swing swings swung swung swinging
+sling slings slung slung slinging
+thrust thrusts thrust thrust thrusting
+spread spreads spread spread spreading
+steal steals stole stolen stealing
+buy buys bought bought buying
+sell sells sold sold selling
+win wins won won winning
+lose loses lost lost losing
+choose chooses chose chosen choosing
+tell tells told told telling
 """
 _rows = [row.split() for row in _VERBS.strip().split("\n")]
 FINITE = frozenset(form for row in _rows for form in row[:3])
@@ -97,7 +133,11 @@ BE = _words("is was are were be been being isn't wasn't")
 AUXILIARIES = _words("will would can could may might shall should must does did has had")
 DETERMINERS = _words("the a an this that these those his her its their my your our some any")
 RELATIVES = _words("that which who whom ,")
-PREPOSITIONS = _words("by of to with for from in on at into onto under over through after before")
+PREPOSITIONS = _words(
+    "by of to with for from in on at into onto under over through after before against about"
+    " towards toward upon"
+)
+PRESSED = _words("on at against")  # press on the table: it is still what is pressed
 CLAUSE_ENDS = _words(". ; : ! ?")
 # They end like an inflected verb and are not verbs.
 NO_VERBS = _words(
@@ -167,17 +207,27 @@ def _agent(words: Sequence[str], first: int, second: int) -> tuple[int, str]:
         is_passive = any(_is_participle(word) for word in between)
         raise Undecided("passive without by" if is_passive else "no verb of action")
     if any(_is_verb(word) for word in between):
-        return first, ACTIVE
+        return _of_active(between, first)
     if _is_object_first(between, after):
         return second, ACTIVE
     raise Undecided("no verb between the nouns")
 
 
-def _is_after_preposition(before: Sequence[str]) -> bool:
+def _of_active(between: Sequence[str], first: int) -> tuple[int, str]:
+    """Active, unless the second noun is no object. Raises Undecided."""
+    is_known = bool((FINITE | PARTICIPLES | PROGRESSIVE).intersection(between))
+    if _is_after_preposition(between, PREPOSITIONS - PRESSED if is_known else PREPOSITIONS):
+        raise Undecided("the second noun is behind a preposition")
+    return first, ACTIVE
+
+
+def _is_after_preposition(
+    before: Sequence[str], prepositions: frozenset[str] = PREPOSITIONS
+) -> bool:
     """Whether the words before a noun end with a preposition and determiners."""
     while before and before[-1] in DETERMINERS:
         before = before[:-1]
-    return bool(before) and before[-1] in PREPOSITIONS
+    return bool(before) and before[-1] in prepositions
 
 
 def _by(between: Sequence[str], second: int) -> tuple[int, str]:

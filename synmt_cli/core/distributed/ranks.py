@@ -130,8 +130,8 @@ def collectives_inside() -> Iterator[None]:
 
 def _lost() -> WorkerLost:
     return WorkerLost(
-        "another process of this training has ended or cannot be reached; the same command "
-        "resumes from the last checkpoint"
+        "another process of this training has ended or cannot be reached; unless it says why, the "
+        "same command resumes from the last checkpoint"
     )
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.options import Bounds, Option, options, suggestion
+from synmt_cli.core.options import SEED, Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import PRESETS
 from synmt_cli.errors import ConfigError, DataError, UsageError, printable, quoted
 from synmt_cli.io import json_files, regular_files
@@ -72,7 +72,7 @@ class Training:
     ] = "bleu"
     keep: Annotated[int, "how many checkpoints stay", Bounds(1)] = 2
     precision: Annotated[Precision, "auto is bf16 on a GPU that has it, else fp32"] = "auto"
-    seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = 1
+    seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = SEED
     shard: Annotated[
         bool,
         "each of several processes (--nproc, torchrun) keeps its part of the encoder's and "

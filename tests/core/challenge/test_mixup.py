@@ -115,3 +115,19 @@ def test_no_english_word_stands_for_two_nouns():
     words = [word for of_noun in NOUNS.values() for word in of_noun]
     assert len(words) == len(set(words))
     assert NOUNS.keys() == {one.subject for one in ITEMS} | {one.object for one in ITEMS}
+
+
+@pytest.mark.parametrize(
+    ("translation", "verdict"),
+    [
+        ("The child put the ball down.", "right"),
+        ("The child rode the ball", "right"),
+        ("The ball beat the child", "wrong"),
+        ("The ball was beaten by the child", "right"),
+        ("The child presses on the ball", "right"),
+        ("The child insists on the ball", "undecided"),
+        ("The child brings to the ball", "undecided"),
+    ],
+)
+def test_other_verbs_and_prepositions(translation, verdict):
+    assert judge(CHILD_THROWS_BALL, translation).verdict == verdict
