@@ -24,7 +24,13 @@ from sacrebleu.significance import PairedTest
 
 from synmt_cli import __version__
 from synmt_cli.core.evaluation.metrics import build
-from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest, compare
+from synmt_cli.core.evaluation.significance import (
+    FORMULAS,
+    SAMPLES,
+    SignificanceTest,
+    against_first,
+    compare,
+)
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 SACREBLEU = {"bleu": BLEU, "chrf": CHRF}
@@ -52,11 +58,10 @@ def ours(kind: str, name: str, reference: list[str], systems: list[list[str]]) -
     """Seconds from lines to p values, and from sentence statistics to p values."""
     begin = time.perf_counter()
     metrics = build([name], [reference])
-    extracted = [[metric.statistics(lines) for lines in systems] for metric in metrics]
+    extracted = [[[metric.statistics(lines)] for lines in systems] for metric in metrics]
     middle = time.perf_counter()
-    compare(
-        SignificanceTest(kind, next(iter(FORMULAS[kind])), SAMPLES[kind], 12345), metrics, extracted
-    )
+    test = SignificanceTest(kind, next(iter(FORMULAS[kind])), SAMPLES[kind], 12345)
+    compare(test, metrics, extracted, against_first(len(systems)))
     end = time.perf_counter()
     return [end - begin, end - middle]
 

@@ -19,10 +19,12 @@ MANUAL = Manual(
     output="The selected blocks, each sentence with its words and their heads in a comment:"
     " `# synmt_challenge = particle:6:3`. --format text and ids: a line for each segment,"
     " `12<TAB>LINE<TAB>LINE` with --src or --tgt. --format counts:"
-    " `particle<TAB>786<TAB>3.9<TAB>812` for each phenomenon, under a header.",
+    " `particle<TAB>786<TAB>3.9<TAB>812` for each phenomenon, under a header. --format labels:"
+    " `particle` or `none` for each segment.",
     memory="One segment.",
     examples=(
         "synmt challenge test.en.conllu --phenomenon particle --format counts",
+        "synmt challenge test.en.conllu --phenomenon particle --format labels > particle.labels",
         "synmt challenge train.en.conllu --phenomenon particle --min-dist 2 --format text",
         "synmt challenge test.en.conllu --phenomenon particle --src test.en --tgt test.de"
         " --out-template 'challenge.{phenomenon}.{name}'",
@@ -33,8 +35,9 @@ MANUAL = Manual(
     ),
     see_also=("parse", "filter", "score", "bucket-by-length", "mixup make"),
 )
-Form = Literal["conllu", "text", "ids", "counts"]
+Form = Literal["conllu", "text", "ids", "counts", "labels"]
 DISTANCE = 1  # --min-dist
+COUNTS = "counts or labels"
 OWN = "own"  # the condition of --deprel, --upos and --feats
 
 
@@ -103,6 +106,8 @@ def challenge(
     empty one; if the input is bad, none is.
 
     --format counts counts selected segments and words, with the rows `any` and `all` at the end.
+    --format labels writes a line for every segment, selected or not: the names of its phenomena,
+    joined by +, or `none`. `score --by labels:FILE` reads it.
     """
     paths, further = files or ["-"], [*(src or []), *(tgt or [])]
     _check([*paths, *further], form, bool(further), template is not None, output)
@@ -124,9 +129,9 @@ def challenge(
 
 def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: str) -> None:
     options.refuse_two_stdins(inputs)
-    if split and (output != "-" or form == "counts"):
-        raise UsageError("--out-template names its files: no --output, no --format counts")
-    if others and not split and form in ("conllu", "counts"):
+    if split and (output != "-" or form in ("counts", "labels")):
+        raise UsageError(f"--out-template names its files: no --output, no --format {COUNTS}")
+    if others and not split and form in ("conllu", "counts", "labels"):
         problem = f"need --out-template, or --format text or ids, not {form}"
         raise UsageError(f"--src and --tgt {problem}")
 

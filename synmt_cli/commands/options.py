@@ -49,14 +49,16 @@ def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     refuse({TWO_STDINS: [*paths].count("-") > 1})
 
 
-def _quiet(value: bool) -> None:
+def _quiet(value: bool) -> bool:
     if value:
         console.set_level(console.QUIET)
+    return value
 
 
-def _verbose(value: bool) -> None:
+def _verbose(value: bool) -> bool:
     if value:
         console.set_level(console.VERBOSE)
+    return value
 
 
 # Input and output.

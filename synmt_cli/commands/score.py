@@ -1,15 +1,15 @@
-"""`synmt score`: metrics, significance and scores by length."""
+"""`synmt score`: metrics, significance over seeds and sentences, and scores in buckets."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.core.segments.buckets import Buckets, length_buckets
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
 from synmt_cli.formats.reports import set_scores
 from synmt_cli.formats.reports.scores import ScoreReport
@@ -17,20 +17,34 @@ from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.significance import SignificanceTest
+    from synmt_cli.core.evaluation.divisions import Division, Spec
+    from synmt_cli.core.evaluation.metrics import Metric, TextSettings
+    from synmt_cli.core.evaluation.significance import SignificanceTest, Statistics
+    from synmt_cli.core.evaluation.systems import SystemFiles
 
 MANUAL = Manual(
-    input="Plain text, one segment a line, not tokenized. REF, each SYS, each --refs and --src"
-    " have the same number of lines. One of them may be `-`, stdin.",
-    output="A table, or with `--format tsv` one line for each bucket, system and metric, or with"
+    input="Plain text, one segment a line, not tokenized. REF, each FILE, each --refs and --src"
+    " have the same number of lines. One of them may be `-`, stdin. --segment-scores:"
+    " `base.de<TAB>0.7812` for each segment, or the same as JSONL,"
+    ' `{"system":"base.de","score":0.7812}`.',
+    output="Tables, or with `--format tsv` one line for each bucket, system and metric, or with"
     ' `--format json` one object: `{"n": 500, "systems": [{"name": "base.de", "scores": {"bleu":'
     ' {"score": 26.6, "signature": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"}},'
-    ' "paired": {}}], "buckets": []}`.',
+    ' "paired": {}}], "buckets": []}`; docs/score-json.md has every field. `--format segments`:'
+    " `base.de<TAB>26.61` for each segment.",
     memory="Linear in the test set: its text, and some numbers for each segment and metric.",
     examples=(
         "synmt score ref.de pascal.de",
         "synmt score ref.de base.de pascal.de -M bleu,chrf+,ter,ribes",
+        "synmt score ref.de base=base.de base=base.2.de pascal=pascal.de pascal=pascal.2.de",
+        "synmt score ref.de base.de base.2.de pascal.de --all-pairs",
         "synmt score ref.de base.de pascal.de --by length:5,8,12 --src test.en",
+        "synmt score ref.de base.de pascal.de --by depth:2,3 --by deprel:obj"
+        " --src-trees test.en.conllu",
+        "synmt challenge test.en.conllu --phenomenon particle --format labels > particle.labels",
+        "synmt score ref.de base.de pascal.de --by labels:particle.labels",
+        "synmt score ref.de base.de pascal.de -M chrf --format segments > chrf.seg.score",
+        "synmt score ref.de base.de pascal.de -M mine --segment-scores mine=chrf.seg.score",
         "synmt score ref.de base.de pascal.de --paired ar --format json > scores.json",
         "synmt score ref.de base.de pascal.de --paired sign -M chrf+ --format json > chrf.json",
         "synmt score --sign-over chrf.json -M chrf+",
@@ -38,30 +52,48 @@ MANUAL = Manual(
         "synmt score ref.de pascal.de --fail-under chrf=1",
         "synmt score ref.de base.de pascal.de --format latex > scores.tex",
     ),
-    see_also=("translate", "bucket-by-length"),
+    see_also=("translate", "bucket-by-length", "challenge"),
 )
 METRICS, TOKENIZE = "bleu,chrf", "13a"
 TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, as in sacreBLEU
 TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several seconds
 SHOWN = 5  # line numbers that a warning names
+SEGMENTS = "segments"
+ScoreFormat = Annotated[
+    Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
+    option("--format", "How to print the results; latex is for booktabs, segments for one metric."),
+]
 
 
 def score(
     ref: Annotated[str, argument("REF", "The reference translations.")],
     systems: Annotated[
-        list[str] | None, argument("SYS", "Outputs of systems, the baseline first; none is stdin.")
+        list[str] | None,
+        argument(
+            "[NAME=]FILE",
+            "Outputs of systems, the baseline first; none is stdin. The same NAME again is another"
+            " training seed.",
+        ),
     ] = None,
     metrics: Annotated[
         str | None,
         option(
             "-M, --metrics LIST",
-            "Any of bleu,chrf,chrf+,chrf++,ter,ribes.",
+            "Any of bleu,chrf,chrf+,chrf++,ter,ribes and those of --segment-scores.",
             shown_default=METRICS,
             autocompletion=completion.metrics,
         ),
     ] = None,
     refs: Annotated[
         list[str] | None, option("--refs FILE", "Another reference; repeatable.")
+    ] = None,
+    segment_scores: Annotated[
+        list[str] | None,
+        option("--segment-scores METRIC=FILE", "Scores by another program; repeatable."),
+    ] = None,
+    lower_is_better: Annotated[
+        list[str] | None,
+        option("--lower-is-better METRIC", "One of --segment-scores; repeatable."),
     ] = None,
     tokenize: Annotated[
         str,
@@ -72,6 +104,19 @@ def score(
         ),
     ] = TOKENIZE,
     lowercase: Annotated[bool, option("--lowercase", "Ignore case in BLEU and chrF.")] = False,
+    smooth: Annotated[
+        Literal["exp", "floor", "add-k", "none"], option("--smooth", "Smoothing of BLEU.")
+    ] = "exp",
+    smooth_value: Annotated[
+        float | None,
+        option("--smooth-value X", "For floor (usually 0.1) and add-k (1).", min=0),
+    ] = None,
+    bleu_order: Annotated[
+        int, option("--bleu-order N", "Longest n-gram of BLEU, in words.", min=1, max=9)
+    ] = 4,
+    chrf_order: Annotated[
+        int, option("--chrf-order N", "Longest n-gram of chrF, in characters.", min=1, max=20)
+    ] = 6,
     paired: Annotated[
         Literal["bs", "ar", "sign", "none"] | None,
         option("--paired", "Test against the baseline.", shown_default="bs"),
@@ -79,20 +124,32 @@ def score(
     p: Annotated[
         Literal["centred", "koehn", "sacrebleu"], option("--p", "Definition of p.")
     ] = "centred",
+    correct: Annotated[
+        Literal["holm", "none"], option("--correct", "Correct p for the number of comparisons.")
+    ] = "holm",
+    all_pairs: Annotated[
+        bool, option("--all-pairs", "Compare every pair of systems, and rank clusters.")
+    ] = False,
     samples: Annotated[
         int | None,
         option("--samples N", "Number of samples.", "1000 for bs, 10000 for ar", min=1),
     ] = None,
     seed: options.Seed = options.SEED,
     by: Annotated[
-        str | None,
+        list[str] | None,
         option(
-            "--by length[:EDGES]",
-            "Also score by source length, in words.",
+            "--by SPEC",
+            "Also score buckets of segments; repeatable.",
             autocompletion=completion.length,
         ),
     ] = None,
     src: Annotated[str | None, option("--src FILE", "The source text, for --by.")] = None,
+    src_trees: Annotated[
+        str | None, option("--src-trees FILE", "Trees of the source, for --by.")
+    ] = None,
+    ref_trees: Annotated[
+        str | None, option("--ref-trees FILE", "Or trees of the reference.")
+    ] = None,
     get: Annotated[
         str | None,
         option(
@@ -112,19 +169,24 @@ def score(
     sign_over: Annotated[
         bool, option("--sign-over", "Take reports of --format json instead of text; see above.")
     ] = False,
-    form: options.ReportFormat = "table",
+    form: ScoreFormat = "table",
     output: options.Output = "-",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
     """Score translations, and say whether systems differ by more than chance.
 
+    The default p is calibrated: of systems that do not differ it calls 5-6 % different at 0.05,
+    where sacreBLEU's definition gives 11 % and Koehn's one-sided share 10-13 %. What looks like
+    the power of those is false alarms.
+
     BLEU, chrF and TER are sacreBLEU's, with its signatures. `chrf` is chrF2, `chrf+` is
     Popović's chrF++.py with one word order (beta 3, eps smoothing), `chrf++` is chrF2++. RIBES
     is NKT * P^0.25 * BP^0.10, from 0 to 1: the mean over segments, lower-cased, with words
     aligned as in RIBES.py 1.03. TER ignores case; lower is better. Its time grows faster than the
     square of a line's words: seconds for 300 of them, half a minute for 1,000. Longer lines than
-    300 words are named on stderr before they are scored.
+    300 words are named on stderr before they are scored. -v shows what scores are made of:
+    precisions, brevity penalty, lengths.
 
     --tokenize takes 13a, none, char, intl, zh, ja-mecab, ko-mecab, flores101, flores200 and
     spBLEU-1K. Nothing is ever downloaded: if a tokenizer needs more, the error says what.
@@ -147,51 +209,234 @@ def score(
     are those that sacreBLEU draws with the same seed. The 95 % interval of d is always given by
     the bootstrap's percentiles, whatever the test.
 
+    NAME=FILE with the same NAME several times is one system with so many training seeds, all
+    systems with as many (./a=b is a FILE). Its score is their mean, and p and the interval of d
+    count the chance of seeds and of segments, those of the bootstrap:
+
+    \b
+      --paired bs   P(|t| >= |d| / sqrt V), V = V_seeds + max(0, V_segments - V_both),
+        Satterthwaite's degrees of freedom: the quasi F of Clark (1973)
+      --paired ar   MultEval's stratified test (Clark et al. 2011), which takes the seeds
+        as they are: p is too small where they differ
+
+    With more comparisons than one (systems, metrics, buckets), p is corrected for all of them
+    (Holm 1979), and stars follow the corrected p; --correct none leaves it. --all-pairs compares
+    every two systems, and ranks them in clusters: all systems of a cluster beat all below it.
+
+    --segment-scores METRIC=FILE takes a metric from elsewhere, such as COMET or the judgements
+    of people: a line for each system and segment, segments in order, as in the .seg.score files
+    of mt-metrics-eval. A system is named there as on the command line, a seed by its FILE. Its
+    score is the mean. --format segments writes such a file for one metric.
+
+    --by SPEC scores buckets of segments, each with its difference, interval and p:
+
+    \b
+      length[:EDGES]    words of --src; 20,30,40,50 makes 0-19, 20-29, 30-39, 40-49, 50+
+      depth[:EDGES]     the depth of the tree of --src-trees or --ref-trees, in arcs
+      distance[:EDGES]  its longest arc, in words
+      nonprojective     whether an arc spans a word that is not below it
+      deprel:LABEL      whether it has this label or a subtype of it
+      rare:TRAIN        words of --src (without it of REF) that TRAIN has fewer than 5 times
+      labels:FILE       a label for each segment: the first column of text, the field `bucket`
+                        of JSONL, synmt_bucket of CoNLL-U
+
+    Trees are CoNLL-U or records. An empty bucket is `n/a`; one of fewer than 20 segments is not
+    tested.
+
     --sign-over takes reports that --format json wrote, one for each test set, instead of REF
     and SYS, and does the sign test over their scores: one unit is a (test set, metric) pair,
     all of them or those of -M; ties are dropped. Systems are matched by their order in each
     report. Scores that share a test set are not independent, which makes this p too small.
 
-    --by length:20,30,40,50 scores the buckets 0-19, 20-29, 30-39, 40-49 and 50+ of the source
-    length, in words between white space. An empty bucket is `n/a`.
-
     An empty output line is scored like any other. An empty reference causes a warning with its
     line; RIBES leaves it out of its mean.
     """
-    from synmt_cli.core.evaluation import metrics as available  # NumPy, sacreBLEU
-    from synmt_cli.core.evaluation.comparison import evaluate
+    from synmt_cli.core.evaluation import divisions  # NumPy, sacreBLEU
+    from synmt_cli.core.evaluation.comparison import Questions, evaluate
+    from synmt_cli.core.evaluation.metrics import TextSettings
     from synmt_cli.core.evaluation.parallel_lines import read_parallel
+    from synmt_cli.core.evaluation.systems import parse
 
+    settings = TextSettings(tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order)
     if sign_over:
-        unfit = [refs, lowercase, samples, by, src, get, fail_under]
-        if any(unfit) or tokenize != TOKENIZE or p != "centred" or paired not in (None, "sign"):
+        unfit = [refs, samples, by, src, src_trees, ref_trees, get, fail_under, segment_scores]
+        unfit += [lower_is_better, all_pairs, form == SEGMENTS, settings != TextSettings()]
+        if any(unfit) or (p, correct) != ("centred", "holm") or paired not in (None, "sign"):
             raise UsageError("--sign-over reads scores from reports: only -M and --format apply")
         _sign_over([ref, *(systems or [])], metrics, form, output)
         return
+    _check(settings, get, form, by)
     limits = _limits(fail_under or [])
-    names = list(dict.fromkeys([*([get] if get else (metrics or METRICS).split(",")), *limits]))
-    available.check(names, tokenize)
-    systems = systems or ["-"]
-    test = _test(paired, p, samples, seed, len(systems)) if not get else None
-    buckets = _buckets(by, src, get)
-    paths = [ref, *(refs or []), *systems, *([src] if src else [])]
+    scored = _outside(segment_scores or [], lower_is_better or [])
+    names = _names(metrics, get, limits, scored, form, tokenize)
+    outputs = parse(systems or ["-"])
+    test = _test(paired, p, samples, seed, outputs) if not get and form != SEGMENTS else None
+    options.refuse(
+        {"--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:])}
+    )
+    specs = [divisions.parse(text) for text in by or []]
+    trees = _trees(specs, src, src_trees, ref_trees)
+    references, files = [ref, *(refs or [])], [file for one in outputs for file in one.files]
+    paths = [*references, *files, *([src] if src else [])]
     with writing.output(output) as writer:
-        options.refuse_two_stdins(paths)
-        texts = read_parallel(paths)
-        references = [ref, *(refs or [])]
-        _warn(texts, references, systems if "bleu" in names and tokenize != "none" else [])
-        if "ter" in names:
-            _warn_of_slow_lines(texts, systems)
-        built = available.build(names, [texts[name] for name in references], tokenize, lowercase)
-        report = evaluate(
-            built,
-            [(name, texts[name]) for name in systems],
-            references,
-            test,
-            (buckets, texts[src]) if buckets and src else None,
+        named = [spec.detail for spec in specs if spec.kind in ("rare", "labels")]
+        options.refuse_two_stdins(
+            [*paths, *named, trees, *(one for of in scored.values() for one in of)]
         )
-        writer.write(_shown(report, get, form))
+        texts = read_parallel(paths)
+        _warn(texts, references, files if "bleu" in names and tokenize != "none" else [])
+        _warn_of_slow_lines(texts, files if "ter" in names else [])
+        of_references = [texts[path] for path in references]
+        chosen = _metrics(names, scored, lower_is_better or [], of_references, settings)
+        statistics = _statistics(chosen, scored, outputs, texts)
+        if form == SEGMENTS:
+            writer.write(_segments(chosen[0], statistics[0], outputs))
+            return
+        divided = _divided(specs, texts[src] if src else None, texts[ref], trees)
+        questions = Questions(test, all_pairs, correct, divided, settings.document())
+        report = evaluate(chosen, statistics, outputs, references, questions)
+        writer.write(_shown(report, get, form, verbose))
     _judge(report, limits)
+
+
+def _check(settings: TextSettings, get: str | None, form: str, by: list[str] | None) -> None:
+    """Raises UsageError for options that exclude each other."""
+    value, smooth = settings.smooth_value, settings.smooth
+    options.refuse(
+        {
+            "--get prints bare figures: it takes no --format": get is not None and form != "table",
+            "--get prints one figure for each system: it cannot be split --by": get and by,
+            f"--format {SEGMENTS} has no buckets": form == SEGMENTS and by,
+            f"--smooth {smooth} has no --smooth-value": value is not None
+            and smooth in ("exp", "none"),
+        }
+    )
+
+
+def _trees(
+    specs: Sequence[Spec], src: str | None, src_trees: str | None, ref_trees: str | None
+) -> str | None:
+    """The file of trees. Raises UsageError unless --by has what it needs, and nothing else."""
+    from synmt_cli.core.evaluation.divisions import OF_TREES
+
+    kinds = {spec.kind: spec.text for spec in specs}
+    need = next((text for kind, text in kinds.items() if kind in OF_TREES), None)
+    trees = src_trees or ref_trees
+    options.refuse(
+        {
+            "--src-trees and --ref-trees: one of them": src_trees and ref_trees,
+            f"--by {need} needs --src-trees or --ref-trees": need and not trees,
+            "--by length needs --src, the source text, or trees": "length" in kinds
+            and not (src or trees),
+            "--src is for --by length and rare": src and not kinds.keys() & {"length", "rare"},
+            "--src-trees and --ref-trees are for --by": trees
+            and not need
+            and not ("length" in kinds and not src),
+        }
+    )
+    return trees
+
+
+def _names(
+    metrics: str | None,
+    get: str | None,
+    limits: dict[str, float],
+    scored: dict[str, list[str]],
+    form: str,
+    tokenize: str,
+) -> list[str]:
+    """The metrics to compute, in order. Raises UsageError if one is unknown or not used."""
+    from synmt_cli.core.evaluation import metrics as available
+
+    asked = [get] if get else metrics.split(",") if metrics else [*METRICS.split(","), *scored]
+    names = list(dict.fromkeys([*asked, *limits]))
+    available.check([name for name in names if name not in scored], tokenize)
+    several = form == SEGMENTS and len(names) > 1
+    options.refuse(
+        {
+            f"--segment-scores {quoted(name)} is not used: name it in --metrics": name not in names
+            for name in scored
+        }
+        | {f"--format {SEGMENTS} writes one metric: name it in --metrics": several}
+    )
+    return names
+
+
+def _outside(arguments: Sequence[str], lower_is_better: Sequence[str]) -> dict[str, list[str]]:
+    """`comet=a.tsv` as {"comet": ["a.tsv"]}; a metric may have several files."""
+    from synmt_cli.core.evaluation.metrics import METRICS as OWN
+
+    files: dict[str, list[str]] = {}
+    for text in arguments:
+        name, _, path = text.partition("=")
+        if not name or not path or "," in name:
+            raise UsageError(f"--segment-scores takes METRIC=FILE, not {quoted(text)}")
+        if name in OWN:
+            raise UsageError(f"--segment-scores: {name} is a metric of synmt; name it otherwise")
+        files.setdefault(name, []).append(path)
+    for name in lower_is_better:
+        if name not in files:
+            raise UsageError(f"--lower-is-better {quoted(name)} is not in --segment-scores")
+    return files
+
+
+def _metrics(
+    names: Sequence[str],
+    scored: dict[str, list[str]],
+    lower_is_better: Sequence[str],
+    references: Sequence[Sequence[str]],
+    settings: TextSettings,
+) -> list[Metric]:
+    from synmt_cli.core.evaluation import metrics, outside
+
+    own = [name for name in names if name not in scored]
+    built = {one.name: one for one in metrics.build(own, references, settings)}
+    for name, paths in scored.items():
+        built[name] = outside.metric(name, paths, name not in lower_is_better)
+    return [built[name] for name in names]
+
+
+def _statistics(
+    metrics: Sequence[Metric],
+    scored: dict[str, list[str]],
+    systems: Sequence[SystemFiles],
+    texts: dict[str, list[str]],
+) -> list[Statistics]:
+    """For each metric what it counts in each output. Files of scores are read first."""
+    from synmt_cli.core.evaluation import outside
+
+    n = len(next(iter(texts.values())))
+    given = {name: outside.statistics(paths, systems, n) for name, paths in scored.items()}
+    return [
+        given[metric.name]
+        if metric.name in given
+        else [[metric.statistics(texts[file]) for file in one.files] for one in systems]
+        for metric in metrics
+    ]
+
+
+def _divided(
+    specs: Sequence[Spec], source: Sequence[str] | None, reference: Sequence[str], trees: str | None
+) -> list[Division]:
+    """The buckets. Rare words are those of the source, or without it of the reference."""
+    from synmt_cli.core.evaluation import divisions
+
+    n = len(reference)
+    read = divisions.read_trees(trees, n) if trees else None
+    lines = {"length": source, "rare": reference if source is None else source}
+    return [divisions.divided(one, n, lines.get(one.kind), read) for one in specs]
+
+
+def _segments(metric: Metric, statistics: Statistics, systems: Sequence[SystemFiles]) -> bytes:
+    """The score of each segment, system after system."""
+    from synmt_cli.formats import segment_scores
+
+    return b"".join(
+        segment_scores.to_bytes(label, score)
+        for one, runs in zip(systems, statistics, strict=True)
+        for (_, label), run in zip(one.outputs(), runs, strict=True)
+        for score in metric.sentences(run).tolist()
+    )
 
 
 def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str) -> None:
@@ -219,33 +464,28 @@ def _limits(bounds: Sequence[str]) -> dict[str, float]:
 
 
 def _test(
-    paired: str | None, p: str, samples: int | None, seed: int, n_systems: int
+    paired: str | None, p: str, samples: int | None, seed: int, systems: Sequence[SystemFiles]
 ) -> SignificanceTest | None:
-    from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest
+    """The test; of one system, the bootstrap that gives the interval of its score."""
+    from synmt_cli.core.evaluation import significance
+    from synmt_cli.core.evaluation.significance import SAMPLES, SEED_FORMULAS, SignificanceTest
 
-    if n_systems < 2 and paired not in (None, "none"):
+    if len(systems) < 2 and paired not in (None, "none"):
         raise UsageError("--paired compares systems with the first one: give two or more")
     name = paired or "bs"
-    if n_systems < 2 or name == "none":
+    if name == "none":
         return None
-    definitions = list(FORMULAS[name])
+    several = len(systems[0].files) > 1
+    if several and (name not in SEED_FORMULAS or p != "centred"):
+        option = "--paired sign" if name == "sign" else f"--p {p}"
+        raise UsageError(f"{option} counts no seeds: give one output of each system")
+    if several and samples == 1:
+        raise UsageError("--samples: seeds need two or more")
+    definitions = list((SEED_FORMULAS if several else significance.FORMULAS)[name])
     definition = definitions[0] if p == "centred" else p
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)
-
-
-def _buckets(by: str | None, src: str | None, get: str | None) -> Buckets | None:
-    if by is None:
-        if src is not None:
-            raise UsageError("--src is for --by length")
-        return None
-    if get is not None:
-        raise UsageError("--get prints one figure for each system: it cannot be split --by length")
-    buckets = length_buckets(by)
-    if src is None:
-        raise UsageError("--by length needs --src, the source text")
-    return buckets
 
 
 def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]) -> None:
@@ -275,9 +515,9 @@ def _warn_of_slow_lines(texts: dict[str, list[str]], systems: Sequence[str]) -> 
             console.warn(f"{printable(name)}: {problem}")
 
 
-def _shown(report: ScoreReport, get: str | None, form: str) -> bytes:
+def _shown(report: ScoreReport, get: str | None, form: str, verbose: bool) -> bytes:
     if get is None:
-        return FORMATS[form](report)
+        return FORMATS[form](replace(report, detailed=verbose))
     metric = next(metric for metric in report.metrics if metric.name == get)
     return "".join(f"{metric.cell(one.scores[get]).text}\n" for one in report.systems).encode()
 

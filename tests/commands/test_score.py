@@ -5,7 +5,12 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from scipy import stats
+
+from synmt_cli.formats.reports import score_files
+from synmt_cli.formats.reports.table import as_json, as_text
 
 REFERENCE = ["the cat sat on the mat .", "a dog barks", "it is what it is", "no one came"]
 BASELINE = ["the cat on the mat .", "a dog bark", "what is it", "nobody came"]
@@ -17,6 +22,10 @@ def folder(tmp_path):
     for name, lines in (("ref", REFERENCE), ("base", BASELINE), ("new", BETTER), ("none", [])):
         (tmp_path / name).write_text("".join(line + "\n" for line in lines))
     (tmp_path / "short").write_text("only\none\n")
+    (tmp_path / "scores").write_text("new\t1\nnew\t2\nbase\t3\nnew\t3\n")
+    (tmp_path / "nan").write_text("new\t1\nnew\tnan\n")
+    (tmp_path / "many").write_text("new\t1\n" * 5)
+    (tmp_path / "gap").write_text("a\n\tx\na\nb\n")
     return tmp_path
 
 
@@ -105,6 +114,10 @@ def test_further_references(run, folder):
     assert "nrefs:2" in document["systems"][0]["scores"]["bleu"]["signature"]
 
 
+SEEDS = ["ref", "a=new", "a=base", "b=ref", "b=new"]
+OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -123,7 +136,33 @@ def test_further_references(run, folder):
         (["ref", "new", "--paired", "bs"], 2, "--paired compares"),
         (["ref", "base", "new", "--paired", "ar", "--p", "koehn"], 2, "--paired ar has no"),
         (["ref", "new", "--by", "length"], 2, "--by length needs --src"),
-        (["ref", "new", "--by", "depth", "--src", "ref"], 2, "--by takes length"),
+        (["ref", "new", "--by", "depth", "--src", "ref"], 2, "--by depth needs --src-trees"),
+        (["ref", "new", "--by", "height"], 2, "--by takes length"),
+        (["ref", "new", "--by", "deprel:"], 2, "--by takes length"),
+        (["ref", "new", "--by", "nonprojective:3"], 2, "--by takes length"),
+        (["ref", "new", "--ref-trees", "ref"], 2, "--src-trees and --ref-trees are for --by"),
+        (["ref", "new", "--by", "depth", "--src-trees", "ref"], 65, "ref:1: expected trees"),
+        (["ref", "new", "--by", "labels:short"], 65, "short: 2 segments, but 4 reference lines"),
+        (["ref", "new", "--by", "labels:gap"], 65, "gap:2: no label"),
+        (["ref", "new", "--get", "ter", "--format", "json"], 2, "--get prints bare figures"),
+        (["ref", "new", "--all-pairs"], 2, "--all-pairs needs two systems"),
+        (["ref", "new", "--smooth-value", "1"], 2, "--smooth exp has no --smooth-value"),
+        (["ref", "a=new", "a=base", "b=new"], 2, "system 'b' has 1 seeds, 'a' has 2"),
+        (["ref", "a=new", "a=new"], 2, "system 'a' has the same file as two seeds"),
+        (["ref", "a=new", "a"], 2, "'a' is the name of a system and a file without one"),
+        (["ref", "=new"], 2, "a system is FILE or NAME=FILE"),
+        (["ref", "a=new", "a=base", "b=ref", "b=short"], 65, "short: 2 lines, but 4 in ref"),
+        ([*SEEDS, "--paired", "sign"], 2, "--paired sign counts no seeds"),
+        ([*SEEDS, "--p", "koehn"], 2, "--p koehn counts no seeds"),
+        (["ref", "new", "--format", "segments"], 2, "--format segments writes one metric"),
+        (["ref", "new", "--segment-scores", "x"], 2, "--segment-scores takes METRIC=FILE"),
+        (["ref", "new", "--segment-scores", "ter=x"], 2, "--segment-scores: ter is a metric"),
+        (["ref", "new", "--lower-is-better", "x"], 2, "--lower-is-better 'x' is not in"),
+        ([*OUTSIDE, "-M", "bleu"], 2, "--segment-scores 'x' is not used"),
+        (OUTSIDE, 65, "scores:4: 3 scores of 'new', but 4 segments"),
+        (["ref", "base", "--segment-scores", "x=scores"], 65, "scores:1: no system 'new'"),
+        (["ref", "new", "--segment-scores", "x=nan"], 65, "nan:2: the score 'nan' is not a finite"),
+        (["ref", "new", "--segment-scores", "x=many"], 65, "many:5: more scores of 'new' than"),
         (["ref", "new", "--by", "length:9,3", "--src", "ref"], 2, "edges must be positive"),
         (["ref", "new", "--src", "ref"], 2, "--src is for --by"),
         (["ref", "new", "--fail-under", "bleu=x"], 2, "--fail-under takes"),
@@ -132,7 +171,8 @@ def test_further_references(run, folder):
     ],
 )
 def test_mistakes_give_one_line_and_nothing_on_stdout(run, folder, arguments, status, message):
-    done = run("score", *arguments, stdin=b"ok\nab\xff\n", cwd=folder, env={"HOME": str(folder)})
+    env = {"HOME": str(folder)} if "flores200" in arguments else None
+    done = run("score", *arguments, stdin=b"ok\nab\xff\n", cwd=folder, env=env)
     assert (done.returncode, done.stdout) == (status, b"")
     assert done.stderr.decode().startswith(f"synmt score: {message}")
     assert done.stderr.count(b"\n") == 1
@@ -241,3 +281,222 @@ def test_sign_test_of_what_is_no_report(run, folder, arguments, status, message)
     done = run("score", "--sign-over", *arguments, cwd=folder)
     assert (done.returncode, done.stdout) == (status, b"")
     assert message in done.stderr.decode()
+
+
+@pytest.fixture(scope="module")
+def paper(data, tmp_path_factory):
+    """The first 200 lines of the PASCAL paper's outputs."""
+    folder = tmp_path_factory.mktemp("paper")
+    for path in (data / "nc11-de-en-outputs").glob("*.??"):
+        lines = path.read_bytes().splitlines(keepends=True)[:200]
+        (folder / path.name.replace("transformer", "t")).write_bytes(b"".join(lines))
+    return folder
+
+
+OUTPUTS = ("ref.en", "a=t.en", "a=t_tagemb.en", "b=t_pascal.en", "b=t_lisa.en")
+
+
+def test_the_same_name_again_is_another_seed(run, paper):
+    document = json.loads(run("score", *OUTPUTS, "--format", "json", cwd=paper).stdout)
+    single = json.loads(
+        run("score", "ref.en", "t.en", "t_tagemb.en", "--format", "json", cwd=paper).stdout
+    )
+    a, b = document["systems"]
+    assert (a["name"], a["files"]) == ("a", ["t.en", "t_tagemb.en"])
+    scores = [one["scores"]["bleu"]["score"] for one in single["systems"]]
+    assert a["scores"]["bleu"]["seeds"] == scores
+    assert a["scores"]["bleu"]["score"] == pytest.approx(np.mean(scores))
+    assert a["scores"]["bleu"]["sd"] == pytest.approx(np.std(scores, ddof=1))
+    assert a["scores"]["bleu"]["ci95"][0] < a["scores"]["bleu"]["score"]
+    one = b["paired"]["bleu"]
+    assert one["definition"] == "seeds"
+    assert one["delta"] == b["scores"]["bleu"]["score"] - a["scores"]["bleu"]["score"]
+    assert one["ci95"][0] < 0 < one["ci95"][1]
+    assert one["p"] > 0.05  # two runs each: seeds are all of it
+    table = run("score", *OUTPUTS, cwd=paper).stdout.decode()
+    assert "200 sentences against ref.en, means of 2 seeds" in table
+    assert "quasi F, Clark 1973" in table
+    stratified = run(
+        "score", *OUTPUTS, "--paired", "ar", "--samples", "99", cwd=paper
+    ).stdout.decode()
+    assert "p is too small where they differ" in stratified
+
+
+def test_p_is_corrected_for_the_number_of_comparisons(run, paper):
+    command = ("score", "ref.en", "t.en", "t_pascal.en", "t_lisa.en")
+    document = json.loads(run(*command, "--format", "json", cwd=paper).stdout)
+    results = [of for one in document["systems"][1:] for of in one["paired"].values()]
+    assert document["settings"]["n_comparisons"] == len(results) == 4
+    ordered = sorted(results, key=lambda one: one["p"])
+    assert ordered[0]["p_corrected"] == min(1, 4 * ordered[0]["p"])
+    assert all(one["p_corrected"] >= one["p"] for one in results)
+    table = run(*command, cwd=paper).stdout.decode()
+    assert "p (Holm): corrected for all 4 comparisons of this report (Holm 1979)" in table
+    raw = run(*command, "--correct", "none", cwd=paper).stdout.decode()
+    assert "of 4 comparisons some may have stars by chance" in raw
+    assert "p (Holm)" not in raw
+    alone = run(*command[:-1], "-M", "bleu", cwd=paper).stdout.decode()
+    assert "Holm" not in alone
+
+
+def test_all_pairs_and_clusters(run, paper):
+    command = ("score", "ref.en", "t.en", "t_pascal.en", "ref.en", "--all-pairs", "-M", "bleu")
+    done = run(*command, "--format", "json", cwd=paper)
+    document = json.loads(done.stdout)
+    names = [(one["baseline"], one["system"]) for one in document["pairs"]]
+    assert names == [("t.en", "t_pascal.en"), ("t.en", "ref.en"), ("t_pascal.en", "ref.en")]
+    assert document["clusters"]["bleu"][0] == ["ref.en"]
+    assert document["systems"][2]["paired"]["bleu"]["delta"] == document["pairs"][1]["delta"]
+    table = run(*command, cwd=paper).stdout.decode()
+    assert "Clusters by BLEU" in table
+    assert run(*command, "--format", "tsv", cwd=paper).stdout.count(b"\tpairs\t") == 3
+
+
+def test_the_sign_test_prints_wins_and_never_praises_the_loser(run, folder):
+    """Thirty segments won by far, seventy lost by a little."""
+    rows = [("a b c d e f g h", "a b c d e f g h", "x y z")] * 30
+    rows += [("a b c d e f g h", "a b c d e f g x", "a b c d e f g h")] * 70
+    for name, lines in zip(("r", "sb", "sa"), zip(*rows, strict=True), strict=True):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    command = ("score", "r", "sa", "sb", "-M", "bleu", "--paired", "sign")
+    document = json.loads(run(*command, "--format", "json", cwd=folder).stdout)
+    one = document["systems"][1]["paired"]["bleu"]
+    assert (one["wins"], one["losses"], one["ties"], one["n"]) == (30, 70, 0, 100)
+    assert one["p"] == pytest.approx(stats.binomtest(30, 100).pvalue)
+    assert one["delta"] > 10
+    assert one["contradicts_delta"]
+    table = run(*command, cwd=folder).stdout.decode()
+    rows = map(str.split, table.splitlines())
+    row = next(row for row in rows if row[:2] == ["sb", "BLEU"] and "binomial" in row)
+    assert [*map(int, row[6:9])] == [30, 70, 0]
+    assert "^*" not in table
+
+
+def test_our_segment_scores_come_back_as_a_metric_from_outside(run, paper):
+    written = run("score", *OUTPUTS, "-M", "chrf", "--format", "segments", cwd=paper).stdout
+    lines = [line.split("\t") for line in written.decode().splitlines()]
+    assert [name for name, _ in lines[::200]] == ["t.en", "t_tagemb.en", "t_pascal.en", "t_lisa.en"]
+    (paper / "mine.seg.score").write_bytes(written)
+    objects = ({"system": name, "score": -float(value)} for name, value in lines)
+    (paper / "mine.jsonl").write_text("".join(json.dumps(one) + "\n" for one in objects))
+    given = ("--segment-scores", "up=mine.seg.score", "--segment-scores", "down=mine.jsonl")
+    options = (
+        "--lower-is-better",
+        "down",
+        "-M",
+        "up,down",
+        "--format",
+        "json",
+        "--by",
+        "labels:by",
+    )
+    (paper / "by").write_text("x\ny\n" * 100)
+    document = json.loads(run("score", *OUTPUTS, *given, *options, cwd=paper).stdout)
+    scores = document["systems"][1]["scores"]
+    expected = np.mean([float(value) for _, value in lines[400:]])
+    assert scores["up"]["score"] == pytest.approx(expected)
+    up, down = document["systems"][1]["paired"].values()
+    assert (up["p"], up["delta"]) == (pytest.approx(down["p"]), pytest.approx(-down["delta"]))
+    x, y = document["buckets"]
+    assert (x["name"], x["n"], y["n"]) == ("x", 100, 100)
+    both = [one["systems"][1]["scores"]["up"]["score"] for one in (x, y)]
+    assert np.mean(both) == pytest.approx(scores["up"]["score"])
+    assert x["systems"][1]["scores"]["up"]["paired"]["p_corrected"] is not None
+    bare = run("score", *OUTPUTS, *given[:2], "--get", "up", cwd=paper).stdout.split()
+    assert float(bare[1]) == pytest.approx(expected, abs=0.0001)
+
+
+def test_the_mean_of_segment_scores_has_the_interval_of_the_t_test(run, paper):
+    """SciPy's paired t test on the same scores: the bootstrap of a mean agrees with it."""
+    random = np.random.default_rng(2)
+    scores = random.normal([[0.7], [0.712]], 0.1, size=(2, 200))
+    rows = "".join(
+        f"{name}\t{one!r}\n"
+        for name, of in zip(("t.en", "t_lisa.en"), scores.tolist(), strict=True)
+        for one in of
+    )
+    (paper / "comet").write_text(rows)
+    command = ("score", "ref.en", "t.en", "t_lisa.en", "-M", "comet", "--segment-scores")
+    done = run(*command, "comet=comet", "--samples", "4000", "--format", "json", cwd=paper)
+    one = json.loads(done.stdout)["systems"][1]["paired"]["comet"]
+    expected = stats.ttest_rel(scores[1], scores[0])
+    assert one["p"] == pytest.approx(expected.pvalue, abs=0.015)
+    assert one["ci95"] == pytest.approx([*expected.confidence_interval()], abs=0.002)
+
+
+def test_buckets_of_trees_words_and_labels(run, folder):
+    heads = {"n": [0], "p": [2, 0, 2], "x": [3, 4, 0, 3], "d": [0, 1, 2, 3]}
+    blocks = []
+    for name in ("n", "p", "x", "d"):
+        words = [
+            f"{i}\tw\t_\t_\t_\t_\t{head}\t{'obl:arg' if i == 1 and head else 'root'}\t_\t_"
+            for i, head in enumerate(heads[name], 1)
+        ]
+        blocks.append("\n".join([f"# sent_id = {name}", *words]) + "\n\n")
+    (folder / "trees").write_text("".join(blocks))
+    (folder / "train").write_text("a dog barks it is what\n" * 5)
+    specs = ("depth:1,2", "distance:1,2", "nonprojective", "deprel:obl", "rare:train", "length:3")
+    by = [text for spec in specs for text in ("--by", spec)]
+    done = run("score", "ref", "new", *by, "--src-trees", "trees", "--format", "json", cwd=folder)
+    buckets = json.loads(done.stdout)["buckets"]
+    found = {spec: [] for spec in specs}
+    for one in buckets:
+        found[one["by"]].append((one["name"], one["n"]))
+    assert found == {
+        "depth:1,2": [("0-0", 1), ("1-1", 1), ("2+", 2)],
+        "distance:1,2": [("0-0", 1), ("1-1", 2), ("2+", 1)],
+        "nonprojective": [("nonprojective", 1), ("projective", 3)],
+        "deprel:obl": [("with obl", 2), ("without obl", 2)],
+        "rare:train": [("0-0", 2), ("1-1", 0), ("2-2", 0), ("3+", 2)],
+        "length:3": [("0-2", 1), ("3+", 3)],
+    }
+
+
+def test_what_bucket_by_length_and_challenge_label_fits(run, folder):
+    (folder / "src").write_text("a b\na\na b c\na b\n")
+    labelled = run(
+        *("bucket-by-length", "--format", "labelled", "--by", "length:2,3", "src"), cwd=folder
+    ).stdout
+    (folder / "lengths").write_bytes(labelled)
+    trees = "".join(
+        f"1\tw\t_\t_\t_\t_\t0\troot\t_\t_\n2\tw\t_\t_\t_\t_\t1\t{label}\t_\t_\n\n"
+        for label in ("compound:prt", "obj", "obj", "compound:prt")
+    ).encode()
+    command = ("challenge", "--phenomenon", "particle", "--min-dist", "0", "--format", "labels")
+    labels = run(*command, stdin=trees, cwd=folder).stdout
+    assert labels == b"particle\nnone\nnone\nparticle\n"
+    (folder / "particles").write_bytes(labels)
+    by = ("--by", "labels:lengths", "--by", "labels:particles", "--format", "json")
+    buckets = json.loads(run("score", "ref", "new", *by, cwd=folder).stdout)["buckets"]
+    found = [(one["name"], one["n"]) for one in buckets]
+    assert found == [("0-1", 1), ("2-2", 2), ("3+", 1), ("none", 2), ("particle", 2)]
+
+
+def test_a_report_is_read_back_whole(run, paper):
+    (paper / "by").write_text("x\ny\n" * 100)
+    options = ("--by", "labels:by", "--format", "json")
+    commands = [
+        ("ref.en", "t.en", "t_pascal.en", "t_lisa.en", "--all-pairs"),
+        OUTPUTS,
+        ("ref.en", "t.en", "t_lisa.en", "--paired", "sign"),
+        ("ref.en", "t.en", "t_lisa.en", "--paired", "none"),
+        ("ref.en", "t.en"),
+    ]
+    for command in commands:
+        written = run("score", *command, *options, "--samples", "50", "-o", "r.json", cwd=paper)
+        assert written.returncode == 0
+        report = score_files.read(str(paper / "r.json"))
+        assert as_json(report) == (paper / "r.json").read_bytes()
+    table = run("score", *commands[-1], *options[:2], "--samples", "50", cwd=paper).stdout
+    assert as_text(report) == table
+
+
+def test_verbose_shows_what_scores_are_made_of(run, paper):
+    table = run("score", "ref.en", "t.en", "-M", "bleu,ter", "-v", cwd=paper).stdout.decode()
+    theirs = sacrebleu(paper, "ref.en", "-i", "t.en", "-m", "bleu", "-w", "3")
+    verbose = json.loads(theirs)["verbose_score"]  # 60.0/30.9/... (BP = 0.970 ratio = ...
+    row = table.splitlines()[table.splitlines().index("BLEU: what it is made of") + 3].split()
+    assert "/".join(row[1:5]) == verbose.split()[0]
+    assert f"BP = {row[5]}" in verbose
+    assert f"hyp_len = {row[6].replace(',', '')} ref_len = {row[7].replace(',', '')}" in verbose
+    assert "TER: what it is made of" in table

@@ -22,6 +22,7 @@ from synmt_cli.formats.conllu import DEPREL, FEATS, UPOS, Sentence
 
 COMMENT = "synmt_challenge"
 ANY, ALL = "any", "all"
+NEITHER = "none"  # the label of a segment that meets no condition
 Match = tuple[str, int, int]  # name of the condition, word, head; both 1-based ids as in the file
 
 
@@ -138,13 +139,16 @@ def written(
 ) -> Iterator[bytes]:
     """The records of the segments that meet a condition; or with `counts` one table of all.
 
-    names: of all conditions.
+    names: of all conditions. With `labels`, a line for every segment: the conditions that it
+    meets, joined by +, or NEITHER.
     """
     if form == "counts":
         yield _table(segments, names)
         return
     for segment, lines in segments:
-        if segment.names:
+        if form == "labels":
+            yield line("+".join(name for name in names if name in segment.names) or NEITHER)
+        elif segment.names:
             yield segment.written(form, lines)
 
 

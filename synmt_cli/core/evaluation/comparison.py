@@ -1,70 +1,237 @@
-"""The scores of systems, their comparisons with the first system, and scores by length."""
+"""The scores of systems, their comparisons with each other, and the same in buckets."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import sacrebleu
 
-from synmt_cli.core.evaluation import significance
+from synmt_cli import __version__
+from synmt_cli.core.evaluation import multiplicity, seeds, significance
+from synmt_cli.core.evaluation.divisions import Division
 from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.core.evaluation.significance import SignificanceTest, Statistics
-from synmt_cli.core.segments.buckets import Buckets, n_words
-from synmt_cli.formats.reports.scores import ScoredBucket, ScoredSystem, ScoreReport
+from synmt_cli.core.evaluation.significance import (
+    Findings,
+    Pair,
+    SignificanceTest,
+    Statistics,
+    against_first,
+)
+from synmt_cli.core.evaluation.systems import SystemFiles
+from synmt_cli.formats.reports.scores import (
+    HOLM,
+    UNCORRECTED,
+    ComparedPair,
+    PairedComparison,
+    ScoredBucket,
+    ScoredSystem,
+    ScoreReport,
+    Settings,
+)
+
+SMALLEST = 20  # sentences: in fewer, the bootstrap calls chance a difference too often
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What is asked about systems. test: None for scores alone. all_pairs: not only against the
+    first system. correction: HOLM or UNCORRECTED. divisions: buckets. options: settings of the
+    metrics, for the report.
+    """
+
+    test: SignificanceTest | None = None
+    all_pairs: bool = False
+    correction: str = HOLM
+    divisions: Sequence[Division] = ()
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def evaluate(
     metrics: Sequence[Metric],
-    systems: Sequence[tuple[str, Sequence[str]]],
+    statistics: Sequence[Statistics],
+    systems: Sequence[SystemFiles],
     references: Sequence[str],
-    test: SignificanceTest | None = None,
-    by_length: tuple[Buckets, Sequence[str]] | None = None,
+    questions: Questions,
 ) -> ScoreReport:
-    """The report on these systems, (name, hypotheses) each, the first as the baseline.
+    """The report on these systems, the first as the baseline.
 
-    references: the names of the reference files. test: how the others are compared with the
-    first, None for not at all. by_length: buckets and the source lines to put into them.
+    statistics: for each metric. references: the names of the reference files.
     """
-    extracted = [[metric.statistics(lines) for _, lines in systems] for metric in metrics]
-    compared = significance.compare(test, metrics, extracted) if test else []
-    scored = []
-    for i, (name, _) in enumerate(systems):
-        scores = {
-            metric.name: metric.corpus(statistics[i].sum(axis=0))
-            for metric, statistics in zip(metrics, extracted, strict=True)
-        }
-        paired = {
-            metric.name: comparisons[i - 1]
-            for metric, comparisons in zip(metrics, compared, strict=False)
-            if i > 0
-        }
-        scored.append(ScoredSystem(name, scores, paired))
-    return ScoreReport(
-        n=len(systems[0][1]),
+    test = questions.test
+    n = len(statistics[0][0][0])
+    pairs = significance.all_pairs(len(systems)) if questions.all_pairs else None
+    pairs = pairs or against_first(len(systems))
+    found = significance.compare(test, metrics, statistics, pairs) if test else None
+    scored = [_scored(metrics, statistics, i, one, found) for i, one in enumerate(systems)]
+    buckets = [
+        bucket
+        for division in questions.divisions
+        for bucket in _buckets(metrics, statistics, division, test)
+    ]
+    table = _Comparisons(metrics, pairs, found, buckets)
+    n_comparisons = table.correct(questions.correction)
+    several = len(systems[0].files) > 1
+    report = ScoreReport(
+        n=n,
         references=list(references),
         metrics=metrics,
-        systems=scored,
-        buckets=_buckets(metrics, extracted, *by_length) if by_length else [],
-        formula=test.formula if test else "",
+        systems=[replace(one, paired=table.against_first(i)) for i, one in enumerate(scored)],
+        buckets=table.buckets,
+        formula=test.formula if test and n_comparisons else "",
         interval_n=test.interval_n if test else 0,
+        settings=Settings(
+            correction=questions.correction if n_comparisons > 1 else UNCORRECTED,
+            n_comparisons=n_comparisons,
+            interval=seeds.INTERVAL if several else "percentile bootstrap",
+            smallest=SMALLEST,
+            options=questions.options,
+            versions={
+                "synmt": __version__,
+                "sacrebleu": sacrebleu.__version__,
+                "numpy": np.__version__,
+            },
+        ),
+    )
+    if not (questions.all_pairs and test):
+        return report
+    names = [one.name for one in systems]
+    ranked = {metric.name: table.clusters(m, scored, names) for m, metric in enumerate(metrics)}
+    return replace(report, pairs=table.named(names), clusters=ranked)
+
+
+def _scored(
+    metrics: Sequence[Metric],
+    statistics: Sequence[Statistics],
+    i: int,
+    files: SystemFiles,
+    found: Findings | None,
+) -> ScoredSystem:
+    sums = [[run.sum(axis=0) for run in of_metric[i]] for of_metric in statistics]
+    scores = {
+        metric.name: [metric.corpus(one) for one in runs]
+        for metric, runs in zip(metrics, sums, strict=True)
+    }
+    parts = {
+        metric.name: [metric.parts(one) for one in runs]
+        for metric, runs in zip(metrics, sums, strict=True)
+        if metric.parts(runs[0])
+    }
+    alone = found.alone if found else []
+    return ScoredSystem(
+        files.name,
+        {name: float(np.mean(of_seeds)) for name, of_seeds in scores.items()},
+        files=files.files,
+        seeds=scores,
+        intervals={
+            metric.name: intervals[i] for metric, intervals in zip(metrics, alone, strict=False)
+        },
+        parts=parts,
     )
 
 
 def _buckets(
     metrics: Sequence[Metric],
-    extracted: Sequence[Statistics],
-    buckets: Buckets,
-    sources: Sequence[str],
+    statistics: Sequence[Statistics],
+    division: Division,
+    test: SignificanceTest | None,
 ) -> list[ScoredBucket]:
-    bucket_of = np.array([buckets.index(n_words(line)) for line in sources])  # (n_sentences,)
     scored = []
-    for b, (name, (low, high)) in enumerate(zip(buckets.names, buckets.limits, strict=True)):
-        inside = bucket_of == b
-        n = int(inside.sum())
+    n_systems = len(statistics[0])
+    for b, (name, (low, high)) in enumerate(zip(division.names, division.limits, strict=True)):
+        inside = np.flatnonzero(division.bucket_of == b)
+        n = len(inside)
+        chosen = [[[run[inside] for run in runs] for runs in systems] for systems in statistics]
         scores = [
             {
-                metric.name: metric.corpus(statistics[i][inside].sum(axis=0)) if n else None
-                for metric, statistics in zip(metrics, extracted, strict=True)
+                metric.name: _mean_score(metric, systems[i]) if n else None
+                for metric, systems in zip(metrics, chosen, strict=True)
             }
-            for i in range(len(extracted[0]))
+            for i in range(n_systems)
         ]
-        scored.append(ScoredBucket(name, low, high, n, scores))
+        paired: list[dict[str, PairedComparison]] = []
+        if test and n >= SMALLEST and n_systems > 1:
+            found = significance.compare(test, metrics, chosen, against_first(n_systems))
+            paired = [{}] + [
+                {m.name: of_metric[i] for m, of_metric in zip(metrics, found.pairs, strict=True)}
+                for i in range(n_systems - 1)
+            ]
+        scored.append(ScoredBucket(name, low, high, n, scores, division.by, paired))
     return scored
+
+
+def _mean_score(metric: Metric, runs: Sequence[np.ndarray]) -> float:
+    return float(np.mean([metric.corpus(run.sum(axis=0)) for run in runs]))
+
+
+class _Comparisons:
+    """Every comparison of a report, to be corrected together."""
+
+    def __init__(
+        self,
+        metrics: Sequence[Metric],
+        pairs: Sequence[Pair],
+        found: Findings | None,
+        buckets: list[ScoredBucket],
+    ) -> None:
+        self.metrics = metrics
+        self.pairs = pairs
+        self.found = [[*of_metric] for of_metric in found.pairs] if found else []
+        self.buckets = buckets
+
+    def correct(self, correction: str) -> int:
+        """Sets `corrected` everywhere, unless there is nothing to correct. Returns how many."""
+        results = [one for of_metric in self.found for one in of_metric]
+        results += [one for bucket in self.buckets for of in bucket.paired for one in of.values()]
+        if correction == HOLM and len(results) > 1:
+            corrected = iter(multiplicity.holm([one.p for one in results]))
+            self.found = [
+                [replace(one, corrected=next(corrected)) for one in of_metric]
+                for of_metric in self.found
+            ]
+            self.buckets = [
+                replace(
+                    bucket,
+                    paired=[
+                        {name: replace(one, corrected=next(corrected)) for name, one in of.items()}
+                        for of in bucket.paired
+                    ],
+                )
+                for bucket in self.buckets
+            ]
+        return len(results)
+
+    def against_first(self, system: int) -> dict[str, PairedComparison]:
+        """A system's comparisons with the first, by metric name; none of the first itself."""
+        if not self.found or system == 0:
+            return {}
+        i = self.pairs.index((0, system))
+        return {
+            metric.name: of_metric[i]
+            for metric, of_metric in zip(self.metrics, self.found, strict=True)
+        }
+
+    def named(self, names: Sequence[str]) -> list[ComparedPair]:
+        """Every pair by every metric."""
+        return [
+            ComparedPair(metric.name, names[b], names[s], result)
+            for metric, of_metric in zip(self.metrics, self.found, strict=True)
+            for (b, s), result in zip(self.pairs, of_metric, strict=True)
+        ]
+
+    def clusters(
+        self, m: int, systems: Sequence[ScoredSystem], names: Sequence[str]
+    ) -> list[list[str]]:
+        """The systems by one metric, best first, cut where all above beat all below."""
+        metric = self.metrics[m]
+        results = dict(zip(self.pairs, self.found[m], strict=True))
+        sign = -1 if metric.higher_is_better else 1
+        scores = [sign * one.scores[metric.name] for one in systems]
+        ranking = sorted(range(len(systems)), key=scores.__getitem__)
+
+        def differ(above: int, below: int) -> bool:
+            result = results[min(above, below), max(above, below)]
+            return bool(result.mark())
+
+        groups = multiplicity.clusters(ranking, differ)
+        return [[names[i] for i in group] for group in groups]

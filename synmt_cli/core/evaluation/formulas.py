@@ -9,28 +9,45 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-MAX_ORDER = 4  # of BLEU's n-grams
+# What `--smooth` takes: sacreBLEU's methods (Chen and Cherry, 2014), each with its usual value.
+SMOOTHING = {"exp": 0.0, "floor": 0.1, "add-k": 1.0, "none": 0.0}
 
 
-def bleu(sums: Array, effective_order: bool = False) -> Array:
-    """BLEU, 0 to 100, smoothed as sacreBLEU's `exp`.
+def bleu(
+    sums: Array,
+    effective_order: bool = False,
+    smooth: str = "exp",
+    smooth_value: float | None = None,
+) -> Array:
+    """BLEU, 0 to 100, smoothed as sacreBLEU does.
 
-    sums: (m, 10), the columns [hypothesis length, reference length, 4 matches, 4 totals].
-    effective_order: leave out orders that the hypothesis is too short for (sentences).
+    sums: (m, 2 + 2 * orders), the columns [hypothesis length, reference length, matches of each
+    order, totals of each order]. effective_order: leave out orders that the hypothesis is too
+    short for (sentences). smooth: a key of SMOOTHING; smooth_value: None for its usual one.
     """
+    n_orders = (sums.shape[1] - 2) // 2
     hypothesis, reference = sums[:, 0], sums[:, 1]  # (m,)
-    matches, totals = sums[:, 2 : 2 + MAX_ORDER], sums[:, 2 + MAX_ORDER :]  # (m, 4)
-    there = totals > 0  # (m, 4)
+    matches, totals = sums[:, 2 : 2 + n_orders], sums[:, 2 + n_orders :]  # (m, orders)
+    any_match = matches.any(axis=1)  # (m,)
+    value = SMOOTHING[smooth] if smooth_value is None else smooth_value
+    if smooth == "add-k":
+        added = np.array([0.0] + [value] * (n_orders - 1))
+        matches, totals = matches + added, totals + added
+    there = totals > 0  # (m, orders)
     unmatched = there & (matches == 0)
-    halved = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=1), matches)
+    if smooth == "exp":
+        smoothed = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=1), matches)
+    else:
+        smoothed = np.where(unmatched, value if smooth == "floor" else 0.0, matches)
     missing = 0.0 if effective_order else -np.inf
-    precision = np.divide(100 * halved, totals, out=np.ones_like(totals), where=there)
-    logs = np.where(there, np.log(precision), missing)
-    order = there.sum(axis=1).clip(1) if effective_order else MAX_ORDER  # (m,)
+    precision = np.divide(100 * smoothed, totals, out=np.ones_like(totals), where=there)
+    with np.errstate(divide="ignore"):  # unsmoothed: log 0 makes the score 0
+        logs = np.where(there, np.log(precision), missing)
+    order = there.sum(axis=1).clip(1) if effective_order else n_orders  # (m,)
     ratio = np.divide(reference, hypothesis, out=np.ones_like(reference), where=hypothesis > 0)
     penalty = np.exp(np.minimum(0, 1 - ratio))
     score = penalty * np.exp(logs.sum(axis=1) / order)
-    return np.where(matches.any(axis=1), score, 0.0)
+    return np.where(any_match, score, 0.0)
 
 
 def chrf(sums: Array, beta: int, eps_smoothing: bool) -> Array:

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synmt_cli import __version__
-from synmt_cli.core.evaluation import formulas
+from synmt_cli.core.evaluation import formulas, ngrams
 from synmt_cli.core.evaluation.formulas import Array
 from synmt_cli.core.evaluation.ribes import ALPHA, BETA, ribes
 from synmt_cli.errors import Unavailable, UsageError, printable, quoted
-from synmt_cli.formats.reports.scores import MetricInfo
+from synmt_cli.formats.reports.scores import MetricInfo, Parts
 
 if TYPE_CHECKING:
-    from sacrebleu import BLEU
+    from sacrebleu import BLEU, CHRF
     from sacrebleu.metrics.base import Metric as SacrebleuMetric
 
 # What `--tokenize` takes, for BLEU and RIBES. sacreBLEU's `spm` is flores101 by an older name.
@@ -42,23 +42,53 @@ TOKENIZERS = (
 EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}  # tokenizer: extra of the package sacrebleu
 
 
+ORDER, CHARACTER_ORDER = 4, 6  # of BLEU's and chrF's n-grams
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettings:
+    """Settings of metrics on text, the options of sacreBLEU.
+
+    tokenize: one of TOKENIZERS, for BLEU and RIBES. lowercase: for BLEU and chrF; TER and RIBES
+    always ignore case. smooth, smooth_value, order: of BLEU. char_order: of chrF.
+    """
+
+    tokenize: str = "13a"
+    lowercase: bool = False
+    smooth: str = "exp"
+    smooth_value: float | None = None
+    order: int = ORDER
+    char_order: int = CHARACTER_ORDER
+
+    def document(self) -> dict[str, Any]:
+        """The settings by name."""
+        return asdict(self)
+
+
+def no_parts(sums: Array) -> Parts:
+    """Of a metric that only has a score."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Metric(MetricInfo):
     """A metric over fixed references.
 
     statistics: hypotheses -> (n, k), one row for each. corpus: sums (k,) -> the score, as
     sacreBLEU computes it. scores: sums (m, k) -> (m,), the same for many sums at once.
-    sentences: statistics (n, k) -> (n,), the score of each sentence alone.
+    sentences: statistics (n, k) -> (n,), the score of each sentence alone. parts: sums (k,) ->
+    what the score is made of, numbers or lists of them by name.
     """
 
     statistics: Callable[[Sequence[str]], Array]
     corpus: Callable[[Array], float]
     scores: Callable[[Array], Array]
     sentences: Callable[[Array], Array]
+    parts: Callable[[Array], Parts] = no_parts
 
 
 References = Sequence[Sequence[str]]  # one sequence of lines for each reference file
-Builder = Callable[[str, References, str, bool], Metric]  # name, references, tokenize, lowercase
+Builder = Callable[[str, References, TextSettings], Metric]  # the name first
 
 
 def check(names: Sequence[str], tokenize: str) -> None:
@@ -71,28 +101,43 @@ def check(names: Sequence[str], tokenize: str) -> None:
 
 
 def build(
-    names: Sequence[str], references: References, tokenize: str = "13a", lowercase: bool = False
+    names: Sequence[str], references: References, settings: TextSettings | None = None
 ) -> list[Metric]:
     """The metrics of these names, each with the references' statistics computed once.
 
-    names: keys of METRICS. tokenize: one of TOKENIZERS, for BLEU and RIBES. lowercase: for
-    BLEU and chrF; TER and RIBES always ignore case. Raises Unavailable when a tokenizer lacks
-    its package or model.
+    names: keys of METRICS. Raises Unavailable when a tokenizer lacks its package or model.
     """
-    return [METRICS[name](name, references, tokenize, lowercase) for name in names]
+    return [METRICS[name](name, references, settings or TextSettings()) for name in names]
 
 
-def _bleu(name: str, references: References, tokenize: str, lowercase: bool) -> Metric:
-    metric = _with_tokenizer(tokenize, lowercase=lowercase, references=references)
-    sentences = partial(formulas.bleu, effective_order=True)
-    return _from_sacrebleu(name, "BLEU", metric, formulas.bleu, sentences)
+def _bleu(name: str, references: References, settings: TextSettings) -> Metric:
+    fast = len(references) == 1
+    metric = _with_tokenizer(
+        settings.tokenize,
+        lowercase=settings.lowercase,
+        smooth_method=settings.smooth,
+        smooth_value=settings.smooth_value,
+        max_ngram_order=settings.order,
+        references=None if fast else references,
+    )
+    scores = partial(formulas.bleu, smooth=settings.smooth, smooth_value=settings.smooth_value)
+    sentences = partial(scores, effective_order=True)
+    statistics = _bleu_statistics(metric, references[0]) if fast else None
+
+    def parts(sums: Array) -> Parts:
+        score = metric._compute_score_from_stats(sums.tolist())
+        lengths = {"hypothesis words": score.sys_len, "reference words": score.ref_len}
+        return {"precision": list(score.precisions), "brevity penalty": score.bp, **lengths}
+
+    order = "" if settings.order == ORDER else f"|order:{settings.order}"
+    info = _info(name, "BLEU", metric, order)
+    return Metric(*info, statistics or _counter(metric), _corpus(metric), scores, sentences, parts)
 
 
 def _chrf(
     name: str,
     references: References,
-    tokenize: str,
-    lowercase: bool,
+    settings: TextSettings,
     *,
     word_order: int = 0,
     beta: int = 2,
@@ -100,45 +145,120 @@ def _chrf(
 ) -> Metric:
     from sacrebleu import CHRF
 
+    fast = len(references) == 1
     metric = CHRF(
+        char_order=settings.char_order,
         word_order=word_order,
         beta=beta,
-        lowercase=lowercase,
+        lowercase=settings.lowercase,
         eps_smoothing=eps_smoothing,
-        references=references,
+        references=None if fast else references,
     )
     scores = partial(formulas.chrf, beta=beta, eps_smoothing=eps_smoothing)
-    return _from_sacrebleu(name, f"chrF{beta}" + "+" * word_order, metric, scores, scores)
+
+    def parts(sums: Array) -> Parts:
+        hypothesis, reference, matches = (sums[i::3] for i in range(3))
+        ratios = (_percent(matches, whole).tolist() for whole in (hypothesis, reference))
+        return dict(zip(("precision", "recall"), ratios, strict=True))
+
+    label = f"chrF{beta}" + "+" * word_order
+    statistics = _chrf_statistics(metric, references[0]) if fast else None
+    info = _info(name, label, metric)
+    return Metric(*info, statistics or _counter(metric), _corpus(metric), scores, scores, parts)
 
 
-def _ter(name: str, references: References, tokenize: str, lowercase: bool) -> Metric:
+def _percent(part: Array, whole: Array) -> Array:
+    return 100 * np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+
+
+def _ter(name: str, references: References, settings: TextSettings) -> Metric:
     from sacrebleu import TER
 
     metric = TER(references=references)
-    return _from_sacrebleu(name, "TER", metric, formulas.ter, formulas.ter, False)
+
+    def parts(sums: Array) -> Parts:
+        return {"edits": float(sums[0]), "reference words": float(sums[1])}
+
+    info = _info(name, "TER", metric)
+    return Metric(*info, _counter(metric), _corpus(metric), formulas.ter, formulas.ter, parts)
 
 
-def _from_sacrebleu(
-    name: str,
-    label: str,
-    metric: SacrebleuMetric,
-    scores: Callable[[Array], Array],
-    sentences: Callable[[Array], Array],
-    higher_is_better: bool = True,
-) -> Metric:
+def _info(
+    name: str, label: str, metric: SacrebleuMetric, further: str = ""
+) -> tuple[str, str, str, bool, int]:
+    """The fields of MetricInfo. further: what sacreBLEU's signature leaves out."""
+    return name, label, f"{metric.get_signature()}{further}", name != "ter", 2
+
+
+def _counter(metric: SacrebleuMetric) -> Callable[[Sequence[str]], Array]:
+    """The statistics as sacreBLEU counts them."""
+
     def statistics(hypotheses: Sequence[str]) -> Array:
         rows = metric._extract_corpus_statistics(hypotheses, None)
         return np.array(rows, dtype=np.float64)  # (n, k)
 
+    return statistics
+
+
+def _corpus(metric: SacrebleuMetric) -> Callable[[Array], float]:
     def corpus(sums: Array) -> float:
         return float(metric._compute_score_from_stats(sums.tolist()).score)
 
-    info = (name, label, str(metric.get_signature()), higher_is_better, 2)
-    return Metric(*info, statistics, corpus, scores, sentences)
+    return corpus
 
 
-def _ribes(name: str, references: References, tokenize: str, lowercase: bool) -> Metric:
-    tokenizer = _with_tokenizer(tokenize).tokenizer
+def _bleu_statistics(metric: BLEU, reference: Sequence[str]) -> Callable[[Sequence[str]], Array]:
+    """The statistics that sacreBLEU's BLEU counts with one reference."""
+    order = metric.max_ngram_order
+    metric.num_refs = 1  # sacreBLEU sets it where it counts the references itself
+    known: dict[str, int] = {}
+
+    def symbols(lines: Sequence[str]) -> ngrams.Symbols:
+        tokenized = [metric._preprocess_segment(line).split() for line in lines]
+        return ngrams.words(tokenized, known)
+
+    theirs = symbols(reference)
+
+    def statistics(hypotheses: Sequence[str]) -> Array:
+        ours = symbols(hypotheses)
+        lengths = np.stack([ours.lengths, theirs.lengths], axis=1)
+        return np.hstack([lengths, ngrams.matches(ours, theirs, order), ours.totals(order)])
+
+    return statistics
+
+
+def _chrf_statistics(metric: CHRF, reference: Sequence[str]) -> Callable[[Sequence[str]], Array]:
+    """The statistics that sacreBLEU's chrF counts with one reference."""
+    orders = (metric.char_order, metric.word_order)
+    metric.num_refs = 1
+    known: dict[str, int] = {}
+
+    def symbols(lines: Sequence[str]) -> tuple[ngrams.Symbols, ngrams.Symbols | None]:
+        segments = [metric._preprocess_segment(line) for line in lines]
+        characters = ngrams.characters(["".join(one.split()) for one in segments])
+        if not metric.word_order:
+            return characters, None
+        separated = [metric._remove_punctuation(one) for one in segments]
+        return characters, ngrams.words(separated, known)
+
+    theirs = symbols(reference)
+
+    def statistics(hypotheses: Sequence[str]) -> Array:
+        columns = []
+        for ours, other, order in zip(symbols(hypotheses), theirs, orders, strict=True):
+            if ours is not None and other is not None:
+                totals = other.totals(order)
+                # As sacreBLEU: n-grams do not count where the reference is too short for any.
+                counts = np.where(totals > 0, ours.totals(order), 0)
+                columns.append(np.stack([counts, totals, ngrams.matches(ours, other, order)], 2))
+        joined = np.concatenate(columns, axis=1)  # (n, orders, 3)
+        return joined.reshape(len(joined), -1)
+
+    return statistics
+
+
+def _ribes(name: str, references: References, settings: TextSettings) -> Metric:
+    tokenizer = _with_tokenizer(settings.tokenize).tokenizer
 
     def words(line: str) -> list[str]:
         return str(tokenizer(line.lower().rstrip())).split()

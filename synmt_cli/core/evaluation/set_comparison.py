@@ -13,7 +13,6 @@ from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.set_scores import ComparedSystem, SetPair, SetReport, SetScores
 
 FORMULA = "exact binomial over the (set, metric) pairs that are not ties, two-sided"
-LOWER_IS_BETTER = frozenset({"ter"})
 
 
 def compare(sets: Sequence[SetScores], metrics: Sequence[str] | None = None) -> SetReport:
@@ -51,7 +50,7 @@ def _check(one: SetScores, n_systems: int, metrics: Sequence[str], all_of_them: 
 
 def _compared(sets: Sequence[SetScores], metrics: Sequence[str], i: int) -> ComparedSystem:
     pairs = [
-        _pair(one.source, metric, one.systems[0][1][metric], one.systems[i][1][metric])
+        _pair(one, metric, one.systems[0][1][metric], one.systems[i][1][metric])
         for one in sets
         for metric in metrics
     ]
@@ -59,7 +58,7 @@ def _compared(sets: Sequence[SetScores], metrics: Sequence[str], i: int) -> Comp
     return ComparedSystem(sets[0].systems[i][0], pairs, binomial(wins, losses))
 
 
-def _pair(name: str, metric: str, baseline: float, score: float) -> SetPair:
-    delta = baseline - score if metric in LOWER_IS_BETTER else score - baseline
+def _pair(of: SetScores, metric: str, baseline: float, score: float) -> SetPair:
+    delta = baseline - score if metric in of.lower else score - baseline
     better = 0 if abs(delta) <= TIE else 1 if delta > 0 else -1
-    return SetPair(name, metric, baseline, score, better)
+    return SetPair(of.source, metric, baseline, score, better)

@@ -1,4 +1,4 @@
-"""Is a system better than the baseline, or lucky with the test set? Paired tests.
+"""Is a system better than the baseline, or lucky with the test set and its seeds? Paired tests.
 
 d is the difference system - baseline on the test set, d* that on a sample, n the samples.
 
@@ -11,15 +11,23 @@ sign, sign test: the exact binomial of sentences won and lost; ties are dropped.
 FORMULAS defines each p. A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's
 definitions. Whatever the test, the 95 % interval of d is the bootstrap's percentiles.
 
+A system with k training seeds has the mean of their scores, and d has two sources of chance: the
+seeds and the sentences. SEED_FORMULAS defines its p. The default, `seeds`, is in core/evaluation/
+seeds.py. `stratified` is MultEval's (Clark et al., 2011): the outputs of run i change sides
+sentence by sentence with those of run i of the other system. It takes the runs as they are: where
+seeds differ, it calls chance a difference far too often.
+
 The samples are those that sacreBLEU draws with the same seed, the same for every metric and
 system, and sentence statistics are summed over them by matrix products.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from synmt_cli.core.evaluation import seeds
 from synmt_cli.core.evaluation.formulas import Array
 from synmt_cli.core.evaluation.metrics import Metric
 from synmt_cli.formats.reports.scores import PairedComparison
@@ -39,15 +47,25 @@ FORMULAS = {
     },
     "sign": {"binomial": "exact binomial over the n sentences that are not ties, two-sided"},
 }
+# The same with several seeds of each system.
+SEED_FORMULAS = {
+    "bs": {"seeds": seeds.FORMULA},
+    "ar": {
+        "stratified": "(1 + #{|d*| >= |d|}) / (n + 1), d of all runs together; "
+        "takes the seeds as they are, so that p is too small where they differ"
+    },
+}
 TIE = 1e-9  # of a score point: equal scores whose floats were summed in another order
 
-# Sentence statistics of one metric, (n_sentences, k) for each system, the baseline first.
-Statistics = Sequence[Array]
+Runs = Sequence[Array]  # sentence statistics of a system, (n_sentences, k) for each seed
+Statistics = Sequence[Runs]  # of one metric, for each system, all with as many seeds
+Pair = tuple[int, int]  # baseline and system, as indices
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class SignificanceTest:
-    """A paired test. name, definition: keys of FORMULAS. n: samples, at least 1."""
+    """A paired test. name, definition: keys of FORMULAS or SEED_FORMULAS. n: samples, from 1."""
 
     name: str
     definition: str
@@ -57,7 +75,7 @@ class SignificanceTest:
     @property
     def formula(self) -> str:
         """How p is computed, in words."""
-        return FORMULAS[self.name][self.definition]
+        return {**FORMULAS[self.name], **SEED_FORMULAS.get(self.name, {})}[self.definition]
 
     @property
     def interval_n(self) -> int:
@@ -65,42 +83,108 @@ class SignificanceTest:
         return SAMPLES["bs"] if self.name == "ar" else self.n
 
 
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """pairs: for each metric, the comparison of each pair. alone: for each metric, the 95 %
+    interval of each system's score.
+    """
+
+    pairs: list[list[PairedComparison]]
+    alone: list[list[Interval]]
+
+
+def against_first(n_systems: int) -> list[Pair]:
+    """Each further system with the first."""
+    return [(0, system) for system in range(1, n_systems)]
+
+
+def all_pairs(n_systems: int) -> list[Pair]:
+    """Each system with every one before it."""
+    return [(one, other) for one in range(n_systems) for other in range(one + 1, n_systems)]
+
+
 def compare(
-    test: SignificanceTest, metrics: Sequence[Metric], statistics: Sequence[Statistics]
-) -> list[list[PairedComparison]]:
-    """For each metric, the comparison of each further system with the first."""
-    n_sentences = len(statistics[0][0])
+    test: SignificanceTest,
+    metrics: Sequence[Metric],
+    statistics: Sequence[Statistics],
+    pairs: Sequence[Pair],
+) -> Findings:
+    """The comparisons of these pairs by every metric, and the interval of each system alone."""
+    n_sentences = len(statistics[0][0][0])
     counts = bootstrap_counts(n_sentences, test.interval_n, test.seed)
-    resampled = bootstrap_differences(metrics, statistics, counts)  # (metrics, systems - 1, n)
-    drawn = resampled
+    resampled = bootstrap_scores(metrics, statistics, counts)
+    swapped = None
     if test.name == "ar":
-        drawn = swap_differences(metrics, statistics, swaps(n_sentences, test.n, test.seed))
-    return [
-        [
-            _paired(test, metric, (systems[0], systems[s]), resampled[m, s - 1], drawn[m, s - 1])
-            for s in range(1, len(systems))
-        ]
-        for m, (metric, systems) in enumerate(zip(metrics, statistics, strict=True))
-    ]
+        stacked = [[np.vstack(runs) for runs in systems] for systems in statistics]
+        kept = swaps(len(stacked[0][0]), test.n, test.seed)
+        swapped = swap_differences(metrics, stacked, kept, pairs)  # (metrics, pairs, n)
+    found: list[list[PairedComparison]] = []
+    alone: list[list[Interval]] = []
+    for m, (metric, systems) in enumerate(zip(metrics, statistics, strict=True)):
+        points = [np.array([metric.corpus(run.sum(axis=0)) for run in runs]) for runs in systems]
+        pooled = [metric.corpus(sum(run.sum(axis=0) for run in runs)) for runs in systems]
+        of_metric = resampled[m]  # (systems, seeds, samples)
+        alone.append([_alone(points[i], of_metric[i]) for i in range(len(systems))])
+        found.append([])
+        for i, (b, s) in enumerate(pairs):
+            pair = _Pair(metric, (systems[b], systems[s]), (points[b], points[s]))
+            drawn = None if swapped is None else swapped[m, i]
+            change = pooled[s] - pooled[b]
+            found[-1].append(_paired(test, pair, of_metric[[b, s]], drawn, change))
+    return Findings(found, alone)
+
+
+def _alone(points: Array, resampled: Array) -> Interval:
+    """The interval of a score. points: (seeds,). resampled: (seeds, samples)."""
+    if len(points) == 1:
+        return _percentiles(resampled[0])
+    return seeds.spread([points], [resampled]).interval(float(points.mean()))
+
+
+def _percentiles(sampled: Array) -> Interval:
+    low, high = np.percentile(sampled, (2.5, 97.5)).tolist()
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A baseline and a system: the statistics of their runs and their scores, (seeds,) each."""
+
+    metric: Metric
+    runs: tuple[Runs, Runs]
+    points: tuple[Array, Array]
+
+    @property
+    def delta(self) -> float:
+        baseline, system = (float(points.mean()) for points in self.points)
+        return system - baseline
 
 
 def _paired(
-    test: SignificanceTest,
-    metric: Metric,
-    statistics: tuple[Array, Array],
-    resampled: Array,
-    drawn: Array,
+    test: SignificanceTest, pair: _Pair, resampled: Array, swapped: Array | None, pooled: float
 ) -> PairedComparison:
-    baseline, system = (metric.corpus(of_one.sum(axis=0)) for of_one in statistics)
-    delta = system - baseline
-    low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
-    n, p = test.n, 1.0
+    """resampled: (2, seeds, samples). swapped: (n,), for ar. pooled: d of all runs together."""
+    delta, n = pair.delta, test.n
+    build = partial(PairedComparison, test.name, test.definition, seed=test.seed, delta=delta)
+    if len(pair.points[0]) > 1:
+        spread = seeds.spread(pair.points, resampled)
+        p = spread.p(delta) if swapped is None else p_value(test, pooled, swapped)
+        against = swapped is not None and pooled * delta < 0
+        return build(n=n, ci95=spread.interval(delta), p=p, contradicts=against)
+    differences = resampled[1, 0] - resampled[0, 0]  # (samples,)
+    ci95 = _percentiles(differences)
     if test.name == "sign":
-        wins, losses = wins_and_losses(metric, *statistics)
-        n, p = wins + losses, binomial(wins, losses)
-    else:
-        p = p_value(test, delta, drawn)
-    return PairedComparison(test.name, test.definition, n, test.seed, delta, (low, high), p)
+        wins, losses, ties = wins_losses_ties(pair.metric, pair.runs[0][0], pair.runs[1][0])
+        better = delta if pair.metric.higher_is_better else -delta
+        return build(
+            n=wins + losses,
+            ci95=ci95,
+            p=binomial(wins, losses),
+            counts=(wins, losses, ties),
+            contradicts=better * (wins - losses) < 0,
+        )
+    p = p_value(test, delta, differences if swapped is None else swapped)
+    return build(n=n, ci95=ci95, p=p)
 
 
 def p_value(test: SignificanceTest, delta: float, sampled: Array) -> float:
@@ -114,7 +198,7 @@ def p_value(test: SignificanceTest, delta: float, sampled: Array) -> float:
             return float(n - np.count_nonzero(won)) / n
         case "bs", "sacrebleu":
             as_far = distance - distance.mean() > abs(delta)
-        case "ar", "two-sided":
+        case "ar", "two-sided" | "stratified":
             as_far = distance >= abs(delta) - TIE
         case "ar", "sacrebleu":
             as_far = distance > abs(delta) + TIE
@@ -123,12 +207,13 @@ def p_value(test: SignificanceTest, delta: float, sampled: Array) -> float:
     return (1 + int(np.count_nonzero(as_far))) / (n + 1)
 
 
-def wins_and_losses(metric: Metric, baseline: Array, system: Array) -> tuple[int, int]:
-    """On how many sentences the system scores better and worse than the baseline."""
+def wins_losses_ties(metric: Metric, baseline: Array, system: Array) -> tuple[int, int, int]:
+    """On how many sentences the system scores better, worse, and the same as the baseline."""
     difference = metric.sentences(system) - metric.sentences(baseline)  # (n_sentences,)
     higher = int(np.count_nonzero(difference > TIE))
     lower = int(np.count_nonzero(difference < -TIE))
-    return (higher, lower) if metric.higher_is_better else (lower, higher)
+    wins, losses = (higher, lower) if metric.higher_is_better else (lower, higher)
+    return wins, losses, len(difference) - wins - losses
 
 
 def binomial(wins: int, losses: int) -> float:
@@ -170,33 +255,41 @@ def swaps(n_sentences: int, n: int, seed: int) -> Iterator[Array]:
         yield random.integers(2, size=size, dtype=np.bool_).astype(np.float64)
 
 
-def bootstrap_differences(
+def bootstrap_scores(
     metrics: Sequence[Metric], statistics: Sequence[Statistics], counts: Iterable[Array]
 ) -> Array:
-    """d*, (metrics, systems - 1, samples), where sample i holds sentence j counts[i, j] times."""
+    """Scores, (metrics, systems, seeds, samples), where sample i holds sentence j counts[i, j]
+    times.
+    """
 
-    def differences(sums: Iterator[Array]) -> list[list[Array]]:
-        scores = [
-            [metric.scores(next(sums)) for _ in systems]  # (samples,) each
+    def scores(sums: Iterator[Array]) -> list[list[list[Array]]]:
+        return [
+            [[metric.scores(next(sums)) for _ in runs] for runs in systems]  # (samples,) each
             for metric, systems in zip(metrics, statistics, strict=True)
         ]
-        return [[system - systems[0] for system in systems[1:]] for systems in scores]
 
-    return _sampled([of_one for systems in statistics for of_one in systems], counts, differences)
+    runs = [run for systems in statistics for of_one in systems for run in of_one]
+    return _sampled(runs, counts, scores)
 
 
 def swap_differences(
-    metrics: Sequence[Metric], statistics: Sequence[Statistics], kept: Iterable[Array]
+    metrics: Sequence[Metric],
+    statistics: Sequence[Sequence[Array]],
+    kept: Iterable[Array],
+    pairs: Sequence[Pair],
 ) -> Array:
-    """d*, (metrics, systems - 1, samples), where outputs that do not keep their side swap it."""
+    """d*, (metrics, pairs, samples), where outputs that do not keep their side swap it.
+
+    statistics: for each metric and system, (n_outputs, k).
+    """
 
     def differences(sums: Iterator[Array]) -> list[list[Array]]:
         return [
-            [_swapped(metric, systems[0], system, next(sums)) for system in systems[1:]]
+            [_swapped(metric, systems[b], systems[s], next(sums)) for b, s in pairs]
             for metric, systems in zip(metrics, statistics, strict=True)
         ]
 
-    changes = [system - systems[0] for systems in statistics for system in systems[1:]]
+    changes = [systems[s] - systems[b] for systems in statistics for b, s in pairs]
     return _sampled(changes, kept, differences)
 
 
@@ -208,16 +301,14 @@ def _swapped(metric: Metric, baseline: Array, system: Array, kept: Array) -> Arr
 def _sampled(
     matrices: Sequence[Array],
     blocks: Iterable[Array],
-    differences: Callable[[Iterator[Array]], list[list[Array]]],
+    scores: Callable[[Iterator[Array]], list[list[Array]] | list[list[list[Array]]]],
 ) -> Array:
-    """The differences on the samples of all blocks, (metrics, systems - 1, samples).
+    """What `scores` makes of all blocks, the samples of all of them on the last axis.
 
-    matrices: (n_sentences, k) each. differences: takes their sums on the samples of a block,
+    matrices: (n_sentences, k) each. scores: takes their sums on the samples of a block,
     (samples, k) each, in the same order.
     """
     borders = np.cumsum([matrix.shape[1] for matrix in matrices])[:-1].tolist()
     joined = np.hstack(matrices)  # (n_sentences, sum of k)
-    parts = [
-        np.array(differences(iter(np.split(block @ joined, borders, axis=1)))) for block in blocks
-    ]
+    parts = [np.array(scores(iter(np.split(block @ joined, borders, axis=1)))) for block in blocks]
     return np.concatenate(parts, axis=-1)

@@ -107,10 +107,12 @@ class ParserComparison:
 
     def _tested(self, test: SignificanceTest) -> list[dict[str, TestedMetric]]:
         statistics = [
-            [np.array(rows[m], dtype=np.float64) for rows in self._rows]  # (n_units, 3) each
+            [[np.array(rows[m], dtype=np.float64)] for rows in self._rows]  # (n_units, 3) each
             for m in range(len(self._metrics))
         ]
-        results = significance.compare(test, [*map(_metric, self._metrics)], statistics)
+        pairs_of = significance.against_first(len(self._rows))
+        metrics = [*map(_metric, self._metrics)]
+        results = significance.compare(test, metrics, statistics, pairs_of).pairs
         pairs = [pair for of_metric in results for pair in of_metric]
         corrected = iter(holm([pair.p for pair in pairs]))
         tested: list[dict[str, TestedMetric]] = [{} for _ in self._rows]

@@ -1,17 +1,33 @@
-"""What `synmt score` reports: scores, comparisons with the baseline, scores by length."""
+"""What `synmt score` reports: systems x seeds x metrics x buckets, with their comparisons.
+
+`read` gives back the report that `--format json` wrote: docs/score-json.md describes its fields.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import stdev
+from typing import Any
 
-from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
+from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
 
 TESTS = {
     "bs": "paired bootstrap",
     "ar": "paired approximate randomization",
     "sign": "sign test over sentences",
 }
-COMPARISON = ("delta", "ci95_low", "ci95_high", "p", "test", "definition", "n", "seed")
+SIDES = ("wins", "losses", "ties")
+COMPARISON = (
+    *("delta", "ci95_low", "ci95_high", "p", "test", "definition", "n", "seed"),
+    *("p_corrected", *SIDES),
+)
 MARKS = 3  # characters for the marks of a score: ^ and stars
+HOLM, UNCORRECTED = "holm", "none"
+SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
+# Shares of p < 0.05 where systems do not differ, of 300 such pairs.
+FALSE_ALARMS = "this p calls 5-6 % of systems that do not differ different at 0.05"
+SACREBLEU = "sacreBLEU's own definition (--p sacrebleu) would give another p, and calls 11 % so"
+Interval = tuple[float, float]
+Parts = Mapping[str, Any]  # what a score is made of: numbers, or lists with one for each order
 
 
 def stars(p: float) -> str:
@@ -19,16 +35,21 @@ def stars(p: float) -> str:
     return "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
-def shown_p(p: float, after: str = "", room: int = 0) -> Cell:
+def shown_p(p: float | None, after: str = "", room: int = 0) -> Cell:
     """A p value with four digits."""
-    return Cell("<0.0001", "", after, room) if p < 0.00005 else Cell(p, ".4f", after, room)
+    if p is not None and p < 0.00005:
+        return Cell("<0.0001", "", after, room)
+    return Cell(p, ".4f", after, room)
 
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """A comparison with the baseline. delta: system - baseline. ci95: of delta, (low, high).
+    """A comparison with a baseline. delta: system - baseline. ci95: of delta, (low, high).
 
-    n: samples drawn, or in a sign test the sentences that were not ties.
+    n: samples drawn, or in a sign test the sentences that were not ties. p: as the test gives
+    it; corrected: for all comparisons of the report, None where it is the only one or nothing
+    is corrected. counts: wins, losses and ties of a sign test. contradicts: whether the test
+    finds the other system better than delta does.
     """
 
     test: str
@@ -36,18 +57,35 @@ class PairedComparison:
     n: int
     seed: int
     delta: float
-    ci95: tuple[float, float]
+    ci95: Interval
     p: float
+    corrected: float | None = None
+    counts: tuple[int, int, int] | None = None
+    contradicts: bool = False
+
+    @property
+    def decisive(self) -> float:
+        """The p that stars follow: corrected where there is such a p."""
+        return self.p if self.corrected is None else self.corrected
 
     def mark(self) -> str:
-        """Stars for significance. No difference is never significant, whatever p says."""
-        return stars(self.p) if self.delta else ""
+        """Stars for a difference that the test confirms. No difference is never significant."""
+        return stars(self.decisive) if self.delta and not self.contradicts else ""
 
     def record(self) -> Record:
-        """The columns of COMPARISON."""
+        """The columns of COMPARISON that apply."""
         facts = (self.test, self.definition, self.n, self.seed)
-        values = (self.delta, *self.ci95, self.p, *facts)
-        return dict(zip(COMPARISON, values, strict=True))
+        corrected = () if self.corrected is None else (self.corrected,)
+        first = zip(COMPARISON, (self.delta, *self.ci95, self.p, *facts, *corrected), strict=False)
+        return {**dict(first), **dict(zip(SIDES, self.counts or (), strict=False))}
+
+    def document(self) -> dict[str, object]:
+        """p_corrected is null where p is not corrected."""
+        facts = {"test": self.test, "definition": self.definition, "n": self.n, "seed": self.seed}
+        values = {"delta": self.delta, "ci95": self.ci95, "p": self.p}
+        counts = dict(zip(SIDES, self.counts, strict=True)) if self.counts else {}
+        verdict = {"p_corrected": self.corrected, "contradicts_delta": self.contradicts}
+        return {**facts, **values, **verdict, **counts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,38 +106,128 @@ class MetricInfo:
         """A difference of scores, with its sign."""
         return f"{delta:+.{self.digits}f}"
 
+    def interval(self, ci95: Interval, sign: str = "") -> str:
+        """An interval of scores, or with the sign `+` of differences."""
+        return f"[{ci95[0]:{sign}.{self.digits}f}, {ci95[1]:{sign}.{self.digits}f}]"
+
+    def document(self) -> dict[str, Value | bool]:
+        """The fields."""
+        better = {"higher_is_better": self.higher_is_better, "digits": self.digits}
+        return {"name": self.name, "label": self.label, "signature": self.signature, **better}
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredSystem:
-    """One system: its score by metric name and, except for the baseline, its comparisons."""
+    """One system: its score by metric name and, except for the baseline, its comparisons.
+
+    scores: with several seeds their mean. files: one for each seed. seeds: the score of each.
+    intervals: of the score alone. parts: what the score of each seed is made of.
+    """
 
     name: str
     scores: dict[str, float]
     paired: dict[str, PairedComparison] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    seeds: dict[str, list[float]] = field(default_factory=dict)
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    parts: dict[str, list[Parts]] = field(default_factory=dict)
+
+    def deviation(self, metric: str) -> float | None:
+        """The standard deviation of the seeds' scores; None of one seed."""
+        seeds = self.seeds.get(metric, ())
+        return stdev(seeds) if len(seeds) > 1 else None
+
+    def figures(self, metric: MetricInfo) -> dict[str, object]:
+        """All about one metric."""
+        name = metric.name
+        return {
+            "score": self.scores[name],
+            "signature": metric.signature,
+            "sd": self.deviation(name),
+            "ci95": self.intervals.get(name),
+            "seeds": self.seeds.get(name, [self.scores[name]]),
+            "parts": self.parts.get(name, []),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredBucket:
     """The scores by metric name of each system, in the order of systems, or None where n is 0.
 
-    low, high: the least and the greatest length; high is None where there is no limit.
+    low, high: the least and the greatest length, depth or distance; high is None where there is
+    no limit, and both are where a bucket is no range. by: what the segments were divided by.
+    paired: by metric name, each system against the first; empty for the first, without a test,
+    and where there are too few segments.
     """
 
     name: str
-    low: int
+    low: int | None
     high: int | None
     n: int
     scores: Sequence[Mapping[str, float | None]]
+    by: str = "length"
+    paired: Sequence[Mapping[str, PairedComparison]] = ()
 
     def delta(self, system: int, metric: str) -> float | None:
         """That system's score - the first system's, or None where n is 0."""
         score, baseline = self.scores[system][metric], self.scores[0][metric]
         return None if score is None or baseline is None else score - baseline
 
+    def comparison(self, system: int, metric: str) -> PairedComparison | None:
+        """That system against the first."""
+        return self.paired[system].get(metric) if self.paired else None
+
+    def document(self, systems: Sequence[ScoredSystem]) -> dict[str, object]:
+        """The figures of every system."""
+        figures = []
+        for i, (system, scores) in enumerate(zip(systems, self.scores, strict=True)):
+            of_metrics = {
+                name: {"score": score, "delta": self.delta(i, name)}
+                | ({"paired": paired} if (paired := self.comparison(i, name)) else {})
+                for name, score in scores.items()
+            }
+            figures.append({"name": system.name, "scores": of_metrics})
+        limits = {"low": self.low, "high": self.high}
+        return {"by": self.by, "name": self.name, **limits, "n": self.n, "systems": figures}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """One of all pairs: names of two systems, and of the metric."""
+
+    metric: str
+    baseline: str
+    system: str
+    result: PairedComparison
+
+    def document(self) -> dict[str, object]:
+        """The names before the figures."""
+        names = {"metric": self.metric, "baseline": self.baseline, "system": self.system}
+        return {**names, **self.result.document()}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a report was made. correction: HOLM or UNCORRECTED. n_comparisons: how many p there
+    are. interval: how ci95 is made. smallest: buckets of fewer segments are not tested. options:
+    settings of metrics. versions: of programs.
+    """
+
+    correction: str = UNCORRECTED
+    n_comparisons: int = 0
+    interval: str = "percentile bootstrap"
+    smallest: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreReport:
-    """The results of one run. formula: how p was computed; interval_n: samples behind ci95."""
+    """The results of one run. formula: how p was computed; interval_n: samples behind ci95.
+
+    pairs: with --all-pairs every pair of systems. clusters: then by metric name the systems,
+    best first, in groups. detailed: whether tables show what scores are made of.
+    """
 
     n: int
     references: list[str]
@@ -108,14 +236,34 @@ class ScoreReport:
     buckets: list[ScoredBucket] = field(default_factory=list)
     formula: str = ""
     interval_n: int = 0
+    settings: Settings = field(default_factory=Settings)
+    pairs: list[ComparedPair] = field(default_factory=list)
+    clusters: dict[str, list[list[str]]] = field(default_factory=dict)
+    detailed: bool = field(default=False, compare=False)
+
+    @property
+    def n_seeds(self) -> int:
+        """Outputs of each system."""
+        return max((len(one.files) for one in self.systems), default=1) or 1
+
+    @property
+    def corrected(self) -> bool:
+        """Whether p is corrected for the number of comparisons."""
+        return self.settings.correction == HOLM and self.settings.n_comparisons > 1
 
     def sections(self) -> Iterator[Table | Notes]:
         """Scores, comparisons, buckets, then what the marks mean."""
         yield self._scores()
+        if any(system.intervals for system in self.systems):
+            yield self._alone()
+        if self.detailed:
+            yield from self._parts()
         if any(system.paired for system in self.systems):
             yield self._comparisons()
-        if self.buckets:
-            yield from map(self._bucket_scores, self.metrics)
+        if self.clusters:
+            yield from map(self._cluster_table, self.metrics)
+        for by in dict.fromkeys(bucket.by for bucket in self.buckets):
+            yield from (self._bucket_table(metric, by) for metric in self.metrics)
         yield [*self._legend()]
 
     def _scores(self) -> Table:
@@ -129,60 +277,173 @@ class ScoreReport:
                 marks = "^" * (room > 0 and score == best) + (paired.mark() if paired else "")
                 row.append(metric.cell(score, marks, room))
         labels = [Cell(metric.label, room=room) for metric in self.metrics]
-        title = f"{self.n:,} sentences against {', '.join(self.references)}"
+        seeds = f", means of {self.n_seeds} seeds" if self.n_seeds > 1 else ""
+        title = f"{self.n:,} sentences against {', '.join(self.references)}{seeds}"
         return Table(["system", *labels], rows, title=title)
 
-    def _comparisons(self) -> Table:
+    def _alone(self) -> Table:
+        """The interval of each score; with several seeds their deviation and their scores too."""
+        several = self.n_seeds > 1
         rows: list[Row] = []
-        for system in self.systems[1:]:
+        for system in self.systems:
             for metric in self.metrics:
-                paired = system.paired[metric.name]
-                low, high = map(metric.difference, paired.ci95)
-                shown = (metric.difference(paired.delta), f"[{low}, {high}]", shown_p(paired.p))
-                facts = (paired.definition, Cell(paired.n, ","), paired.seed)
-                rows.append([system.name, metric.label, *shown, *facts])
-        header = ["system", "metric", "delta", "95 % interval", "p", "definition", "n", "seed"]
-        title = f"{TESTS[paired.test]} against {self.systems[0].name}"
-        return Table(header, rows, left=2, title=title[0].upper() + title[1:])
+                spread: list[Cell] = []
+                if several:
+                    each = " ".join(metric.cell(one).text for one in system.seeds[metric.name])
+                    spread = [metric.cell(system.deviation(metric.name)), Cell(each)]
+                score = metric.cell(system.scores[metric.name])
+                interval = metric.interval(system.intervals[metric.name])
+                rows.append([system.name, metric.label, score, interval, *spread])
+        header = ["system", "metric", "score", "95 % interval"] + ["sd", "seeds"] * several
+        return Table(header, rows, left=2, title="Each system alone")
 
-    def _bucket_scores(self, metric: MetricInfo) -> Table:
-        rows = []
-        for bucket in self.buckets:
-            row = [Cell(bucket.name), Cell(bucket.n, ",")]
-            for i in range(len(self.systems)):
-                delta = bucket.delta(i, metric.name)
-                change = "" if i == 0 or delta is None else f" ({metric.difference(delta)})"
-                row.append(metric.cell(bucket.scores[i][metric.name], change))
-            rows.append(row)
-        header = ["words", "n", *(system.name for system in self.systems)]
-        return Table(header, rows, title=f"{metric.label} by source length")
+    def _parts(self) -> Iterator[Table]:
+        """What scores are made of; with several seeds the means."""
+        for metric in self.metrics:
+            rows: list[Row] = []
+            for system in self.systems:
+                of_seeds = [_flat(parts) for parts in system.parts.get(metric.name, [])]
+                if of_seeds:
+                    names = list(of_seeds[0])
+                    values = [sum(one[name] for one in of_seeds) / len(of_seeds) for name in names]
+                    rows.append([system.name, *(_part_cell(value) for value in values)])
+            if rows:
+                yield Table(["system", *names], rows, title=f"{metric.label}: what it is made of")
+
+    def _comparisons(self) -> Table:
+        labels = {metric.name: metric for metric in self.metrics}
+        first = self.systems[0].name
+        pairs = self.pairs or [
+            ComparedPair(metric.name, first, system.name, system.paired[metric.name])
+            for system in self.systems[1:]
+            for metric in self.metrics
+        ]
+        against = bool(self.pairs)
+        counted = pairs[0].result.counts is not None
+        rows: list[Row] = []
+        for pair in pairs:
+            metric, paired = labels[pair.metric], pair.result
+            names: list[Cell | Value] = [pair.system, *([pair.baseline] * against), metric.label]
+            interval = metric.interval(paired.ci95, "+")
+            delta = metric.difference(paired.delta)
+            shown: list[Cell | Value] = [delta, interval, *self._p_cells(paired)]
+            counts = [Cell(n, ",") for n in paired.counts or ()]
+            facts = (paired.definition, Cell(paired.n, ","), paired.seed)
+            rows.append([*names, *shown, *counts, *facts])
+        header: list[Value] = ["system", *(["against"] * against), "metric", "delta"]
+        header += ["95 % interval", *self._p_names(), *(SIDES if counted else ())]
+        header += ["definition", "n", "seed"]
+        title = TESTS[pairs[0].result.test] + (", all pairs" if against else f" against {first}")
+        return Table(header, rows, left=2 + against, title=title[0].upper() + title[1:])
+
+    def _p_names(self) -> list[str]:
+        return ["p", "p (Holm)"] if self.corrected else ["p"]
+
+    def _p_cells(self, paired: PairedComparison) -> list[Cell]:
+        return [shown_p(p) for p in (paired.p, paired.corrected)[: 1 + self.corrected]]
+
+    def _cluster_table(self, metric: MetricInfo) -> Table:
+        scores = {system.name: system.scores[metric.name] for system in self.systems}
+        rows: list[Row] = []
+        above = 0
+        for group in self.clusters[metric.name]:
+            ranks = f"{above + 1}-{above + len(group)}" if len(group) > 1 else str(above + 1)
+            rows += [[ranks, name, metric.cell(scores[name])] for name in group]
+            above += len(group)
+        return Table(["rank", "system", metric.label], rows, 2, f"Clusters by {metric.label}")
+
+    def _bucket_table(self, metric: MetricInfo, by: str) -> Table:
+        buckets = [bucket for bucket in self.buckets if bucket.by == by]
+        title = f"{metric.label} by {by}"
+        if not any(map(any, (bucket.paired for bucket in buckets))):
+            names = [system.name for system in self.systems]
+            plain = [self._bucket_row(bucket, metric) for bucket in buckets]
+            return Table([Cell(by), Cell("n"), *map(Cell, names)], plain, title=title)
+        tested = [row for bucket in buckets for row in self._tested_rows(bucket, metric)]
+        label = Cell(metric.label, room=MARKS - 1)
+        header: list[Cell | Value] = [
+            by,
+            "system",
+            "n",
+            label,
+            "delta",
+            "95 % interval",
+            *self._p_names(),
+        ]
+        return Table(header, tested, left=2, title=title)
+
+    def _bucket_row(self, bucket: ScoredBucket, metric: MetricInfo) -> Row:
+        row: list[Cell] = [Cell(bucket.name), Cell(bucket.n, ",")]
+        for i in range(len(self.systems)):
+            delta = bucket.delta(i, metric.name)
+            change = "" if i == 0 or delta is None else f" ({metric.difference(delta)})"
+            row.append(metric.cell(bucket.scores[i][metric.name], change))
+        return row
+
+    def _tested_rows(self, bucket: ScoredBucket, metric: MetricInfo) -> Iterator[Row]:
+        room = MARKS - 1
+        for i, system in enumerate(self.systems):
+            paired, delta = bucket.comparison(i, metric.name), bucket.delta(i, metric.name)
+            start: list[Cell | Value] = [bucket.name, system.name, Cell(bucket.n, ",")]
+            mark = paired.mark() if paired else ""
+            start.append(metric.cell(bucket.scores[i][metric.name], mark, room))
+            p: Sequence[Cell | Value] = (
+                self._p_cells(paired) if paired else [""] * len(self._p_names())
+            )
+            interval = metric.interval(paired.ci95, "+") if paired else ""
+            change = metric.difference(delta) if i and delta is not None else ""
+            yield [*start, change, interval, *p]
 
     def _legend(self) -> Iterator[str]:
         baseline = self.systems[0].name
         if len(self.systems) > 1:
             yield "^ the best score"
-        for one in [one for system in self.systems for one in system.paired.values()][:1]:
-            yield f"* p < 0.05, ** p < 0.01 against {baseline}: {TESTS[one.test]}"
-            yield f"p, {one.definition}: {self.formula}"
-            yield (
-                f"95 % interval of delta = system - {baseline}: percentile bootstrap, "
-                f"{self.interval_n:,} samples, seed {one.seed}"
-            )
+        results = [one for system in self.systems for one in system.paired.values()]
+        if results:
+            yield from self._test_notes(baseline, results[0])
+        elif self.interval_n:
+            yield f"95 % interval: {self.settings.interval}, {self.interval_n:,} samples"
         for metric in self.metrics:
             better = "" if metric.higher_is_better else " (lower is better)"
             yield f"{metric.label}|{metric.signature}{better}"
 
+    def _test_notes(self, baseline: str, one: PairedComparison) -> Iterator[str]:
+        p = "p (Holm)" if self.corrected else "p"
+        yield f"* {p} < 0.05, ** {p} < 0.01 against {baseline}: {TESTS[one.test]}"
+        yield f"a star: the score differs from that of {baseline} by more than chance"
+        n = self.settings.n_comparisons
+        if self.corrected:
+            yield f"p (Holm): corrected for all {n:,} comparisons of this report (Holm 1979)"
+        elif n > 1:
+            yield f"p is not corrected: of {n:,} comparisons some may have stars by chance"
+        yield f"p, {one.definition}: {self.formula}"
+        if one.definition in SAMPLED and self.corrected and n / (one.n + 1) >= 0.01:
+            least = f"{1 / (one.n + 1):.2g}, p (Holm) {n / (one.n + 1):.2g}"
+            yield f"p is at least {least}: more --samples can show less"
+        if (one.test, one.definition) == ("bs", "centred"):
+            yield FALSE_ALARMS
+            yield SACREBLEU
+        yield (
+            f"95 % interval of delta = system - {baseline}: {self.settings.interval}, "
+            f"{self.interval_n:,} samples, seed {one.seed}"
+        )
+        few = [bucket for bucket in self.buckets if 0 < bucket.n < self.settings.smallest]
+        if few:
+            yield f"buckets of fewer than {self.settings.smallest} sentences are not tested"
+
     def records(self) -> Iterator[Record]:
         """One for each bucket, system and metric; bucket `all` is the whole."""
-        whole = ScoredBucket(ALL, 0, None, self.n, [system.scores for system in self.systems])
+        scores = [system.scores for system in self.systems]
+        paired = [system.paired for system in self.systems]
+        whole = ScoredBucket(ALL, 0, None, self.n, scores, ALL, paired)
         for bucket in (whole, *self.buckets):
             for i, system in enumerate(self.systems):
                 for metric in self.metrics:
                     comparison: Record = dict.fromkeys(COMPARISON, "")
-                    if bucket is not whole and i:
+                    if result := bucket.comparison(i, metric.name):
+                        comparison |= result.record()
+                    elif bucket is not whole and i:
                         comparison["delta"] = bucket.delta(i, metric.name)
-                    elif metric.name in system.paired:
-                        comparison = system.paired[metric.name].record()
                     yield {
                         "bucket": bucket.name,
                         "sentences": bucket.n,
@@ -191,33 +452,62 @@ class ScoreReport:
                         "score": bucket.scores[i][metric.name],
                         **comparison,
                         "signature": metric.signature,
+                        "by": bucket.by,
+                        **(self._alone_record(system, metric.name) if bucket is whole else {}),
                     }
+        for pair in self.pairs:
+            names: Record = {"bucket": ALL, "sentences": self.n, "system": pair.system}
+            names |= {"metric": pair.metric, "by": "pairs", "baseline": pair.baseline}
+            yield {**names, **pair.result.record()}
+
+    def _alone_record(self, system: ScoredSystem, metric: str) -> Record:
+        low, high = system.intervals.get(metric, ("", ""))
+        deviation = system.deviation(metric)
+        n = len(system.seeds.get(metric, [0]))
+        spread: Record = {"score_low": low, "score_high": high, "seeds": n}
+        return {**spread, "sd": "" if deviation is None else deviation}
 
     def document(self) -> dict[str, object]:
         """`paired` of the baseline is empty, the score of an empty bucket null."""
-        signatures = {metric.name: metric.signature for metric in self.metrics}
         systems = [
             {
                 "name": one.name,
-                "scores": {
-                    name: {"score": score, "signature": signatures[name]}
-                    for name, score in one.scores.items()
-                },
+                "scores": {metric.name: one.figures(metric) for metric in self.metrics},
                 "paired": one.paired,
+                "files": one.files,
             }
             for one in self.systems
         ]
-        buckets = [self._bucket_document(bucket) for bucket in self.buckets]
-        head = {"n": self.n, "references": self.references}
-        return {**head, "systems": systems, "buckets": buckets}
+        return {
+            "n": self.n,
+            "references": self.references,
+            "systems": systems,
+            "buckets": [bucket.document(self.systems) for bucket in self.buckets],
+            "pairs": self.pairs,
+            "clusters": self.clusters,
+            "metrics": [metric.document() for metric in self.metrics],
+            "formula": self.formula,
+            "interval_n": self.interval_n,
+            "settings": self.settings,
+        }
 
-    def _bucket_document(self, bucket: ScoredBucket) -> dict[str, object]:
-        systems = []
-        for i, (system, scores) in enumerate(zip(self.systems, bucket.scores, strict=True)):
-            figures = {
-                name: {"score": score, "delta": bucket.delta(i, name)}
-                for name, score in scores.items()
-            }
-            systems.append({"name": system.name, "scores": figures})
-        limits = {"low": bucket.low, "high": bucket.high}
-        return {"name": bucket.name, **limits, "n": bucket.n, "systems": systems}
+
+def _flat(parts: Parts) -> dict[str, float]:
+    """Lists with one number for each order as one column for each.
+
+    >>> _flat({"precision": [60.0, 30.0], "BP": 1.0})
+    {'precision 1': 60.0, 'precision 2': 30.0, 'BP': 1.0}
+    """
+    flat = {}
+    for name, value in parts.items():
+        many = isinstance(value, Sequence)
+        values = {f"{name} {i}": one for i, one in enumerate(value, 1)} if many else {name: value}
+        flat.update(values)
+    return flat
+
+
+def _part_cell(value: float) -> Cell:
+    """A count without digits, a small ratio with three, any other number with one."""
+    if value == int(value) and abs(value) > 100:
+        return Cell(int(value), ",")
+    return Cell(value, ".3f" if abs(value) <= 2 else ".1f")

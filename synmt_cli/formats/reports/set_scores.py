@@ -12,14 +12,19 @@ from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 from synmt_cli.io import reading
 
 DIGITS = ".2f"  # of a score in a table
+LOWER_IS_BETTER = frozenset({"ter"})  # in reports that do not say so
 
 
 @dataclass(frozen=True, slots=True)
 class SetScores:
-    """The contents of one file: the name of each system and its score by metric name."""
+    """The contents of one file: the name of each system and its score by metric name.
+
+    lower: the metrics of which lower scores are better.
+    """
 
     source: str
     systems: list[tuple[str, dict[str, float]]]
+    lower: frozenset[str] = LOWER_IS_BETTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,21 @@ def read(path: str) -> SetScores:
     systems = document.get("systems") if isinstance(document, dict) else None
     if not isinstance(systems, list) or not systems:
         raise _foreign(source.name, "no field systems")
-    return SetScores(source.name, [_system(one, source.name) for one in systems])
+    scores = [_system(one, source.name) for one in systems]
+    return SetScores(source.name, scores, _lower(document.get("metrics"), source.name))
+
+
+def _lower(metrics: object, source: str) -> frozenset[str]:
+    """The names of metrics that say they are better if lower; None where it does not say."""
+    if metrics is None:
+        return LOWER_IS_BETTER
+    lower = set()
+    for one in metrics if isinstance(metrics, list) else [None]:
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            raise _foreign(source, "a metric without name")
+        if one.get("higher_is_better") is False:
+            lower.add(one["name"])
+    return frozenset(lower)
 
 
 def _system(value: object, source: str) -> tuple[str, dict[str, float]]:

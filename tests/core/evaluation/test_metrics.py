@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu import BLEU, CHRF, TER
 
-from synmt_cli.core.evaluation.metrics import METRICS, build, check
+from synmt_cli.core.evaluation.metrics import METRICS, TextSettings, build, check
 from synmt_cli.core.evaluation.ribes import ribes
 from synmt_cli.errors import Unavailable, UsageError
 
@@ -67,11 +67,37 @@ def test_sentence_scores_are_sacrebleus(name):
 def test_options_reach_sacrebleu():
     references, hypotheses = noisy_lines(4)
     hypotheses = [line.upper() for line in hypotheses]
-    bleu, chrf = build(["bleu", "chrf"], [references], tokenize="char", lowercase=True)
+    settings = TextSettings(tokenize="char", lowercase=True)
+    bleu, chrf = build(["bleu", "chrf"], [references], settings)
     expected = BLEU(tokenize="char", lowercase=True).corpus_score(hypotheses, [references])
     assert bleu.corpus(bleu.statistics(hypotheses).sum(axis=0)) == expected.score
     assert "case:lc|eff:no|tok:char" in bleu.signature
     assert "case:lc" in chrf.signature
+
+
+@pytest.mark.parametrize("smooth", [("exp", None), ("floor", 0.4), ("add-k", None), ("none", None)])
+@pytest.mark.parametrize("order", [2, 4, 6])
+def test_smoothing_and_orders_are_sacrebleus(smooth, order):
+    references, hypotheses = noisy_lines(5)
+    settings = TextSettings(smooth=smooth[0], smooth_value=smooth[1], order=order, char_order=order)
+    bleu, chrf = build(["bleu", "chrf"], [references], settings)
+    given = {"smooth_method": smooth[0], "smooth_value": smooth[1], "max_ngram_order": order}
+    theirs = BLEU(**given)
+    for lines, truth in ((hypotheses, references), (["a b c"], ["a b c"]), (["x y"], ["y z"])):
+        rows = build(["bleu"], [truth], settings)[0].statistics(lines)
+        expected = theirs.corpus_score(lines, [truth])
+        sums = rows.sum(axis=0)
+        assert bleu.corpus(sums) == expected.score
+        assert bleu.scores(sums[None])[0] == pytest.approx(expected.score, rel=1e-12, abs=1e-12)
+    parts = bleu.parts(bleu.statistics(hypotheses).sum(axis=0))
+    expected = theirs.corpus_score(hypotheses, [references])
+    assert parts["precision"] == expected.precisions
+    lengths = (parts["brevity penalty"], parts["hypothesis words"], parts["reference words"])
+    assert lengths == (expected.bp, expected.sys_len, expected.ref_len)
+    found = chrf.corpus(chrf.statistics(hypotheses).sum(axis=0))
+    assert found == CHRF(char_order=order).corpus_score(hypotheses, [references]).score
+    assert f"smooth:{smooth[0]}" in bleu.signature
+    assert ("order:" in bleu.signature) == (order != 4)
 
 
 def test_ribes_is_the_mean_of_lower_cased_tokenized_sentences():
@@ -102,7 +128,7 @@ def test_a_tokenizer_that_is_not_here_says_what_to_install(name, monkeypatch, tm
     if name == "ja-mecab":
         monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
     with pytest.raises(Unavailable, match=r"sacrebleu\[ja\]|download https"):
-        build(["bleu"], [["a"]], tokenize=name)
+        build(["bleu"], [["a"]], TextSettings(tokenize=name))
     assert not list(tmp_path.iterdir())
 
 

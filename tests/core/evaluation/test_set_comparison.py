@@ -3,9 +3,9 @@
 import pytest
 
 from synmt_cli.core.evaluation import metrics
-from synmt_cli.core.evaluation.set_comparison import LOWER_IS_BETTER, compare
+from synmt_cli.core.evaluation.set_comparison import compare
 from synmt_cli.errors import DataError, UsageError
-from synmt_cli.formats.reports.set_scores import SetScores
+from synmt_cli.formats.reports.set_scores import LOWER_IS_BETTER, SetScores
 
 # Tables 7a, 7b, 8a, 8b: BLEU and chrF+ of each challenge set in turn.
 TABLES = {
@@ -69,6 +69,14 @@ def test_a_system_against_itself_has_no_pair_left():
 def test_which_metrics_are_lower_is_known_here_too():
     built = metrics.build(list(metrics.METRICS), [["a b c d"]])
     assert {one.name for one in built if not one.higher_is_better} == LOWER_IS_BETTER
+
+
+def test_a_report_says_which_metrics_are_lower():
+    scores = {"a": {"mine": 1.0}, "b": {"mine": 2.0}}
+    higher, lower = (
+        SetScores("x", list(scores.items()), frozenset(names)) for names in ((), ("mine",))
+    )
+    assert [compare([one]).systems[0].pairs[0].better for one in (higher, lower)] == [1, -1]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from synmt_cli.core.evaluation.metrics import METRICS, build
 from synmt_cli.core.evaluation.significance import (
     FORMULAS,
     SignificanceTest,
+    against_first,
     binomial,
     compare,
     p_value,
@@ -42,8 +43,9 @@ def compared(test, names, texts):
     """The comparisons by metric name."""
     references, systems = texts
     metrics = build(names, [references])
-    statistics = [[metric.statistics(lines) for lines in systems] for metric in metrics]
-    return dict(zip(names, compare(test, metrics, statistics), strict=True))
+    statistics = [[[metric.statistics(lines)] for lines in systems] for metric in metrics]
+    found = compare(test, metrics, statistics, against_first(len(systems)))
+    return dict(zip(names, found.pairs, strict=True))
 
 
 @pytest.mark.parametrize("kind", ["bs", "ar"])

@@ -1,0 +1,224 @@
+"""Ways to divide a test set into buckets of segments, the SPEC of `synmt score --by`.
+
+length[:EDGES]     words between white space
+depth[:EDGES]      the greatest number of arcs from a word up to the root
+distance[:EDGES]   the longest arc: words from a dependent to its head
+nonprojective      whether an arc spans a word that is not below it
+deprel:LABEL       whether a word has this label; LABEL also stands for LABEL:subtype
+rare:TRAIN         how many words TRAIN has fewer than RARE times
+labels:FILE        the labels of a file
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from synmt_cli.core.segments import reader
+from synmt_cli.core.segments.buckets import Buckets, n_words, parse_edges
+from synmt_cli.core.segments.segment import RecordSegment, Segment, TreeSegment
+from synmt_cli.core.trees.heads import ROOT, depths, is_projective
+from synmt_cli.errors import DataError, UsageError, quoted
+from synmt_cli.formats.detect import COMMENT, OBJECT
+from synmt_cli.formats.record import EMPTY
+from synmt_cli.io import reading
+
+RARE = 5  # a word is rare if the training text has it less often
+NO_TREE = "no tree"  # the bucket of segments without one
+LABELS = 100  # different ones, at most
+# kind: the edges of its buckets without EDGES
+EDGES = {"depth": (3, 5, 7, 9), "distance": (5, 10, 20, 40), "rare": (1, 2, 3)}
+# kind: what follows it
+FORMS = {
+    **dict.fromkeys(("length", "depth", "distance"), "[:EDGES]"),
+    "nonprojective": "",
+    "deprel": ":LABEL",
+    "rare": ":TRAIN",
+    "labels": ":FILE",
+}
+OF_TREES = ("depth", "distance", "nonprojective", "deprel")
+_NUMBER = re.compile(r"([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a SPEC asks for. kind: the word before the colon, detail: what follows it, or ""."""
+
+    text: str
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Buckets of a test set. by: the SPEC. limits: the least and the greatest number in each.
+
+    bucket_of: the bucket of each segment, (n,).
+    """
+
+    by: str
+    names: list[str]
+    limits: list[tuple[int | None, int | None]]
+    bucket_of: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The words of a segment. heads: 0-based, -1 the root; empty where there is no tree."""
+
+    heads: Sequence[int]
+    deprels: Sequence[str]
+
+
+def parse(text: str) -> Spec:
+    """The SPEC, checked. Raises UsageError."""
+    kind, colon, detail = text.partition(":")
+    form = FORMS.get(kind)
+    if form is None or bool(colon) > bool(form and detail) or (form[:1] == ":" and not detail):
+        forms = ", ".join(f"{kind}{form}" for kind, form in FORMS.items())
+        raise UsageError(f"--by takes {forms}, not {quoted(text)}")
+    if form == "[:EDGES]" and detail:
+        parse_edges(detail)
+    return Spec(text, kind, detail)
+
+
+def divided(
+    spec: Spec, n: int, lines: Sequence[str] | None, trees: Sequence[Tree] | None
+) -> Division:
+    """The division of n segments. lines: for length and rare. trees: for the others.
+
+    Raises DataError, ReadError for a file that the SPEC names.
+    """
+    match spec.kind:
+        case "length" if lines is None:
+            assert trees is not None  # the command asks for one of the two
+            return _by_numbers(spec, [len(tree.heads) for tree in trees])
+        case "length":
+            return _by_numbers(spec, [n_words(line) for line in lines or ()])
+        case "rare":
+            return _by_numbers(spec, _rare_words(spec.detail, lines or ()))
+        case "labels":
+            return _by_labels(spec, _labels(spec.detail, n))
+    assert trees is not None  # the command asks for them
+    if spec.kind in EDGES:
+        return _by_numbers(spec, [_number(spec.kind, tree) for tree in trees])
+    return _by_labels(spec, [_label(spec, tree) for tree in trees])
+
+
+def _by_numbers(spec: Spec, numbers: Sequence[int | None]) -> Division:
+    """None is a segment without a tree."""
+    edges = parse_edges(spec.detail) if spec.detail and spec.kind != "rare" else None
+    buckets = edges or (Buckets(EDGES[spec.kind]) if spec.kind in EDGES else Buckets())
+    names, limits = [*buckets.names], [*buckets.limits]
+    bucket_of = [len(names) if n is None else buckets.index(n) for n in numbers]
+    if len(names) in bucket_of:
+        names.append(NO_TREE)
+    further: list[tuple[int | None, int | None]] = [(None, None)] * (len(names) - len(limits))
+    return Division(spec.text, names, [*limits, *further], np.array(bucket_of))
+
+
+def _by_labels(spec: Spec, labels: Sequence[str]) -> Division:
+    """Labels in the order in which people count: `9` before `10`."""
+    names = sorted(set(labels), key=_natural)
+    places = {name: place for place, name in enumerate(names)}
+    none: list[tuple[int | None, int | None]] = [(None, None)] * len(names)
+    return Division(spec.text, names, none, np.array([places[label] for label in labels]))
+
+
+def _natural(label: str) -> list[tuple[int, str]]:
+    parts = _NUMBER.split(label)
+    return [(int(part), "") if i % 2 else (-1, part) for i, part in enumerate(parts)]
+
+
+def _number(kind: str, tree: Tree) -> int | None:
+    if not tree.heads:
+        return None
+    if kind == "depth":
+        return max(depths(tree.heads))
+    arcs = (abs(word - head) for word, head in enumerate(tree.heads) if head != ROOT)
+    return max(arcs, default=0)
+
+
+def _label(spec: Spec, tree: Tree) -> str:
+    if not tree.heads:
+        return NO_TREE
+    if spec.kind == "nonprojective":
+        return "projective" if is_projective(tree.heads) else "nonprojective"
+    label, within = spec.detail, f"{spec.detail}:"
+    has = any(one == label or one.startswith(within) for one in tree.deprels)
+    return f"with {label}" if has else f"without {label}"
+
+
+def _rare_words(train: str, lines: Sequence[str]) -> list[int]:
+    """How many words of each line are rare in the training text."""
+    needed = {word for line in lines for word in line.split()}
+    counts: Counter[str] = Counter()
+    with reading.open_source(train) as source:
+        for _, line in reading.text_lines(source):
+            counts.update(word for word in line.split() if word in needed)
+    return [sum(counts[word] < RARE for word in line.split()) for line in lines]
+
+
+def read_trees(path: str, n: int) -> list[Tree]:
+    """The trees of n segments, from CoNLL-U or records. Raises DataError, ReadError."""
+    trees = [_tree(segment) for segment in reader.read([path])]
+    _refuse_other_number(path, len(trees), n)
+    return trees
+
+
+def _tree(segment: Segment) -> Tree:
+    """The tree of a segment; none where it is empty or where parsing failed."""
+    heads = segment.heads
+    if isinstance(segment, TreeSegment):
+        record = segment.record
+        return Tree(record.heads or (), record.deprels or ())
+    if isinstance(segment, RecordSegment):
+        if heads is None and segment.status not in (EMPTY, "failed", "skipped"):
+            raise DataError(*segment.place, "no tree: the record has no heads")
+        return Tree(heads or (), segment.fields.get("deprels") or ())
+    raise DataError(*segment.place, "expected trees: CoNLL-U or records")
+
+
+def _labels(path: str, n: int) -> list[str]:
+    """The label of each of n segments.
+
+    Text: what stands before the first TAB of a line. JSONL: the field `bucket`. CoNLL-U: the
+    comment synmt_bucket. `bucket-by-length --format labelled` and `challenge --format labels`
+    write such files.
+    """
+    with reading.open_source(path) as source:
+        data = b"".join(reading.chunks(source))
+    # Not by formats/detect.py: `20-29<TAB>A line` looks like a range of CoNLL-U there.
+    head = data.removeprefix(reading.BOM)
+    kind = "jsonl" if OBJECT.match(head) else "conllu" if COMMENT.match(head) else "text"
+    labels: list[str] = []
+    seen: set[str] = set()
+    for segment in reader.READERS[kind](reading.Source(source.name, io.BytesIO(data))):
+        labels.append(_label_of(segment))
+        seen.add(labels[-1])
+        if len(seen) > LABELS:
+            raise DataError(*segment.place, f"more than {LABELS} different labels")
+    _refuse_other_number(path, len(labels), n)
+    return labels
+
+
+def _label_of(segment: Segment) -> str:
+    if isinstance(segment, TreeSegment):
+        label = segment.sentences[0].comment("synmt_bucket")
+    elif isinstance(segment, RecordSegment):
+        label = segment.fields.get("bucket")
+    else:
+        label = segment.text.partition("\t")[0]
+    if not isinstance(label, str) or not label.strip():
+        raise DataError(*segment.place, "no label")
+    return label
+
+
+def _refuse_other_number(path: str, found: int, n: int) -> None:
+    if found != n:
+        name = "<stdin>" if path == "-" else path
+        raise DataError(name, None, f"{found:,} segments, but {n:,} reference lines")

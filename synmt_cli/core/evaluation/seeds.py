@@ -1,0 +1,84 @@
+"""Differences of systems that were trained several times: chance of seeds and of sentences.
+
+Each of k runs of a system translates the same n sentences. Runs are nested in systems, and
+sentences are crossed with them, as subjects and items are in an experiment: the quasi F of Clark
+(1973), "The language-as-fixed-effect fallacy", is the test of such a design, with the degrees of
+freedom of Satterthwaite (1946). For the difference d of two means over runs it is
+
+    V = V_seeds + max(0, V_sentences - V_both)
+    V_seeds      the sum over both systems of s^2 / k, s^2 the variance of its runs' scores
+    V_sentences  the variance of d over bootstrap samples of sentences, the same for all runs
+    V_both       the sum over both systems of e^2 / k, e^2 the variance over the same samples
+                 of what sets a run apart from its system's mean
+    df = V^2 / sum of (s^2 / k)^2 / (k - 1)
+    p = P(|t| >= |d| / sqrt V), t with df degrees of freedom; d +- t(0.975) sqrt V
+
+V_both is in V_seeds as well as in V_sentences, because runs that differ sentence by sentence also
+differ in their scores; it must count once. Runs that are all the same leave V_sentences, the
+bootstrap's. Metrics need not be means of sentences: their scores on samples give every variance.
+Neither of the usual tests holds its level with few seeds: see docs/decisions and
+benchmarks/bench_calibration.py, which also measures the percentiles of a bootstrap on two levels.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synmt_cli.core.evaluation.formulas import Array
+from synmt_cli.core.evaluation.student import quantile, two_sided_p
+
+FORMULA = (
+    "P(|t| >= |d| / sqrt V), two-sided; V = variance of d over seeds + over sentences (bootstrap), "
+    "their common part once; Satterthwaite's degrees of freedom (quasi F, Clark 1973)"
+)
+INTERVAL = "d +- t sqrt V over seeds and sentences, with the V of p (sentences by bootstrap)"
+CONFIDENCE = 0.95
+NOTHING = 1e-20  # a variance of score points that is only rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The variance of a difference, or of a score, and its degrees of freedom."""
+
+    variance: float
+    df: float
+
+    def p(self, delta: float) -> float:
+        """The chance of a difference as great, two-sided; 1 where nothing varies."""
+        if self.variance < NOTHING:
+            return 1.0
+        return two_sided_p(delta / math.sqrt(self.variance), self.df)
+
+    def interval(self, value: float) -> tuple[float, float]:
+        """The 95 % interval around a value."""
+        half = quantile(CONFIDENCE, self.df) * math.sqrt(self.variance)
+        return value - half, value + half
+
+
+def spread(points: Sequence[Array], resampled: Sequence[Array] | Array) -> Spread:
+    """V of the mean score of one system, or of the difference of two.
+
+    points: for each system the scores of its runs, (k,), k at least 2. resampled: for each
+    system its runs' scores on bootstrap samples of sentences, (k, samples).
+    """
+    of_seeds = [float(runs.var(ddof=1)) / len(runs) for runs in points]
+    both = sum(_both(runs) for runs in resampled)
+    means = [runs.mean(axis=0) for runs in resampled]  # (samples,) each
+    sentences = float(_variance(means[0] - means[1] if len(means) == 2 else means[0]))
+    variance = sum(of_seeds) + max(0.0, sentences - both)
+    below = sum(one**2 / (len(runs) - 1) for one, runs in zip(of_seeds, points, strict=True))
+    return Spread(variance, variance**2 / below if below > NOTHING**2 else math.inf)
+
+
+def _both(runs: Array) -> float:
+    """e^2 / k. runs: (k, samples)."""
+    k = len(runs)
+    apart = runs - runs.mean(axis=0)  # (k, samples)
+    return float(_variance(apart).sum()) / (k - 1) / k
+
+
+def _variance(sampled: Array) -> Array:
+    """Over the samples, the last axis; 0 of a single one."""
+    return np.asarray(sampled.var(axis=-1, ddof=min(1, sampled.shape[-1] - 1)))

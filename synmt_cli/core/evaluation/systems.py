@@ -1,0 +1,63 @@
+"""Which outputs are of which system: `[NAME=]FILE`, where a NAME that is repeated has seeds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from synmt_cli.errors import UsageError, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFiles:
+    """A system and the files of its outputs, one for each training seed."""
+
+    name: str
+    files: list[str]
+
+    def outputs(self) -> Iterator[tuple[str, str]]:
+        """(file, label) of each seed; the label is the system's name if there is one seed."""
+        for file in self.files:
+            yield file, self.name if len(self.files) == 1 else file
+
+    @property
+    def labels(self) -> list[str]:
+        """The names under which a file of scores may give the outputs."""
+        return [*dict.fromkeys(name for names in self.outputs() for name in names)]
+
+
+def parse(arguments: Sequence[str]) -> list[SystemFiles]:
+    """The systems in order. NAME is what stands before the first =, unless there is a / in it.
+
+    A FILE without NAME is a system of its own, even where it is given twice. Raises UsageError
+    where systems have different numbers of seeds, because one test cannot treat them alike.
+
+    >>> parse(["b=1.en", "b=2.en"])
+    [SystemFiles(name='b', files=['1.en', '2.en'])]
+    """
+    systems: list[SystemFiles] = []
+    named: dict[str, SystemFiles] = {}
+    for argument in arguments:
+        name, equals, file = argument.partition("=")
+        if not equals or "/" in name:
+            systems.append(SystemFiles(argument, [argument]))
+            continue
+        if not name or not file:
+            raise UsageError(f"a system is FILE or NAME=FILE, not {quoted(argument)}")
+        if name in named:
+            named[name].files.append(file)
+        else:
+            named[name] = SystemFiles(name, [file])
+            systems.append(named[name])
+    _check(systems, named)
+    return systems
+
+
+def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> None:
+    first = systems[0]
+    for one in systems:
+        if one.name in named and one is not named[one.name]:
+            raise UsageError(f"{quoted(one.name)} is the name of a system and a file without one")
+        if len(set(one.files)) < len(one.files):
+            raise UsageError(f"system {quoted(one.name)} has the same file as two seeds")
+        if len(one.files) != len(first.files):
+            counts = f"{quoted(one.name)} has {len(one.files)} seeds, {quoted(first.name)}"
+            raise UsageError(f"system {counts} has {len(first.files)}: give each as many")

@@ -1,0 +1,206 @@
+"""Reports of `synmt score --format json`, read back. docs/score-json.md describes the fields.
+
+A report that is read equals the one that was written, so that its tables can be made again and its
+figures drawn. Fields that are not known are left alone.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import orjson
+
+from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.formats.reports.scores import (
+    SIDES,
+    ComparedPair,
+    Interval,
+    MetricInfo,
+    PairedComparison,
+    ScoredBucket,
+    ScoredSystem,
+    ScoreReport,
+    Settings,
+)
+from synmt_cli.io import reading
+
+T = TypeVar("T")
+
+
+def read(path: str) -> ScoreReport:
+    """The report in a file, `-` for stdin. Raises DataError, ReadError."""
+    with reading.open_source(path) as source:
+        data = b"".join(reading.chunks(source))
+    try:
+        document = orjson.loads(data.removeprefix(reading.BOM))
+    except orjson.JSONDecodeError as error:
+        raise foreign(source.name, f"invalid JSON: {printable(str(error))}") from None
+    return _report(_Object(document, source.name, "the report"))
+
+
+def foreign(source: str, problem: str) -> DataError:
+    """The error for a file that is no report, or not a whole one."""
+    return DataError(source, None, f"not from `synmt score --format json`: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object of a report. where: how a message names it."""
+
+    value: Any
+    source: str
+    where: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, dict):
+            raise foreign(self.source, f"{self.where} is not an object")
+
+    def get(self, name: str, kind: type[T]) -> T:
+        """A field of this type; a boolean is not a number, nor is one that is not finite."""
+        value = self.value.get(name)
+        fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+        if not fits or (isinstance(value, bool) and kind is not bool):
+            raise foreign(self.source, f"{self.where} has no {name}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise foreign(self.source, f"{name} of {self.where} is not finite")
+        return kind(value) if kind is float else value  # type: ignore[call-arg]
+
+    def maybe(self, name: str, read: Callable[[str], T]) -> T | None:
+        """What `read` makes of a field, None where it is null or absent."""
+        return None if self.value.get(name) is None else read(name)
+
+    def number(self, name: str) -> float:
+        return self.get(name, float)
+
+    def whole(self, name: str) -> int:
+        return self.get(name, int)
+
+    def text(self, name: str) -> str:
+        return self.get(name, str)
+
+    def texts(self, name: str) -> list[str]:
+        values = self.get(name, list)
+        if not all(isinstance(value, str) for value in values):
+            raise foreign(self.source, f"{name} of {self.where} are not texts")
+        return values
+
+    def numbers(self, name: str) -> list[float]:
+        values = [*enumerate(self.get(name, list))]
+        return [_Object({name: one}, self.source, self.where).number(name) for _, one in values]
+
+    def interval(self, name: str) -> Interval:
+        bounds = self.numbers(name)
+        if len(bounds) != 2:
+            raise foreign(self.source, f"{name} of {self.where} is not two numbers")
+        return bounds[0], bounds[1]
+
+    def object(self, name: str) -> "_Object":
+        return _Object(self.value.get(name), self.source, f"{name} of {self.where}")
+
+    def objects(self, name: str) -> list["_Object"]:
+        values = self.get(name, list)
+        return [_Object(one, self.source, f"an item of {name}") for one in values]
+
+    def named(self, name: str) -> dict[str, "_Object"]:
+        """The objects that an object holds by name."""
+        values = self.object(name).value
+        return {key: _Object(one, self.source, f"{quoted(key)}") for key, one in values.items()}
+
+
+def _report(one: _Object) -> ScoreReport:
+    systems = [_system(system) for system in one.objects("systems")]
+    if not systems:
+        raise foreign(one.source, "no systems")
+    metrics = [_metric(metric) for metric in one.objects("metrics")]
+    names = {metric.name for metric in metrics}
+    buckets = [_bucket(bucket, len(systems)) for bucket in one.objects("buckets")]
+    scores = [*(system.scores for system in systems), *(s for b in buckets for s in b.scores)]
+    if any(of_one.keys() != names for of_one in scores):
+        raise foreign(one.source, f"a system has no score of one of {', '.join(sorted(names))}")
+    clusters = one.object("clusters").value
+    return ScoreReport(
+        n=one.whole("n"),
+        references=one.texts("references"),
+        metrics=metrics,
+        systems=systems,
+        buckets=buckets,
+        formula=one.text("formula"),
+        interval_n=one.whole("interval_n"),
+        settings=_settings(one.object("settings")),
+        pairs=[_pair(pair) for pair in one.objects("pairs")],
+        clusters=clusters,
+    )
+
+
+def _metric(one: _Object) -> MetricInfo:
+    texts = (one.text("name"), one.text("label"), one.text("signature"))
+    return MetricInfo(*texts, one.get("higher_is_better", bool), one.whole("digits"))
+
+
+def _settings(one: _Object) -> Settings:
+    return Settings(
+        correction=one.text("correction"),
+        n_comparisons=one.whole("n_comparisons"),
+        interval=one.text("interval"),
+        smallest=one.whole("smallest"),
+        options=one.object("options").value,
+        versions=one.object("versions").value,
+    )
+
+
+def _system(one: _Object) -> ScoredSystem:
+    figures = one.named("scores")
+    intervals = {name: of.maybe("ci95", of.interval) for name, of in figures.items()}
+    parts = {name: [part.value for part in of.objects("parts")] for name, of in figures.items()}
+    return ScoredSystem(
+        one.text("name"),
+        {name: of.number("score") for name, of in figures.items()},
+        paired={name: _paired(of) for name, of in one.named("paired").items()},
+        files=one.texts("files"),
+        seeds={name: of.numbers("seeds") for name, of in figures.items()},
+        intervals={name: ci95 for name, ci95 in intervals.items() if ci95 is not None},
+        parts={name: of for name, of in parts.items() if of},
+    )
+
+
+def _bucket(one: _Object, n_systems: int) -> ScoredBucket:
+    systems = one.objects("systems")
+    if len(systems) != n_systems:
+        raise foreign(one.source, "a bucket has other systems than the report")
+    scores = [
+        {name: of.maybe("score", of.number) for name, of in system.named("scores").items()}
+        for system in systems
+    ]
+    paired = [
+        {
+            name: _paired(of.object("paired"))
+            for name, of in system.named("scores").items()
+            if "paired" in of.value
+        }
+        for system in systems
+    ]
+    limits = one.maybe("low", one.whole), one.maybe("high", one.whole)
+    name, by = one.text("name"), one.text("by")
+    return ScoredBucket(name, *limits, one.whole("n"), scores, by, paired if any(paired) else [])
+
+
+def _pair(one: _Object) -> ComparedPair:
+    names = (one.text("metric"), one.text("baseline"), one.text("system"))
+    return ComparedPair(*names, _paired(one))
+
+
+def _paired(one: _Object) -> PairedComparison:
+    counts = [one.whole(side) for side in SIDES] if "wins" in one.value else None
+    return PairedComparison(
+        one.text("test"),
+        one.text("definition"),
+        one.whole("n"),
+        one.whole("seed"),
+        one.number("delta"),
+        one.interval("ci95"),
+        one.number("p"),
+        corrected=one.maybe("p_corrected", one.number),
+        counts=(counts[0], counts[1], counts[2]) if counts else None,
+        contradicts=one.get("contradicts_delta", bool),
+    )

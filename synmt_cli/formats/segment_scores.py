@@ -1,0 +1,80 @@
+"""Scores of segments by one metric: a line for each system and segment, segments in order.
+
+    base.de<TAB>0.7812                     as the .seg.score files of mt-metrics-eval
+    {"system":"base.de","score":0.7812}    the same as JSONL
+
+The first line shows which of the two a file is.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.formats.detect import OBJECT
+from synmt_cli.io import reading
+from synmt_cli.io.reading import Source
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentScore:
+    """The score of the next segment of a system. line: where it stands, from 1."""
+
+    system: str
+    score: float
+    line: int
+
+
+def read(source: Source) -> Iterator[SegmentScore]:
+    """Yields the scores of a source. Raises DataError, ReadError."""
+    json = False
+    for number, line in enumerate(reading.lines(source), 1):
+        if number == 1:
+            json = OBJECT.match(line) is not None
+        yield (_from_json if json else _from_tsv)(line, source.name, number)
+
+
+def to_bytes(system: str, score: float) -> bytes:
+    """A line of TSV."""
+    return f"{printable(system)}\t{score!r}\n".encode()
+
+
+def _from_tsv(line: bytes, source: str, number: int) -> SegmentScore:
+    columns = reading.decode(line, source, number).split("\t")
+    if len(columns) != 2:
+        problem = f"{len(columns)} columns, expected SYSTEM<TAB>SCORE"
+        raise DataError(source, number, problem)
+    try:
+        score = float(columns[1])
+    except ValueError:
+        raise DataError(source, number, _not_finite(columns[1])) from None
+    return _checked(columns[0], score, columns[1], source, number)
+
+
+def _from_json(line: bytes, source: str, number: int) -> SegmentScore:
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise DataError(source, number, f"invalid JSON: {printable(str(error))}") from None
+    system = record.get("system") if isinstance(record, dict) else None
+    if not isinstance(system, str):
+        raise DataError(source, number, 'expected {"system": TEXT, "score": NUMBER}')
+    score: Any = record.get("score")
+    if type(score) not in (int, float):
+        raise DataError(source, number, _not_finite("null" if score is None else str(score)))
+    return _checked(system, float(score), str(score), source, number)
+
+
+def _checked(system: str, score: float, text: str, source: str, number: int) -> SegmentScore:
+    if not system:
+        raise DataError(source, number, "the name of the system is empty")
+    if not math.isfinite(score):
+        raise DataError(source, number, _not_finite(text))
+    return SegmentScore(system, score, number)
+
+
+def _not_finite(text: str) -> str:
+    return f"the score {quoted(text)} is not a finite number"

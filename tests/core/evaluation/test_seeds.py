@@ -1,0 +1,118 @@
+"""Chance of seeds and of sentences: the variances, and tests that hold their level."""
+
+import math
+
+import numpy as np
+import pytest
+from sacrebleu import BLEU
+from scipy import stats
+from support.multeval import stratified_p
+
+from synmt_cli.core.evaluation import seeds
+from synmt_cli.core.evaluation.metrics import build
+from synmt_cli.core.evaluation.outside import metric as outside
+from synmt_cli.core.evaluation.significance import (
+    SignificanceTest,
+    against_first,
+    bootstrap_counts,
+    compare,
+)
+
+TEST = SignificanceTest("bs", "seeds", 1000, 1)
+MEAN = outside("mine", ["x"], True)
+
+
+def rows(scores):
+    """Statistics of sentence scores (systems, seeds, n)."""
+    return [[np.stack([run, np.ones(len(run))], axis=1) for run in runs] for runs in scores]
+
+
+def drawn(random, k, n, of_seeds, of_systems, effect=0.0):
+    """Sentence scores of two systems, (2, k, n): a crossed design with known variances.
+
+    of_seeds: sd of a run's mean in units of 1 / sqrt n; of_systems: of a system's sentence.
+    """
+    sentences = random.normal(size=n)
+    own = of_systems * random.normal(size=(2, 1, n))
+    runs = of_seeds * random.normal(size=(2, k, 1)) / math.sqrt(n)
+    return sentences + own + runs + random.normal(size=(2, k, n)) + [[[0.0]], [[effect]]]
+
+
+def test_the_variances_are_those_of_the_analysis_of_variance():
+    """Means of sentences have a closed form: mean squares of runs, sentences and both."""
+    scores = drawn(np.random.default_rng(3), 3, 200, 2.0, 1.0)
+    k, n = scores.shape[1:]
+    d = scores[1].mean(axis=0) - scores[0].mean(axis=0)
+    of_seeds = scores.mean(axis=2).var(axis=1, ddof=1) / k  # (2,)
+    apart = scores - scores.mean(axis=1, keepdims=True)
+    both = apart.var(axis=2).sum() / (k - 1) / k / n
+    variance = of_seeds.sum() + d.var() / n - both
+    df = variance**2 / (of_seeds**2 / (k - 1)).sum()
+    counts = np.concatenate([*bootstrap_counts(n, 20_000, 5)])
+    points = scores.mean(axis=2)
+    found = seeds.spread(points, scores @ counts.T / n)
+    assert found.variance == pytest.approx(variance, rel=0.03)
+    assert found.df == pytest.approx(df, rel=0.06)
+    expected = 2 * stats.t.sf(abs(d.mean()) / math.sqrt(variance), df)
+    assert found.p(d.mean()) == pytest.approx(expected, rel=0.05)
+    half = stats.t.ppf(0.975, df) * math.sqrt(variance)
+    assert found.interval(d.mean()) == pytest.approx((d.mean() - half, d.mean() + half), rel=0.03)
+
+
+@pytest.mark.parametrize(("of_seeds", "of_systems"), [(0, 0), (0, 1), (1, 0), (3, 1)])
+def test_the_level_holds_with_and_without_variance_of_seeds(of_seeds, of_systems):
+    """300 pairs that do not differ; benchmarks/bench_calibration.py does it on translations."""
+    random = np.random.default_rng(7)
+    n, alarms = 60, []
+    counts = np.concatenate([*bootstrap_counts(n, 200, 5)]).T / n
+    for _ in range(300):
+        scores = drawn(random, 3, n, of_seeds, of_systems)
+        points = scores.mean(axis=2)
+        d = float(points[1].mean() - points[0].mean())
+        alarms.append(seeds.spread(points, scores @ counts).p(d) < 0.05)
+    assert 0.02 < np.mean(alarms) < 0.08
+
+
+def test_runs_that_are_all_the_same_leave_the_bootstrap():
+    scores = drawn(np.random.default_rng(5), 1, 80, 0.0, 1.0, effect=0.2)
+    alike = compare(TEST, [MEAN], [rows(np.repeat(scores, 3, axis=1))], [(0, 1)])
+    single = SignificanceTest("bs", "centred", 1000, 1)
+    alone = compare(single, [MEAN], [rows(scores)], [(0, 1)])
+    [[one]], [[other]] = alike.pairs, alone.pairs
+    assert one.delta == pytest.approx(other.delta)
+    assert one.p == pytest.approx(other.p, abs=0.02)
+    assert one.ci95 == pytest.approx(other.ci95, abs=0.03)
+    assert alike.alone[0][0] == pytest.approx(alone.alone[0][0], abs=0.03)
+
+
+def test_a_system_against_itself_does_not_differ():
+    scores = drawn(np.random.default_rng(5), 2, 50, 1.0, 1.0)
+    found = compare(TEST, [MEAN], [rows(scores[[0, 0]])], [(0, 1)])
+    [[one]] = found.pairs
+    assert (one.delta, one.p, one.mark()) == (0, 1, "")
+    nothing = np.ones((2, 3, 50))
+    [[one]] = compare(TEST, [MEAN], [rows(nothing)], [(0, 1)]).pairs
+    assert (one.p, one.ci95) == (1, (0, 0))
+
+
+def test_the_stratified_test_is_multevals(data):
+    """Against loops that were written from the paper, on real outputs."""
+    folder = data / "nc11-de-en-outputs"
+    names = ("", "_tagemb", "_pascal", "_lisa")
+    read = [folder / f"transformer{name}.en" for name in names]
+    reference, *outputs = (
+        path.read_text(encoding="utf-8").split("\n")[:150] for path in (folder / "ref.en", *read)
+    )
+    [bleu] = build(["bleu"], [reference])
+    statistics = [[bleu.statistics(lines) for lines in outputs[i : i + 2]] for i in (0, 2)]
+    test = SignificanceTest("ar", "stratified", 3000, 2)
+    [[one]] = compare(test, [bleu], [statistics], against_first(2)).pairs
+    theirs = BLEU()
+    expected = stratified_p(
+        lambda sums: theirs._compute_score_from_stats([*sums]).score,
+        *([[tuple(row) for row in run.tolist()] for run in runs] for runs in statistics),
+        n=600,
+        seed=1,
+    )
+    assert 0.02 < expected < 0.98  # the figure says something
+    assert one.p == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / 600))
