@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check fuzz man clean
+.PHONY: demo test check fuzz man dist clean
 
 demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, translate, score
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
@@ -24,6 +24,11 @@ fuzz: $(READY)  ## 100,000 mutations of each kind of input, with fixed seeds
 
 man: $(READY)  ## write the man pages from the option table
 	$(RUN)/python man/generate.py
+
+dist: $(READY)  ## the packages, checked: what they hold, and one pipe in an environment of their own
+	rm -rf dist
+	$(RUN)/python -m build --outdir dist .
+	bash .ci/dist $(RUN)/python
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,4 +1,4 @@
-"""Writes the man pages next to this file: synmt.1 and one for each command.
+"""Writes the man pages into man1/: synmt.1 and one for each command.
 
 Everything comes from the command table, the option tables and each module's MANUAL, so a
 page cannot differ from the program. `python man/generate.py --check` only compares.
@@ -15,6 +15,7 @@ import typer
 from synmt_cli import __version__, cli
 
 HERE = Path(__file__).parent
+PAGES = HERE / "man1"
 EXIT_STATUS = (
     ("0", "Done."),
     ("1", "A question was answered no (check, score --fail-under)."),
@@ -134,8 +135,13 @@ def pages() -> dict[str, str]:
 
 def main() -> None:
     """Writes the pages, or with --check exits 1 if one of them is out of date."""
-    for name, text in pages().items():
-        path = HERE / name
+    current = pages()
+    for path in set(PAGES.glob("*.1")) - {PAGES / name for name in current}:
+        if "--check" in sys.argv:
+            sys.exit(f"{path.name} is of no command: run `make man`")
+        path.unlink()
+    for name, text in current.items():
+        path = PAGES / name
         if "--check" in sys.argv:
             if not path.exists() or path.read_text(encoding="utf-8") != text:
                 sys.exit(f"{name} is out of date: run `make man`")

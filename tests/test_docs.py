@@ -9,6 +9,8 @@ from support.program import ROOT
 
 from synmt_cli import cli
 
+PAGES = ROOT / "man" / "man1"
+
 
 @pytest.fixture(scope="module")
 def generate():
@@ -20,13 +22,13 @@ def generate():
 
 def test_man_pages_are_what_the_option_table_gives(generate):
     for name, text in generate.pages().items():
-        assert (ROOT / "man" / name).read_text(encoding="utf-8") == text, f"{name}: run make man"
-    assert {p.name for p in (ROOT / "man").glob("*.1")} == generate.pages().keys()
+        assert (PAGES / name).read_text(encoding="utf-8") == text, f"{name}: run make man"
+    assert {p.name for p in (PAGES).glob("*.1")} == generate.pages().keys()
 
 
 @pytest.mark.parametrize("name", list(cli.COMMANDS))
 def test_every_flag_is_in_its_page(name):
-    page = (ROOT / "man" / f"synmt-{name.replace(' ', '-')}.1").read_text(encoding="utf-8")
+    page = (PAGES / f"synmt-{name.replace(' ', '-')}.1").read_text(encoding="utf-8")
     for param in cli.load(name).params:
         for flag in (*param.opts, *param.secondary_opts):
             if flag.startswith("-"):
@@ -37,7 +39,7 @@ def test_every_flag_is_in_its_page(name):
 def test_every_command_is_in_the_readme_and_in_the_overview(name):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert name in readme or f"`{name.split()[1]}`" in readme
-    overview = (ROOT / "man" / "synmt.1").read_text(encoding="utf-8")
+    overview = (PAGES / "synmt.1").read_text(encoding="utf-8")
     assert f"synmt {name}".replace("-", "\\-") in overview
 
 
