@@ -38,6 +38,7 @@ from synmt_cli.io import memory, writing
 
 # name: (module in commands/, what it does). The order is the order of the pipe.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("init", "Write a folder in which make compares models on your text."),
     "parse": ("parse", "Parse text: one CoNLL-U record for each line."),
     "parser train": ("parser_train", "Train a UDPipe parser from CoNLL-U."),
     "evaltree": ("evaltree", "Compare trees with gold trees: UAS, LAS and more."),
@@ -50,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "linearize": ("linearize", "Write trees as transitions, one line each."),
     "delinearize": ("delinearize", "Turn transitions back into text or trees."),
     "filter": ("filter", "Keep the pairs that are fit to train on."),
+    "split": ("split", "Split a parallel text into parts that share no line."),
     "multitask": ("multitask", "Make records that teach a plain model syntax."),
     "variants": ("variants", "List the model variants, their papers and options."),
     "train": ("train", "Train a model from JSONL records."),

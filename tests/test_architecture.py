@@ -50,6 +50,7 @@ CORE = (
     "jobs",
     "analysis",
     "inspection",
+    "experiment",
 )
 # Never imported there, at the top of a file or inside a function.
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}

@@ -1,9 +1,9 @@
-"""`synmt featurize`: CoNLL-U to JSONL records."""
+"""`synmt featurize`: CoNLL-U, or text, to JSONL records."""
 
 import contextlib
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, completion, conllu_work, options
@@ -14,6 +14,7 @@ from synmt_cli.core.jobs.work import (
     Work,
     batches,
     cut_by_line,
+    text_lines,
     where,
     with_target_trees,
     with_targets,
@@ -32,16 +33,22 @@ MANUAL = Manual(
     examples=(
         "synmt featurize --spm spm.model --tgt train.de train.en.conllu > train.de.jsonl",
         "synmt featurize --spm spm.model --tgt-conllu dev.de.conllu dev.en.conllu > trees.jsonl",
+        "synmt featurize --from text --spm spm.model --tgt dev.de dev.en > plain.jsonl",
         "synmt featurize --strict dev.en.conllu > /dev/null",
         "synmt featurize --spm spm.model --emit depth,parent_middle test.en.conllu -o depths.jsonl",
         "synmt parse -m en.udpipe test.en | synmt featurize --spm spm.model -j 2 -o test.en.jsonl",
     ),
     see_also=("parse", "vocab train", "train"),
 )
+LINES = 64  # of text that travel to a worker at a time
 
 
 def featurize(
     files: options.Files = None,
+    kind: Annotated[
+        Literal["conllu", "text"],
+        option("--from", "text: lines without trees, for models that need none."),
+    ] = "conllu",
     spm: options.PieceVocabulary = None,
     tgt: Annotated[str | None, option("--tgt FILE", "Target lines, one for each segment.")] = None,
     tgt_conllu: Annotated[
@@ -69,6 +76,9 @@ def featurize(
 ) -> None:
     """Join trees with the text, its subword pieces and its target: one record a segment.
 
+    With --from text each line of text becomes a record without a tree, which is all that vanilla,
+    rel, bitran and the decoders of trees read of a source.
+
     Any CoNLL-U will do: each sentence is a segment. Those of one line, which synmt parse
     --segment split marks, become one segment again, with heads counted through the line.
 
@@ -92,6 +102,9 @@ def featurize(
     names = _names(emit)
     target = tgt if tgt_conllu is None else tgt_conllu
     _check(tgt, tgt_conllu, "-" in (files or ["-"]))
+    is_text = kind == "text"
+    if is_text and names:
+        raise UsageError("--emit is for CoNLL-U: text has no trees")
     if tgt_spm is not None and (target is None or spm is None):
         raise UsageError("--tgt-spm needs --spm and --tgt or --tgt-conllu")
     options = on_nonprojective, split_transitions, glue, multiword
@@ -101,11 +114,11 @@ def featurize(
         pool.Care(where=where, warn=console.warn),
     )
     with contextlib.ExitStack() as stack:
-        work = cut_by_line(batches(files or ()))
+        work = text_lines(files or ()) if is_text else cut_by_line(batches(files or ()))
         if target is not None:
             pair = with_targets if tgt_conllu is None else with_target_trees
             work = pair(work, stack.enter_context(reading.open_source(target)))
-        do = partial(pool.mapped, recipe, jobs=jobs, chunk=1)
+        do = partial(pool.mapped, recipe, jobs=jobs, chunk=LINES if is_text else 1)
         conllu_work.write(do, work, files, output, line_buffered, "featurized", "segments")
 
 

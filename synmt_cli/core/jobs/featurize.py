@@ -1,9 +1,9 @@
-"""CoNLL-U to records: trees joined with the line, its pieces, its target, and features."""
+"""CoNLL-U or text to records: trees joined with the line, its pieces, its target, and features."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from synmt_cli.core.jobs.work import Done, Work, do, lines
+from synmt_cli.core.jobs.work import Done, Work, contents, do
 from synmt_cli.core.segments.alignment import piece_words, record_of
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
@@ -81,13 +81,17 @@ class Featurizer:
 
     def _lines(self, work: Work, done: Done) -> Iterator[bytes]:
         targets = iter(work.targets) if work.targets is not None else None
-        for number, sentences in lines(work):
+        for number, content in contents(work):
             target = None
             if targets is not None and (target := next(targets, None)) is None:
                 break
             text = target if isinstance(target, str) else None
-            one = self.record(sentences, str(number), text)
-            place = sentences[0].source, sentences[0].line
+            if isinstance(content, str):
+                one = self.text(content, str(number), text)
+                place = work.batch.source, work.batch.line
+            else:
+                one = self.record(content, str(number), text)
+                place = content[0].source, content[0].line
             if isinstance(target, RawBlocks) and self._add_tree(one, target, done):
                 place = target.source, target.line
             done.count(one.status, one.reason, place, self.strict)

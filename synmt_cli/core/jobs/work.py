@@ -31,9 +31,9 @@ Target = str | RawBlocks
 class Work:
     """The blocks of `n` lines. first: the number of the first line over all inputs, from 1.
 
-    sizes: how many blocks each line has, None for one each. targets: the target of each
-    line, its text or the blocks of its trees; None without targets. If there are fewer targets
-    than lines, the other lines are left out.
+    is_text: the batch is one line of text without a tree. sizes: how many blocks each line has,
+    None for one each. targets: the target of each line, its text or the blocks of its trees; None
+    without targets. If there are fewer targets than lines, the other lines are left out.
     """
 
     batch: RawBlocks
@@ -41,6 +41,7 @@ class Work:
     n: int
     sizes: Sequence[int] | None
     targets: Sequence[Target] | None = None
+    is_text: bool = False
 
     def __len__(self) -> int:
         return self.n
@@ -111,6 +112,15 @@ def batches(files: Sequence[str]) -> Iterator[RawBlocks]:
         yield from conllu.batches(source)
 
 
+def text_lines(files: Sequence[str]) -> Iterator[Work]:
+    """Yields each line of files of text, one file after the other. Raises DataError, ReadError."""
+    first = 1
+    for source in reading.sources(files):
+        for number, line in enumerate(reading.lines(source), 1):
+            yield Work(RawBlocks(source.name, number, line + b"\n"), first, 1, None, is_text=True)
+            first += 1
+
+
 def do(make: Callable[[Work, Done], Iterator[bytes]], work: Work) -> Done:
     """The records that `make` yields. An error of it is kept in the result, after the records."""
     result = Done()
@@ -141,6 +151,15 @@ def where(parts: Sequence[Work]) -> str:
 def where_of_lines(items: Sequence[tuple[Any, ...]]) -> str:
     """The lines of items that begin with their file and line, for messages."""
     return pool.span(items[0][:2], items[-1][:2])
+
+
+def contents(work: Work) -> Iterator[tuple[int, list[Sentence] | str]]:
+    """The number of each line and its sentences, or its text. Raises DataError."""
+    if work.is_text:
+        batch = work.batch
+        yield work.first, reading.decode(batch.data[:-1], batch.source, batch.line)
+    else:
+        yield from lines(work)
 
 
 def lines(work: Work) -> Iterator[tuple[int, list[Sentence]]]:

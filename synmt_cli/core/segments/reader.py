@@ -1,14 +1,14 @@
 """The segments of files, one at a time, whatever their kind, and lines parallel to them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, TypeVar
 
 from synmt_cli.core.segments import comments
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, printable
 from synmt_cli.formats import conllu
 from synmt_cli.formats.detect import detect, detected
 from synmt_cli.io import reading
@@ -84,6 +84,16 @@ def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple
     names = [source.name for source in sources]
     for segment, *lines in rows(columns, names, "there are # source segments"):
         yield segment, [content for _, content in lines]
+
+
+def text_rows(paths: Sequence[str]) -> Iterator[list[str]]:
+    """The lines of parallel files of text, side by side. Raises DataError, ReadError."""
+    with ExitStack() as stack:
+        sources = [stack.enter_context(reading.open_source(path)) for path in paths]
+        names = [source.name for source in sources]
+        expected = f"there are # in {printable(names[0])}"
+        for row in rows([*map(reading.text_lines, sources)], names[1:], expected):
+            yield [text for _, text in row]
 
 
 def rows(

@@ -34,6 +34,7 @@ class Variant:
     data: how `synmt multitask` makes its training records, or "". rereads: True where the
     decoder reads its whole prefix anew for each token, every known token seen by every other.
     transitions: True where targets are the transitions that build a tree, not pieces.
+    source_trees: True where the trees of the sources are needed, for training at least.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Variant:
     data: str = ""
     rereads: bool = False
     transitions: bool = False
+    source_trees: bool = False
 
     def builders(self) -> list[Build]:
         """The builder functions; imports their modules, and torch with them."""
@@ -62,21 +64,28 @@ _TABLE = (
         "Bugliarello and Okazaki 2020",
         "heads scaled by nearness to the parent",
         encoder="pascal:pascal",
+        source_trees=True,
     ),
     Variant(
-        "gps", "Xie et al. 2021", "a dot product of the paths from the root", encoder="gps:gps"
+        "gps",
+        "Xie et al. 2021",
+        "a dot product of the paths from the root",
+        encoder="gps:gps",
+        source_trees=True,
     ),
     Variant(
         "struct-abs",
         "Wang et al. 2019",
         "positions from the depth in the tree",
         encoder="structural:struct_abs",
+        source_trees=True,
     ),
     Variant(
         "struct-rel",
         "Wang et al. 2019",
         "vectors for signed distances in the tree",
         encoder="relation:struct_rel",
+        source_trees=True,
     ),
     Variant(
         "rel",
@@ -85,16 +94,37 @@ _TABLE = (
         encoder="relation:rel",
         decoder="relation:rel",
     ),
-    Variant("dep", "Omote et al. 2019", "vectors for differences of depth", encoder="relation:dep"),
-    Variant("tags", "Sennrich and Haddow 2016", "the label in the embedding", encoder="tags:tags"),
+    Variant(
+        "dep",
+        "Omote et al. 2019",
+        "vectors for differences of depth",
+        encoder="relation:dep",
+        source_trees=True,
+    ),
+    Variant(
+        "tags",
+        "Sennrich and Haddow 2016",
+        "the label in the embedding",
+        encoder="tags:tags",
+        source_trees=True,
+    ),
     Variant(
         "sisa",
         "Strubell et al. 2018",
         "a head that learns to attend to the parent",
         encoder="sisa:sisa",
+        source_trees=True,
     ),
-    Variant("multitask", _CURREY, "one model translates and parses", data="multitask"),
-    Variant("mixed-encoder", _CURREY, "plain and linearised sources", data="mixed-encoder"),
+    Variant(
+        "multitask", _CURREY, "one model translates and parses", data="multitask", source_trees=True
+    ),
+    Variant(
+        "mixed-encoder",
+        _CURREY,
+        "plain and linearised sources",
+        data="mixed-encoder",
+        source_trees=True,
+    ),
     Variant("bitran", _CHOSHEN, "known target tokens see each other", rereads=True),
     Variant("linearized", _CHOSHEN, "targets are trees as transitions", transitions=True),
     Variant(
@@ -144,6 +174,11 @@ class Plan:
     def transitions(self) -> bool:
         """Whether the decoder writes transitions."""
         return any(v.transitions for v in self.variants)
+
+    @property
+    def source_trees(self) -> bool:
+        """Whether the trees of the sources are needed, for training at least."""
+        return any(v.source_trees for v in self.variants)
 
     def encoder(self, spec: StackSpec, values: Values) -> list[Modifier]:
         """The encoder's modifiers, in the order they act. Raises UsageError."""

@@ -1,0 +1,108 @@
+"""`synmt init`: a folder that compares models on one's own text."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from synmt_cli import console
+from synmt_cli.commands import Manual, options
+from synmt_cli.commands.options import argument, option
+from synmt_cli.errors import CreateError, UsageError, printable
+
+if TYPE_CHECKING:
+    from synmt_cli.core.experiment.design import Design
+
+MANUAL = Manual(
+    input="Parallel text, one segment a line, compressed or not; UDPipe models.",
+    output="A folder with a Makefile, config.toml, and links to the input.",
+    memory="One line.",
+    examples=(
+        "synmt init experiment --src train.en --tgt train.de --parser en.udpipe"
+        " --variants vanilla,pascal && make -n -C experiment",
+        "synmt init plain --src train.en --tgt train.de --dev-src dev.en --dev-tgt dev.de"
+        " --test-src test.en --test-tgt test.de --variants vanilla,rel --seeds 2",
+    ),
+    see_also=("split", "train", "score"),
+)
+Text = str | None
+
+
+def init(
+    experiment: Annotated[str, argument("EXPERIMENT", "The folder to write.")],
+    src: Annotated[str, option("--src FILE", "Source side of the text to train on.")],
+    tgt: Annotated[str, option("--tgt FILE", "Its target side.")],
+    dev_src: Annotated[Text, option("--dev-src FILE", "Source side of the dev set.")] = None,
+    dev_tgt: Annotated[Text, option("--dev-tgt FILE", "Its target side.")] = None,
+    test_src: Annotated[Text, option("--test-src FILE", "Source side of the test set.")] = None,
+    test_tgt: Annotated[Text, option("--test-tgt FILE", "Its target side.")] = None,
+    parser: Annotated[
+        Text, option("--parser MODEL", "UDPipe model of the source language.")
+    ] = None,
+    tgt_parser: Annotated[
+        Text, option("--tgt-parser MODEL", "UDPipe model of the target language.")
+    ] = None,
+    variants: Annotated[
+        str, option("--variants LIST", "Models to compare; the first is the baseline.")
+    ] = "vanilla,pascal,dep+rel",
+    seeds: Annotated[int, option("--seeds N", "Trainings of each variant.", min=1, max=100)] = 3,
+    preset: Annotated[
+        str, option("--preset NAME", "Sizes and settings, as for synmt train.")
+    ] = "auto",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Write a folder in which `make` answers whether syntax helps on your text.
+
+    Its Makefile runs plain synmt commands: check, filter, parse, vocab train, featurize, a train
+    for every variant and seed, translate, and score over the seeds. Read it, change it, or run its
+    commands one by one. `make -j2` trains two models at a time. An interrupted make goes on where
+    it was, and what depends on a changed file is made again.
+
+    Variants that read trees of the source (such as pascal) need --parser, those that write trees
+    (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists them.
+
+    Without a dev and a test set, a tenth of the pairs, at most 1,000, are split off for each, at
+    random, by a hash of their lines; pairs that share a line stay in the same set. Training text
+    that shares a line with the dev or test set is left out, too, as are repeated pairs, and pairs
+    with a side of more than 100 words or 9 times as long as the other.
+
+    The files are linked into the folder, not copied. All of them are read and checked first;
+    nothing is written if one is bad.
+    """
+    from synmt_cli.core.experiment.design import Design
+    from synmt_cli.core.experiment.design import variants as named
+    from synmt_cli.core.experiment.folder import Parsers, Texts, write
+    from synmt_cli.core.run.config import resolve
+
+    held_out = {
+        "--dev-src": dev_src,
+        "--dev-tgt": dev_tgt,
+        "--test-src": test_src,
+        "--test-tgt": test_tgt,
+    }
+    missing = [name for name, path in held_out.items() if path is None]
+    if 0 < len(missing) < len(held_out):
+        raise UsageError(f"{missing[0]} is missing: give all of {', '.join(held_out)}, or none")
+    texts = Texts((src, tgt), *(() if missing else ((dev_src, dev_tgt), (test_src, test_tgt))))
+    parsers = Parsers(parser, tgt_parser)
+    design = Design(named(variants), seeds, preset, splits=bool(missing))
+    design.check(parsers.at_hand)
+    if preset != "auto":
+        resolve(None, preset, [])
+    target = Path(experiment)
+    if target.exists() or target.is_symlink():
+        raise CreateError(f"cannot create {printable(experiment)}: it is there already")
+    parsers.check()
+    n_pairs = texts.n_pairs()
+    write(target, design, n_pairs, texts, parsers)
+    console.info(f"{printable(experiment)}: {_summary(design, n_pairs)}")
+    console.info(f"next: make -j2 -C {shlex.quote(printable(experiment))}")
+
+
+def _summary(design: "Design", n_pairs: int) -> str:
+    n = len(design.variants) * design.n_seeds
+    summary = f"{n_pairs:,} pairs, {n} trainings ({' '.join(design.variants)})"
+    if design.splits:
+        held_out = design.n_held_out(n_pairs)
+        summary += f"; {held_out:,} pairs each for dev and test, chosen by a hash of their lines"
+    return summary

@@ -1,0 +1,80 @@
+"""`synmt split`: a parallel text into training, development and test sets."""
+
+import os
+from typing import Annotated
+
+from synmt_cli import console
+from synmt_cli.commands import Manual, options
+from synmt_cli.commands.options import argument, option
+from synmt_cli.errors import UsageError, printable, quoted
+
+MANUAL = Manual(
+    input="Parallel text, one segment a line in each FILE.",
+    output="A file for each part and each FILE, named by --out-template.",
+    memory="About 300 bytes a pair.",
+    examples=(
+        "synmt split --part dev=20 --part test=20 --out-template '{part}.{name}' all.en all.de",
+        "synmt split --part heldout=15 --rest kept --seed 7 --out-template '{part}.{side}'"
+        " train.en train.de",
+    ),
+    see_also=("init", "filter", "check"),
+)
+
+
+def split(
+    files: Annotated[list[str], argument("FILE", "Parallel files.")],
+    part: Annotated[
+        list[str], option("--part NAME=N", "A part of N pairs, such as dev=1000; repeatable.")
+    ],
+    template: Annotated[
+        str, option("--out-template TEMPLATE", "Names of the files, with {part} and {name}.")
+    ],
+    rest: Annotated[str, option("--rest NAME", "The part that gets all other pairs.")] = "train",
+    seed: options.Seed = options.SEED,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Split a parallel text at random into parts that share no line.
+
+    Each --part gets exactly N pairs, and --rest the others, all in the order of the text. Pairs
+    that share a line on either side stay in the same part, and pairs that a chain of shared lines
+    joins, too, so that nothing that is tested has been trained on. Lines are the same if they
+    differ only in white space or Unicode composition (NFC). A pair with an empty or blank side
+    goes to the rest. The pairs are chosen by a hash of their lines and --seed, not by their place.
+
+    --out-template puts {part} into the names, and {name}, the last part of each FILE, or {side},
+    its number from 1. The files appear when all of them are complete. Files are read twice, so
+    none can be a pipe.
+    """
+    from synmt_cli.core.filtering import partition
+    from synmt_cli.core.segments import reader, splitting
+
+    sizes = _sizes(part)
+    names = [*sizes, rest]
+    if len(set(names)) < len(names):
+        raise UsageError(f"--part and --rest name {quoted(names[-1])} twice")
+    for path in files:
+        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+            raise UsageError(f"{printable(path)} is not a regular file, and files are read twice")
+    outputs = splitting.filled(template, "part", names, files)
+    splitting.refuse_inputs(outputs, files)
+    parts = partition.grouped(reader.text_rows(files)).parts([*sizes.values()], seed)
+    with splitting.written_together(outputs) as writers:
+        for sides, number in zip(reader.text_rows(files), parts, strict=True):
+            for writer, text in zip(writers[number], sides, strict=True):
+                writer.write(text.encode() + b"\n")
+    counts = [f"{name} {parts.count(number):,}" for number, name in enumerate(names[:-1])]
+    counts.append(f"{rest} {parts.count(partition.REST):,}")
+    console.info(f"split {len(parts):,} pairs by a hash of their lines: {', '.join(counts)}")
+
+
+def _sizes(parts: list[str]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for one in parts:
+        name, _, size = one.partition("=")
+        if not name or not size.isascii() or not size.isdigit() or not int(size):
+            raise UsageError(f"--part is NAME=N, such as dev=1000, not {quoted(one)}")
+        if name in sizes:
+            raise UsageError(f"--part names {quoted(name)} twice")
+        sizes[name] = int(size)
+    return sizes

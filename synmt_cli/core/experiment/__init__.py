@@ -1,0 +1,1 @@
+"""Folders of experiments: what `synmt init` writes, for make to run."""

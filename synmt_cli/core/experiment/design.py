@@ -1,0 +1,105 @@
+"""What an experiment compares, and what that needs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from synmt_cli.core.variants import Plan, plan
+from synmt_cli.errors import UsageError, quoted
+
+# A vocabulary has this many pieces from so many pairs on: few where each is seen seldom
+# (Gowda and May 2020; Ding et al. 2019).
+SIZES = {0: 500, 500: 1000, 2_000: 2000, 10_000: 4000, 25_000: 8000, 500_000: 32000}
+MOST_HELD_OUT = 1000  # pairs of development and of test, if they are split off
+HELD_OUT = 10  # one in so many, if there are fewer
+
+
+@dataclass(frozen=True)
+class Design:
+    """One experiment: every variant is trained with every seed on the same text.
+
+    splits: whether development and test sets are cut from the training text.
+    """
+
+    variants: tuple[str, ...]
+    n_seeds: int
+    preset: str
+    splits: bool
+
+    @cached_property
+    def plans(self) -> dict[str, Plan]:
+        """What each variant is. Raises UsageError for an unknown one."""
+        return {name: plan(name) for name in self.variants}
+
+    @property
+    def source_trees(self) -> bool:
+        """Whether any variant reads the sources' trees."""
+        return any(one.source_trees for one in self.plans.values())
+
+    @property
+    def target_trees(self) -> bool:
+        """Whether any variant writes trees."""
+        return any(one.transitions for one in self.plans.values())
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The schemes of `synmt multitask` that any variant is trained on."""
+        return tuple(dict.fromkeys(one.data for one in self.plans.values() if one.data))
+
+    def check(self, parsers: Mapping[str, bool]) -> None:
+        """Raises UsageError if a variant is named twice, or a parser is missing.
+
+        parsers: whether the options `--parser` and `--tgt-parser` are given.
+        """
+        for name, one in self.plans.items():
+            if self.variants.count(name) > 1:
+                raise UsageError(f"--variants names {quoted(name)} twice")
+            if one.data and one.transitions:
+                raise UsageError(f"{name}: init makes no records for both of them together")
+            needs = {"--parser": one.source_trees, "--tgt-parser": one.transitions}
+            for option, needed in needs.items():
+                if needed and not parsers[option]:
+                    side = "source" if option == "--parser" else "target"
+                    raise UsageError(
+                        f"{name} needs trees of the {side}: give {option} MODEL, a UDPipe model "
+                        "of its language"
+                    )
+
+    def n_held_out(self, n_pairs: int) -> int:
+        """Pairs that are split off for dev, and for test. Raises UsageError if there are none."""
+        if n := min(MOST_HELD_OUT, n_pairs // HELD_OUT):
+            return n
+        raise UsageError(
+            f"{n_pairs:,} pairs are too few to split: give --dev-src, --dev-tgt, --test-src and "
+            "--test-tgt"
+        )
+
+    def records(self, variant: str) -> tuple[str, str]:
+        """The names of a variant's training and development records, as in data/NAME.jsonl."""
+        one = self.plans[variant]
+        if one.transitions:
+            return "train.trees", "dev.trees"
+        if one.data == "multitask":
+            return "train.multitask", "dev.multitask"
+        return (f"train.{one.data}" if one.data else "train"), "dev"
+
+
+def vocabulary_size(n_pairs: int) -> int:
+    """Pieces of the vocabulary.
+
+    >>> vocabulary_size(4_999)
+    2000
+    """
+    return max(size for least, size in SIZES.items() if n_pairs >= least)
+
+
+def variants(names: str) -> tuple[str, ...]:
+    """The variants of `vanilla,pascal,dep+rel`. Raises UsageError for none.
+
+    >>> variants("vanilla,dep+rel")
+    ('vanilla', 'dep+rel')
+    """
+    named: Sequence[str] = [name for name in names.split(",") if name]
+    if not named:
+        raise UsageError("--variants names no variant")
+    return tuple(named)

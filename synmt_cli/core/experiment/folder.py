@@ -1,0 +1,118 @@
+"""Writes the folder of an experiment: a Makefile, settings, and links to the text and the parsers.
+
+Everything is checked before anything is written, and the folder appears whole or not at all.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from synmt_cli.core.experiment.design import Design
+from synmt_cli.core.experiment.makefile import makefile
+from synmt_cli.core.segments import reader
+from synmt_cli.core.text.udpipe import Parser
+from synmt_cli.errors import CreateError, DataError, ReadError, UsageError, cannot_read, printable
+from synmt_cli.io import writing
+
+SETTINGS = """\
+# Settings of every training; they override the preset's. `synmt train --help` and `synmt variants`
+# say what there is.
+
+[training]
+validate_every = 250  # updates
+save_every = 250
+patience = 8          # validations without a better one before a training ends
+"""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The given files. dev, test: both sides, or None where they are to be split off."""
+
+    train: tuple[str, str]
+    dev: tuple[str, str] | None = None
+    test: tuple[str, str] | None = None
+
+    @property
+    def sets(self) -> dict[str, tuple[str, str]]:
+        """Both sides of each set that is there."""
+        sets = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {name: sides for name, sides in sets.items() if sides is not None}
+
+    def n_pairs(self) -> int:
+        """How many pairs of lines there are to train on; reads every file.
+
+        Raises UsageError for a source that is its target, and DataError or ReadError for files
+        that are empty, not parallel, not text, or not there.
+        """
+        counts = {}
+        for name, (src, tgt) in self.sets.items():
+            for path in (src, tgt):
+                _check_regular(path)
+            if os.path.samefile(src, tgt):
+                raise UsageError(f"{printable(src)} is both sides of the {name} set")
+            counts[name] = sum(1 for _ in reader.text_rows([src, tgt]))
+            if not counts[name]:
+                raise DataError(src, None, "no lines")
+        return counts["train"]
+
+
+def _check_regular(path: str) -> None:
+    try:
+        if not os.path.isfile(path):
+            os.stat(path)
+            raise ReadError(f"cannot read {printable(path)}: not a regular file, which make needs")
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+@dataclass(frozen=True)
+class Parsers:
+    """UDPipe models of the source and the target language, where they are given."""
+
+    src: str | None = None
+    tgt: str | None = None
+
+    @property
+    def at_hand(self) -> dict[str, bool]:
+        """Whether each option is given."""
+        return {"--parser": self.src is not None, "--tgt-parser": self.tgt is not None}
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Names in the folder, and what they link to."""
+        named = {"src.udpipe": self.src, "tgt.udpipe": self.tgt}
+        return {name: path for name, path in named.items() if path is not None}
+
+    def check(self) -> None:
+        """Loads each model once. Raises Unavailable."""
+        for path in self.links.values():
+            Parser(path)
+
+
+def write(folder: Path, design: Design, n_pairs: int, texts: Texts, parsers: Parsers) -> None:
+    """Writes the folder. n_pairs: of the text to train on.
+
+    Raises CreateError where the folder exists or cannot be made, WriteError.
+    """
+    rules = makefile(design, n_pairs)
+    links = {"given/src": texts.train[0], "given/tgt": texts.train[1]}
+    for name, sides in texts.sets.items():
+        if name != "train":
+            links |= {f"text/{name}.src": sides[0], f"text/{name}.tgt": sides[1]}
+    links |= parsers.links
+    with writing.atomic_folder(folder) as new:
+        for name in ("given", "text", "data", "runs", "output"):
+            (new / name).mkdir()
+        for link, path in links.items():
+            _link(new / link, path)
+        for file, content in (("Makefile", rules), ("config.toml", SETTINGS)):
+            with writing.atomic(new / file) as writer:
+                writer.write(content.encode())
+
+
+def _link(link: Path, path: str) -> None:
+    try:
+        link.symlink_to(os.path.abspath(path))
+    except OSError as error:
+        raise CreateError(f"cannot create {printable(str(link))}: {error.strerror}") from error

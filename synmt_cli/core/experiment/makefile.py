@@ -1,0 +1,215 @@
+"""The Makefile of an experiment: plain commands, each in a rule with the files that it reads.
+
+`given/` links to the text as it was given, `text/` has the three sets, `data/` trees and records,
+`runs/` the models, and `output/` the translations of the test set.
+"""
+
+from collections.abc import Iterator
+
+from synmt_cli.core.experiment.design import Design, vocabulary_size
+
+_HEAD = """\
+# Does syntax help on this text? Written by `synmt init`, and yours to change.
+#
+#   make -j2         everything, two trainings at a time; the result is scores.txt
+#   make data        trees, vocabulary and records
+#   make train       the models, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
+#   make -n          the commands that would run
+#
+# An interrupted make goes on where it was, and so does each training. What depends on a changed
+# file is made again; a model whose records or settings have changed is moved to runs/old first.
+
+$(if $(filter grouped-target,$(.FEATURES)),,$(error this needs GNU make 4.3 or newer))
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all data train translate
+all: scores.txt scores.json
+
+# --- What to compare; change it as you like ---
+
+VARIANTS := {variants}
+SEEDS := {seeds}
+PRESET := {preset}
+VOCABULARY := {vocabulary}
+THREADS := 1
+BEAM := 5
+METRICS := bleu,chrf,ter
+BY := length:10,20,30,40
+
+SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
+data: {records}
+train: $(SYSTEMS:%=runs/%.trained)
+translate: $(SYSTEMS:%=output/%.txt)
+"""
+_SPLIT = """
+# --- Development and test sets, chosen by a hash of their lines; sets share no line ---
+
+text/raw.src text/raw.tgt text/dev.src text/dev.tgt text/test.src text/test.tgt &: \\
+		given/src given/tgt
+	synmt split --part dev={n} --part test={n} --rest raw \\
+		--out-template 'text/{{part}}.{{name}}' given/src given/tgt
+"""
+_FILTER = """
+# --- Training text: without lines of the other sets, repeated pairs, and very long pairs ---
+
+text/train.src text/train.tgt &: {src} {tgt} \\
+		text/dev.src text/dev.tgt text/test.src text/test.tgt
+	synmt check --parallel {src} {tgt}
+	synmt check --parallel text/dev.src text/dev.tgt
+	synmt check --parallel text/test.src text/test.tgt
+	synmt filter --max-len 100 --ratio 9 --dedup pair \\
+		--exclude text/dev.src --exclude text/dev.tgt \\
+		--exclude text/test.src --exclude text/test.tgt \\
+		--tgt {tgt} --tgt-out text/train.tgt -o text/train.src {src}
+"""
+_TREES = """
+# --- Trees of the {side} ---
+
+{targets}: data/%.{end}.conllu: text/%.{end} {end}.udpipe
+	synmt parse -m {end}.udpipe -o $@ text/$*.{end}
+"""
+_VOCABULARY = """
+# --- One vocabulary for both languages ---
+{symbols}
+spm.model: text/train.src text/train.tgt{needs}
+	synmt vocab train --size $(VOCABULARY){options} -o $@ text/train.src text/train.tgt
+"""
+_TREE_SYMBOLS = """
+data/transitions: data/train.tgt.conllu data/dev.tgt.conllu
+	synmt linearize --format symbols --glue -o $@ data/train.tgt.conllu data/dev.tgt.conllu
+"""
+_TASK_SYMBOLS = """
+data/brackets: data/train.src.conllu
+	synmt featurize data/train.src.conllu | synmt multitask --format symbols -o $@
+"""
+_SYMBOLS = """
+data/symbols: {files}
+	sort -u {files} > $@
+"""
+_RECORDS = """
+# --- Records: source, tree, pieces and target, one line each ---
+
+data/train.jsonl data/dev.jsonl data/test.jsonl: data/%.jsonl: {source} text/%.tgt spm.model
+	synmt featurize{options} --spm spm.model --tgt text/$*.tgt -o $@ {source_of}
+"""
+_TREE_RECORDS = """
+data/train.trees.jsonl data/dev.trees.jsonl: data/%.trees.jsonl: \\
+		{source} data/%.tgt.conllu spm.model
+	synmt featurize{options} --spm spm.model --tgt-conllu data/$*.tgt.conllu \\
+		--glue --multiword token -o $@ {source_of}
+"""
+_TASK_RECORDS = """
+data/train.{scheme}.jsonl: data/train.jsonl spm.model
+	synmt multitask --spm spm.model --scheme {scheme} -o $@ data/train.jsonl
+"""
+_TASK_DEV = """
+data/dev.multitask.jsonl: data/dev.jsonl spm.model
+	synmt multitask --spm spm.model --task translate -o $@ data/dev.jsonl
+"""
+_TRAIN = """
+# --- Models. % and $* stand for the seed ---
+
+TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS) --spm spm.model
+# $(call named,RUN): names it in each line, since several trainings may run at a time.
+named = sed -u 's|^synmt train:|$(1):|'
+# $(call aside,RUN): a model that is older than what it depends on makes way for a new one.
+aside = if [ -e $(1)/config.toml ] && [ -n "$$(find -L $^ -newer $(1)/config.toml)" ]; then \\
+  mkdir -p runs/old && mv $(1) runs/old/$(notdir $(1)).$$(date +%Y%m%d-%H%M%S); fi
+"""
+_TRAIN_ONE = """
+runs/{variant}.%.trained: data/{train}.jsonl data/{dev}.jsonl spm.model config.toml{parser}
+	@$(call aside,runs/{variant}.$*)
+	$(TRAIN) --variant {variant} --seed $*{options} \\
+		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
+		--run runs/{variant}.$* 2>&1 | tee -a runs/{variant}.$*.log | $(call named,{variant}.$*)
+	touch $@
+"""
+_TEST = """
+# --- Translations of the test set, and the answer ---
+
+output/%.txt: runs/%.trained data/test.jsonl
+	synmt translate -m runs/$* --beam $(BEAM) --threads $(THREADS) -o $@ data/test.jsonl
+
+OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
+SCORE = synmt score -M $(METRICS) --by $(BY) --src text/test.src -o $@ text/test.tgt $(OUTPUTS)
+
+scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
+	$(SCORE) --format json
+
+scores.txt: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
+	$(SCORE)
+	cat $@
+"""
+
+
+def makefile(design: Design, n_pairs: int) -> str:
+    """The text of the Makefile. n_pairs: of the text to train on, as it was given."""
+    return "".join(_parts(design, n_pairs))
+
+
+def _parts(design: Design, n_pairs: int) -> Iterator[str]:
+    names = [design.records(variant) for variant in design.variants]
+    records = dict.fromkeys([*(name for pair in names for name in pair), "test"])
+    yield _HEAD.format(
+        variants=" ".join(design.variants),
+        seeds=" ".join(map(str, range(1, design.n_seeds + 1))),
+        preset=design.preset,
+        vocabulary=vocabulary_size(n_pairs),
+        records=" ".join(f"data/{name}.jsonl" for name in records),
+    )
+    if design.splits:
+        yield _SPLIT.format(n=design.n_held_out(n_pairs))
+    raw = "text/raw." if design.splits else "given/"
+    yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
+    yield from _trees(design)
+    yield from _records(design)
+    yield _TRAIN
+    for variant, (train, dev) in zip(design.variants, names, strict=True):
+        reads_trees = design.plans[variant].source_trees
+        yield _TRAIN_ONE.format(
+            variant=variant,
+            train=train,
+            dev=dev,
+            parser=" src.udpipe" if reads_trees else "",
+            options=" --parser src.udpipe" if reads_trees else "",
+        )
+    yield _TEST
+
+
+def _trees(design: Design) -> Iterator[str]:
+    symbols, files = "", []
+    if design.source_trees:
+        targets = " ".join(f"data/{name}.src.conllu" for name in ("train", "dev", "test"))
+        yield _TREES.format(side="sources", targets=targets, end="src")
+    if design.target_trees:
+        targets = "data/train.tgt.conllu data/dev.tgt.conllu"
+        yield _TREES.format(side="targets", targets=targets, end="tgt")
+        symbols += _TREE_SYMBOLS
+        files.append("data/transitions")
+    if design.schemes:
+        symbols += _TASK_SYMBOLS
+        files.append("data/brackets")
+    if files:
+        symbols += _SYMBOLS.format(files=" ".join(files))
+    yield _VOCABULARY.format(
+        symbols=symbols,
+        needs=" data/symbols" if files else "",
+        options=" --symbols data/symbols" if files else "",
+    )
+
+
+def _records(design: Design) -> Iterator[str]:
+    source = {
+        "source": "data/%.src.conllu" if design.source_trees else "text/%.src",
+        "source_of": "data/$*.src.conllu" if design.source_trees else "text/$*.src",
+        "options": "" if design.source_trees else " --from text",
+    }
+    yield _RECORDS.format(**source)
+    if design.target_trees:
+        yield _TREE_RECORDS.format(**source)
+    for scheme in design.schemes:
+        yield _TASK_RECORDS.format(scheme=scheme)
+        if scheme == "multitask":
+            yield _TASK_DEV

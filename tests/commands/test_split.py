@@ -1,0 +1,54 @@
+"""`synmt split` as a user runs it."""
+
+import pytest
+
+
+@pytest.fixture
+def text(tmp_path):
+    lines = [f"line {n}" for n in range(30)] + ["line 3", "", "line 7"]
+    (tmp_path / "a.en").write_text("".join(f"{line}\n" for line in lines))
+    others = [f"zeile {n}" for n in range(30)] + ["andere 3", "leer", "zeile 8"]
+    (tmp_path / "a.de").write_text("".join(f"{line}\n" for line in others))
+    return tmp_path
+
+
+TEMPLATE = ("--out-template", "{part}.{name}")
+
+
+def test_every_pair_is_in_one_part_in_its_order(run, text):
+    done = run("split", "--part", "dev=4", "--part", "test=5", *TEMPLATE, "a.en", "a.de", cwd=text)
+    assert done.returncode == 0
+    assert b"33 pairs by a hash of their lines: dev 4, test 5, train 24" in done.stderr
+    whole = list(zip(*((text / n).read_text().split("\n") for n in ("a.en", "a.de")), strict=True))
+    seen = []
+    for part, size in (("dev", 4), ("test", 5), ("train", 24)):
+        sides = [(text / f"{part}.{n}").read_text().split("\n")[:-1] for n in ("a.en", "a.de")]
+        pairs = list(zip(*sides, strict=True))
+        assert len(pairs) == size
+        assert pairs == [pair for pair in whole if pair in pairs]
+        seen += pairs
+    assert sorted(seen) == sorted(whole[:-1])
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--part", "dev=33"], 2, b"33 pairs are too few"),
+        (["--part", "dev"], 2, b"--part is NAME=N"),
+        (["--part", "dev=0"], 2, b"--part is NAME=N"),
+        (["--part", "dev=1", "--part", "dev=2"], 2, b"twice"),
+        (["--part", "train=1"], 2, b"twice"),
+        (["--part", "dev=1", "missing"], 66, b"cannot read missing"),
+        (["--part", "dev=1", "-"], 2, b"read twice"),
+        (["--part", "dev=1", "/dev/null"], 2, b"read twice"),
+        (["--part", "dev=1", "short"], 65, b"short: 1 lines, but there are 33 in a.en"),
+    ],
+)
+def test_what_cannot_be_split_leaves_nothing(run, text, options, status, message):
+    (text / "short").write_text("one\n")
+    before = sorted(text.iterdir())
+    done = run("split", *TEMPLATE, "a.en", "a.de", *options, cwd=text)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert sorted(text.iterdir()) == before
