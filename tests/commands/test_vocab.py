@@ -3,6 +3,8 @@ import json
 
 import pytest
 
+from synmt_cli.core.text.vocabulary import Vocabulary
+
 LINES = b"the dog sees the cat .\n\n  a cat sees  <s> dogs . \nna\xc3\xafve \xf0\x9f\x98\x80\n" * 3
 
 
@@ -32,6 +34,19 @@ def test_ids_come_back_but_for_unknown_characters(run, model):
     text = run("vocab", "decode", "--ids", "-m", model, stdin=ids).stdout.decode()
     assert text.split("\n")[:2] == ["the dog", ""]
     assert "⁇" in text
+
+
+def test_without_a_size_the_text_decides(run, tmp_path):
+    """500 for under 1,000 lines, 1,000 from there on; at most what there is, at least what must."""
+    lines = [" ".join(str(n * prime) for prime in (7919, 6133, 8669)) + "\n" for n in range(600)]
+    sizes = []
+    for text in (lines, lines * 2, lines[:4], [f"{chr(0x4E00 + n)}\n" for n in range(900)]):
+        model = run("vocab", "train", stdin="".join(text).encode()).stdout
+        (tmp_path / "model").write_bytes(model)
+        sizes.append(Vocabulary.load(str(tmp_path / "model")).size)
+    assert sizes[:2] == [500, 1000]
+    assert 4 < sizes[2] < 500
+    assert sizes[3] > 900
 
 
 @pytest.mark.parametrize("word", ["30", "1_0", "9" * 5000])

@@ -31,9 +31,11 @@ def command(order, streams):
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     os.closerange(3, 64)
-    sys.stdin = sys.__stdin__ = open(0)  # the server's own know other files: what can be sought
-    sys.stdout = sys.__stdout__ = open(1, "w")
-    sys.stderr = sys.__stderr__ = open(2, "w", buffering=1, errors="backslashreplace")
+    # The server's own know other files, what can be sought. Python closes none of them either.
+    sys.stdin = sys.__stdin__ = open(0, closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False)
+    again = {"buffering": 1, "errors": "backslashreplace", "closefd": False}
+    sys.stderr = sys.__stderr__ = open(2, "w", **again)
     sys.argv = ["synmt", *order["arguments"]]
     main()
 

@@ -7,9 +7,6 @@ from functools import cached_property
 from synmt_cli.core.variants import Plan, plan
 from synmt_cli.errors import UsageError, quoted
 
-# A vocabulary has this many pieces from so many pairs on: few where each is seen seldom
-# (Gowda and May 2020; Ding et al. 2019).
-SIZES = {0: 500, 500: 1000, 2_000: 2000, 10_000: 4000, 25_000: 8000, 500_000: 32000}
 MOST_HELD_OUT = 1000  # pairs of development and of test, if they are split off
 HELD_OUT = 10  # one in so many, if there are fewer
 
@@ -82,15 +79,6 @@ class Design:
         if one.data == "multitask":
             return "train.multitask", "dev.multitask"
         return (f"train.{one.data}" if one.data else "train"), "dev"
-
-
-def vocabulary_size(n_pairs: int) -> int:
-    """Pieces of the vocabulary.
-
-    >>> vocabulary_size(4_999)
-    2000
-    """
-    return max(size for least, size in SIZES.items() if n_pairs >= least)
 
 
 def variants(names: str) -> tuple[str, ...]:

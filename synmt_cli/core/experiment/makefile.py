@@ -6,7 +6,7 @@
 
 from collections.abc import Iterator
 
-from synmt_cli.core.experiment.design import Design, vocabulary_size
+from synmt_cli.core.experiment.design import Design
 
 _HEAD = """\
 # Does syntax help on this text? Written by `synmt init`, and yours to change.
@@ -32,7 +32,7 @@ all: scores.txt scores.json
 VARIANTS := {variants}
 SEEDS := {seeds}
 PRESET := {preset}
-VOCABULARY := {vocabulary}
+VOCABULARY := auto
 THREADS := 1
 BEAM := 5
 METRICS := bleu,chrf,ter
@@ -156,7 +156,6 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         variants=" ".join(design.variants),
         seeds=" ".join(map(str, range(1, design.n_seeds + 1))),
         preset=design.preset,
-        vocabulary=vocabulary_size(n_pairs),
         records=" ".join(f"data/{name}.jsonl" for name in records),
     )
     if design.splits:

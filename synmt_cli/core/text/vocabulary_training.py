@@ -17,6 +17,9 @@ N_THREADS = 4  # sums of floats depend on it: fixed, not the machine's
 LONGEST = 2**30  # bytes; sentencepiece would silently leave out lines over 4192 bytes
 SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
 Type = Literal["bpe", "unigram"]
+# Ids for so many lines or more, of both languages together: small vocabularies where each piece
+# would be seen seldom (Gowda and May 2020).
+SIZES = {0: 500, 1_000: 1000, 4_000: 2000, 20_000: 4000, 50_000: 8000, 2_000_000: 32_000}
 Normalization = Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"]
 
 
@@ -24,14 +27,15 @@ Normalization = Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"
 class VocabularySettings:
     """What to learn.
 
-    size: the number of ids, the four special ones and all symbols included. user_symbols:
-    strings of the text that are never split, wherever they stand. symbols: pieces that no text
-    becomes (vocabulary.py); where the text to learn from has their names, it is cut.
+    size: the number of ids, the four special ones and all symbols included; None chooses by the
+    number of lines, and within what the text allows. user_symbols: strings of the text that are
+    never split, wherever they stand. symbols: pieces that no text becomes (vocabulary.py); where
+    the text to learn from has their names, it is cut.
     character_coverage: the share of characters that get a piece; the rarest are left out.
     byte_fallback: other characters are spelled in bytes instead of <unk>.
     """
 
-    size: int = 8000
+    size: int | None = None
     type: Type = "bpe"
     character_coverage: float = 1.0
     user_symbols: tuple[str, ...] = ()
@@ -43,6 +47,31 @@ class VocabularySettings:
 def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
     """The model file. Raises UsageError for symbols or a size that do not fit, DataError."""
     _check_symbols(settings.user_symbols, settings.symbols)
+    if settings.size is not None:
+        return _train(sentences, settings, settings.size)
+    lines = [*sentences]
+    size = len(settings.symbols) + max(size for least, size in SIZES.items() if least <= len(lines))
+    for _ in range(2):
+        try:
+            return _train(lines, settings, size)
+        except _Unfit as error:  # too few for so many characters, or too many for so little text
+            size = 2 * error.limit if error.limit > size else error.limit
+    return _train(lines, settings, size)
+
+
+class _Unfit(UsageError):
+    """A size that the text does not allow. limit: the largest or the smallest that it allows."""
+
+    def __init__(self, message: str, limit: int) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[type, tuple[str, int]]:
+        """Lets the error travel between processes with its limit."""
+        return type(self), (str(self), self.limit)
+
+
+def _train(sentences: Iterable[str], settings: VocabularySettings, size: int) -> bytes:
     model, errors = io.BytesIO(), list[BaseException]()
 
     def watched() -> Iterator[str]:  # the library hides exceptions: keep the one that ended them
@@ -56,7 +85,7 @@ def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
         sentencepiece().SentencePieceTrainer.train(
             sentence_iterator=watched(),
             model_writer=model,
-            vocab_size=settings.size,
+            vocab_size=size,
             model_type=settings.type,
             character_coverage=settings.character_coverage,
             user_defined_symbols=list(dict.fromkeys(settings.user_symbols)),
@@ -74,7 +103,7 @@ def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
     except RuntimeError as error:
         if errors:
             raise errors[0] from None
-        raise _explained(str(error), settings.size) from error
+        raise _explained(str(error), size) from error
     return model.getvalue()
 
 
@@ -91,12 +120,14 @@ def _check_symbols(user_symbols: Sequence[str], symbols: Iterable[str]) -> None:
 
 def _explained(message: str, size: int) -> Exception:
     if most := re.search(r"too high .* <= (\d+)", message):
-        return UsageError(f"size {size} is too large for this text: at most {most[1]}")
+        message = f"size {size} is too large for this text: at most {most[1]}"
+        return _Unfit(message, int(most[1]))
     if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
-        return UsageError(
+        message = (
             f"size {size} is too small: single characters alone need {least[1]} "
             "(or a lower character coverage)"
         )
+        return _Unfit(message, int(least[1]))
     if taken := re.search(r"INTERNAL: (.*) is already defined", message):
         return UsageError(f"{quoted(taken[1])} cannot be a symbol: it is a piece already")
     if "sentences_.empty()" in message or "all_chars_count" in message:
