@@ -98,7 +98,7 @@ def evaltree(
     samples: Annotated[
         int | None,
         option(
-            "-n, --samples N", "Number of samples; the default is 1000 for bs, 10000 for ar.", min=1
+            "--samples N", "Number of samples; the default is 1000 for bs, 10000 for ar.", min=1
         ),
     ] = None,
     seed: options.Seed = 12345,
@@ -143,7 +143,7 @@ def evaltree(
     unfit = {
         "--get prints one figure: it cannot be split --by": get and by,
         "--get prints one figure: --format does not apply": get and form != "table",
-        "--paired, -M and -n compare systems with the first one: give two or more": (
+        "--paired, -M and --samples compare systems with the first one: give two or more": (
             len(systems) < 2 and (paired not in (None, "none") or metrics or samples)
         ),
     }
@@ -234,8 +234,6 @@ def _metrics(text: str) -> list[str]:
 def _test(paired: str | None, samples: int | None, seed: int) -> SignificanceTest | None:
     from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest
 
-    if seed < 0:
-        raise UsageError(f"--seed is 0 or more, not {seed}")
     name = paired or "bs"
     if name == "none":
         return None

@@ -11,7 +11,8 @@ from typing import TypeVar
 T = TypeVar("T", bytes, int)
 TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_TRAINER, _NORMALIZER = 2, 3  # fields of ModelProto
+_PIECES, _TRAINER, _NORMALIZER = 1, 2, 3  # fields of ModelProto
+_PIECE, _PIECE_TYPE, _USER_DEFINED = 1, 3, 4  # fields of SentencePiece, and a type
 _MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # fields of TrainerSpec
 _NAME, _ADD_DUMMY_PREFIX = 1, 3  # fields of NormalizerSpec
 
@@ -35,6 +36,13 @@ def making(model: bytes) -> Making:
         normalization=_checked(normalizer.get(_NAME, b""), bytes).decode("utf-8", "replace"),
         byte_fallback=bool(trainer.get(_BYTE_FALLBACK, 0)),
     )
+
+
+def user_defined(model: bytes) -> frozenset[str]:
+    """The pieces that no text splits. Raises ValueError if the bytes are not a model."""
+    pieces = (dict(_fields(_checked(value, bytes))) for n, value in _fields(model) if n == _PIECES)
+    names = (one[_PIECE] for one in pieces if one.get(_PIECE_TYPE) == _USER_DEFINED)
+    return frozenset(_checked(name, bytes).decode() for name in names)
 
 
 def without_prefix(model: bytes) -> bytes:

@@ -134,7 +134,7 @@ def test_parsed_real_text_counts_as_in_the_shared_task(run, data, tmp_path):
 
 
 def test_several_parsers(run, folder):
-    arguments = ["gold", "noisy", "gold", "--paired", "ar", "-n", "99", "-M", "las"]
+    arguments = ["gold", "noisy", "gold", "--paired", "ar", "--samples", "99", "-M", "las"]
     table = run("evaltree", *arguments, "--by", "length:3", cwd=folder).stdout.decode()
     assert "LAS         60.00     100.00^\n" in table
     assert "gold    LAS     +40.00  [+40.00, +40.00]  1.0000    1.0000   two-sided  99" in table
@@ -151,7 +151,7 @@ def test_several_parsers(run, folder):
     [
         (["gold", "noisy", "--get", "las", "--by", "deprel"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "--get", "las", "--format", "json"], "", 2, "--get prints one figure"),
-        (["gold", "noisy", "--paired", "ar"], "", 2, "--paired, -M and -n compare systems"),
+        (["gold", "noisy", "--paired", "ar"], "", 2, "--paired, -M and --samples compare systems"),
         (["gold", "noisy", "noisy", "-M", "bleu"], "", 2, "-M: 'bleu' is none of words, upos"),
         (["gold", "noisy", "absent"], "", 66, "cannot read absent"),
         (["gold", "noisy", "-"], GOLD + GOLD, 65, "<stdin>:8: the text goes on, but gold ends"),

@@ -106,3 +106,30 @@ def test_what_is_no_model_is_named(run, tmp_path, command, name):
     assert done.returncode == 69
     assert name in done.stderr.decode()
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_drawn_pieces_depend_on_seed_and_line_alone(run, model, tmp_path):
+    text = LINES * 100
+    cut = text.index(b"\n", 700) + 1
+    (tmp_path / "a").write_bytes(text[:cut])
+    (tmp_path / "b").write_bytes(text[cut:])
+    sample = ["vocab", "encode", "-m", model, "--sample", 0.3]
+    drawn = run(*sample, "-j", 2, stdin=text).stdout
+    assert drawn == run(*sample, tmp_path / "a", tmp_path / "b").stdout
+    assert drawn != run(*sample, "--seed", 2, stdin=text).stdout
+    assert len(set(drawn.split(b"\n")[::4])) > 50  # the same line, drawn again and again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sample", "1.5"], "--sample is a chance, at most 1, for "),
+        (["--sample", "0.5", "--nbest", "4"], "--nbest is for unigram models; "),
+        (["--nbest", "4"], "--nbest is for --sample"),
+        (["--sample", "inf"], "--sample takes a finite number, not inf"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(run, model, arguments, message):
+    done = run("vocab", "encode", "-m", model, *arguments, stdin=LINES)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().startswith(f"synmt vocab encode: {message}")

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from synmt_cli import pool
 from synmt_cli.core.jobs.work import where_of_lines
+from synmt_cli.core.text.sampling import Sampler, Sampling
 from synmt_cli.core.text.vocabulary import Vocabulary
-from synmt_cli.errors import DataError, quoted
+from synmt_cli.errors import DataError, UsageError, printable, quoted
 from synmt_cli.io import reading
 
 CHUNK = 256  # lines that travel to a worker at a time
@@ -15,18 +16,21 @@ _ID = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 class VocabularyLine(NamedTuple):
-    """One line of input. number: in its file, from 1."""
+    """One line of input. number: in its file, from 1; place: in all files, from 0."""
 
     source: str
     number: int
     data: bytes
+    place: int
 
 
 def lines(files: Sequence[str]) -> Iterator[VocabularyLine]:
     """Yields the lines of all files. Raises DataError, ReadError."""
+    place = 0
     for source in reading.sources(files):
         for number, data in enumerate(reading.lines(source), 1):
-            yield VocabularyLine(source.name, number, data)
+            yield VocabularyLine(source.name, number, data, place)
+            place += 1
 
 
 def each_line(
@@ -45,19 +49,35 @@ def each_line(
     return pool.mapped(recipe, lines(files), jobs, CHUNK)
 
 
-def encoding(model: str, ids: bool) -> Callable[[VocabularyLine], bytes]:
+def encoding(
+    model: str, ids: bool, sampling: Sampling | None = None
+) -> Callable[[VocabularyLine], bytes]:
     """The function from a line to its pieces, or ids. Raises Unavailable, ConfigError.
 
-    The function raises DataError.
+    Raises UsageError for a `sampling` that the model does not have. The function raises DataError.
     """
     vocabulary = Vocabulary.load(model)
+    if sampling is not None:
+        _check_sampling(vocabulary, sampling)
+    sampler = Sampler(vocabulary, sampling) if sampling else None
 
     def encoded(line: VocabularyLine) -> bytes:
-        pieces = vocabulary.pieces(reading.decode(line.data, line.source, line.number))
+        text = reading.decode(line.data, line.source, line.number)
+        pieces = sampler.pieces(text, line.place) if sampler else vocabulary.pieces(text)
         words = map(str, vocabulary.ids(pieces)) if ids else pieces
         return " ".join(words).encode() + b"\n"
 
     return encoded
+
+
+def _check_sampling(vocabulary: Vocabulary, sampling: Sampling) -> None:
+    kind, name = vocabulary.making.type, printable(vocabulary.name)
+    if kind not in ("bpe", "unigram"):
+        raise UsageError(f"--sample is for bpe and unigram models; {name} is a {kind} model")
+    if kind == "bpe" and sampling.alpha > 1:
+        raise UsageError(f"--sample is a chance, at most 1, for {name}, a bpe model")
+    if kind == "bpe" and sampling.nbest:
+        raise UsageError(f"--nbest is for unigram models; {name} is a bpe model")
 
 
 def decoding(model: str, ids: bool) -> Callable[[VocabularyLine], bytes]:

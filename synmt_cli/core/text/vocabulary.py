@@ -21,7 +21,7 @@ from itertools import accumulate
 from typing import Any
 
 from synmt_cli.errors import ConfigError, Unavailable, printable, quoted, reason
-from synmt_cli.formats.spm import Making, making, without_prefix
+from synmt_cli.formats.spm import Making, making, user_defined, without_prefix
 from synmt_cli.io import regular_files
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
@@ -103,18 +103,52 @@ class Vocabulary:
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a text. None has the name of a symbol."""
-        return self._without_symbols(self._processor.encode(text, out_type=str))
+        return self.without_symbols(self._processor.encode(text, out_type=str))
 
     def inner_pieces(self, text: str) -> list[str]:
         """The pieces of a text that follows another without a space: no mark begins it."""
-        return self._without_symbols(self._inner_processor.encode(text, out_type=str))
+        return self.without_symbols(self._inner_processor.encode(text, out_type=str))
 
-    def _without_symbols(self, pieces: list[str]) -> list[str]:
+    def without_symbols(self, pieces: list[str]) -> list[str]:
         """The pieces, those with the name of a symbol as their characters."""
         symbols = self._symbols
         if symbols.isdisjoint(pieces):
             return pieces
         return [part for piece in pieces for part in (piece if piece in symbols else [piece])]
+
+    def normalize(self, text: str) -> str:
+        """The text that is split into pieces: normalized, with SPACE for spaces."""
+        normalized: str = self._processor.normalize(text)
+        return normalized
+
+    def best(self, text: str, n: int) -> list[list[str]]:
+        """The n best segmentations of a text by a unigram model, or as many as there are."""
+        if not self.normalize(text):
+            return []
+        found: list[list[str]] = self._processor.nbest_encode(text, nbest_size=n, out_type=str)
+        return found
+
+    def scores(self) -> dict[str, float]:
+        """The score of each piece that text is split into; bytes and unused pieces left out."""
+        ids = [id for piece, id in self._ids.items() if piece not in self._symbols]
+        left_out = (self._processor.is_byte, self._processor.is_unused)
+        masks = zip(ids, *(kind(ids) for kind in left_out), strict=True)
+        kept = [id for id, *out in masks if not any(out)]
+        return dict(zip(self.names(kept), self._processor.get_score(kept), strict=True))
+
+    def user_symbols(self) -> frozenset[str]:
+        """Pieces that no text splits (vocab train --user-symbols)."""
+        return user_defined(self._model)
+
+    def has(self, piece: str) -> bool:
+        """Whether a piece or symbol has this name."""
+        return piece in self._ids
+
+    def unknown(self, text: str) -> list[str]:
+        """The pieces of characters that have none: their bytes, or with no bytes the text."""
+        if not self.making.byte_fallback:
+            return [text]
+        return [f"<0x{byte:02X}>" for byte in text.encode()]
 
     def ids(self, pieces: Sequence[str]) -> list[int]:
         """The id of each piece, UNK for any other string. Symbols are the only control pieces."""
