@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
-from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber
+from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber, learn
 from synmt_cli.core.jobs.work import batches, cut_by_sentence
+from synmt_cli.core.trees.confusions import Confusions
 from synmt_cli.errors import DataError
 from synmt_cli.io import reading
 
@@ -20,6 +21,9 @@ MANUAL = Manual(
         "synmt perturb --head-noise 0.3 test.en.conllu | synmt evaltree test.en.conllu -",
         "synmt perturb --tree random -j 2 train.en.conllu"
         " | synmt featurize --spm spm.model --tgt train.de -o random.jsonl",
+        "synmt parse -m en.udpipe --from conllu dev.en.conllu > dev.parsed.conllu"
+        " && synmt perturb --confusions dev.en.conllu dev.parsed.conllu --head-noise 0.2"
+        " --projective train.en.conllu > like-a-parser.conllu",
         "cut -sf8 train.en.conllu > labels"
         " && synmt perturb --label-noise 0.1 --label-set labels dev.en.conllu > mislabelled.conllu",
     ),
@@ -58,6 +62,13 @@ def perturb(
             "--projective", "Keep projective trees projective; draw only projective random ones."
         ),
     ] = False,
+    confusions: Annotated[
+        tuple[str, str] | None,
+        option(
+            "--confusions GOLD PREDICTED",
+            "Make errors as a parser makes them, learned from these trees of the same text.",
+        ),
+    ] = None,
     seed: options.Seed = options.SEED,
     jobs: options.Jobs = 1,
     output: options.Output = "-",
@@ -90,6 +101,17 @@ def perturb(
     uniformly from the 36 universal relations other than root, or from the lines of --label-set by
     their frequency; never a label of the same relation, such as nsubj:pass for nsubj.
 
+    --confusions GOLD PREDICTED: errors as a parser makes them. PREDICTED has its trees of the text
+    of GOLD; sentences that it cut into other words are not learned from. Which words get another
+    head depends on their label; which head, on its UPOS, its direction and distance, and its place
+    in the right tree; which label, on the right one and on whether the head is right. Without
+    --head-noise and --label-noise there are as many errors as the parser makes; with them, about
+    that share of the words, each chance multiplied by the same factor up to 1. If the root gets
+    another head, that becomes the root.
+
+    Other heads also make trees non-projective: the end of the run says how many are projective
+    before and after, and --projective keeps them so.
+
     \b
     --tree left-branching    each word depends on the next; the last is the root
            right-branching   each word depends on the one before it; the first is the root
@@ -103,17 +125,24 @@ def perturb(
     differ from the input are counted, with UAS and LAS against it (labels with subtypes).
     """
     unfit = {
-        "nothing to change: give --tree, --head-noise or --label-noise": (
-            not (tree or heads or labels)
+        "nothing to change: give --tree, --head-noise, --label-noise or --confusions": (
+            not (tree or heads or labels or confusions)
         ),
+        "--confusions is not for --tree or --label-set": confusions and (tree or label_set),
         "--label-set is for --label-noise": label_set is not None and not labels,
         "shuffled trees cannot be kept --projective": projective and tree == SHUFFLED,
         "--projective is for --head-noise and --tree random": (
-            projective and tree != RANDOM and not heads
+            projective and tree != RANDOM and not heads and not confusions
         ),
     }
     options.refuse(unfit)
-    perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set))
+    learned = None
+    if confusions:
+        options.refuse_two_stdins([*confusions, *(files or ["-"])])
+        learned = _learned(*confusions)
+        if not heads and not labels:
+            heads, labels = learned.head_share, learned.label_share
+    perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set), learned)
     work = cut_by_sentence(batches(files or ()))
     do = partial(pool.ordered_map, perturber.run, jobs=jobs, chunk=1)
     done = conllu_work.write(do, work, files, output, line_buffered, "perturbed", "sentences")
@@ -125,6 +154,20 @@ def perturb(
     if n:
         uas, las = (100 * (1 - counts[wrong] / n) for wrong in ("heads", "wrong"))
         console.info(f"against the input: UAS {uas:.2f}, LAS {las:.2f}")
+        before, after = counts["projective"], counts["projective_after"]
+        console.info(f"projective trees: {before:,} before, {after:,} after")
+
+
+def _learned(gold: str, predicted: str) -> Confusions:
+    with reading.open_source(gold) as right, reading.open_source(predicted) as found:
+        confusions = learn(right, found)
+    shares = (100 * confusions.head_share, 100 * confusions.label_share)
+    console.info(
+        "learned from {:,} words: {:.2f} % other heads, {:.2f} % other labels".format(
+            confusions.words.total(), *shares
+        )
+    )
+    return confusions
 
 
 def _labels(path: str | None) -> LabelSampler:

@@ -172,7 +172,7 @@ def test_sentences_before_a_bad_line_come_out(run, jobs):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ([], 2, "nothing to change: give --tree, --head-noise or --label-noise"),
+        ([], 2, "nothing to change: give --tree, --head-noise, --label-noise or"),
         (["--head-noise", "1.1"], 2, "Invalid value for '--head-noise'"),
         (["--label-noise", "nan"], 2, "Invalid value for '--label-noise'"),
         (["--tree", "bush"], 2, "Invalid value for '--tree'"),
@@ -191,3 +191,37 @@ def test_mistakes_write_nothing(run, tmp_path, arguments, status, message):
     assert (done.returncode, done.stdout) == (status, b"")
     assert done.stderr.decode().startswith(f"synmt perturb: {message}")
     assert done.stderr.count(b"\n") == 1
+
+
+def test_errors_like_those_of_a_parser(run, tmp_path):
+    gold, parsed = tmp_path / "gold", tmp_path / "parsed"
+    gold.write_bytes(BANK)
+    parsed.write_bytes(perturbed(BANK, heads=0.3, labels=0.1, projective=True))
+    arguments = ["perturb", "--confusions", gold, parsed, "--projective", gold]
+    done = run(*arguments, "-j", 2)
+    assert done.stdout == run(*arguments).stdout
+    assert all(is_projective([h - 1 for h in one.heads]) for one in sentences(done.stdout))
+    messages = done.stderr.decode()
+    shares = [float(x) for x in re.findall(r"([0-9.]+) % other", messages)]
+    uas = float(re.search(r"UAS ([0-9.]+)", messages)[1])
+    assert uas == pytest.approx(100 - shares[0], abs=3)
+    assert "projective trees: 400 before, 400 after" in messages
+    assert b"--confusions --projective --seed 12345\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--confusions", "gold", "gold"], 65, "gold: no error against gold to learn from"),
+        (["--confusions", "gold", "absent"], 66, "cannot read absent"),
+        (["--confusions", "gold", "zum"], 65, "zum:1: the text differs from gold:1: "),
+        (["--confusions", "gold", "gold", "--tree", "random"], 2, "--confusions is not for --tree"),
+        (["--confusions", "gold"], 2, "Option '--confusions' requires 2 arguments"),
+    ],
+)
+def test_what_cannot_be_learned_is_said(run, tmp_path, arguments, status, message):
+    (tmp_path / "gold").write_bytes(BANK)
+    (tmp_path / "zum").write_bytes(ZUM)
+    done = run("perturb", *arguments, stdin=BANK, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert done.stderr.decode().startswith(f"synmt perturb: {message}")

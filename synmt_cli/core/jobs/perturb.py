@@ -6,19 +6,23 @@ apart, so that the share of one never changes the draws of the other.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
+from synmt_cli.core.evaluation.word_alignment import aligned_spans
 from synmt_cli.core.jobs.work import Done, Work, do, lines
 from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.core.trees import perturbation, shapes
+from synmt_cli.core.trees.confusions import Confusions, Tree
 from synmt_cli.core.trees.heads import ROOT, is_projective
 from synmt_cli.core.trees.relations import RELATIONS, ROOT_LABEL, universal
 from synmt_cli.core.trees.shapes import Draw
+from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import DEPREL, DEPS, HEAD, Sentence
+from synmt_cli.io import reading
 
 RANDOM, SHUFFLED = "random", "shuffled"
 SHAPES: dict[str, Callable[[int], list[int]]] = {
@@ -65,6 +69,7 @@ class Perturber:
 
     tree: a name of TREES to replace it by. heads, labels: the chance of each word to get
     another. projective: keep a projective tree projective, draw random ones projective.
+    confusions: draw errors of a parser instead; then each word has a chance of its own.
     """
 
     tree: str | None = None
@@ -73,11 +78,13 @@ class Perturber:
     projective: bool = False
     seed: int = 0
     label_set: LabelSampler = field(default_factory=LabelSampler)
+    confusions: Confusions | None = None
 
     def run(self, work: Work) -> Done:
         """The blocks of some work. Never raises a SynmtError: the result keeps it.
 
-        counts: `sentences`, `words`; `changed` sentences; `heads` and `labels` that differ;
+        counts: `sentences`, `words`; `projective` sentences before and `projective_after`;
+        `changed` sentences; `heads` and `labels` that differ;
         `wrong`, words of which one or both do. Blocks with a status count nothing.
         """
         return do(self._blocks, work)
@@ -92,7 +99,7 @@ class Perturber:
         """Changes the rows of a sentence. Returns the counts of `run`."""
         heads = [head - 1 for head in sentence.heads]
         labels = sentence.deprels
-        new_heads, new_labels = self.other_tree(heads, labels, number)
+        new_heads, new_labels = self.other_tree(heads, labels, number, sentence.upos)
         words = list(zip(sentence.words, heads, new_heads, labels, new_labels, strict=True))
         changed = [one for one in words if one[1] != one[2] or one[3] != one[4]]
         for row, _, head, _, label in changed:
@@ -104,15 +111,27 @@ class Perturber:
             sentences=1,
             words=len(words),
             changed=int(bool(changed)),
+            projective=int(is_projective(heads)),
+            projective_after=int(is_projective(new_heads)),
             heads=sum(old != new for _, old, new, _, _ in changed),
             labels=sum(old != new for _, _, _, old, new in changed),
             wrong=len(changed),
         )
 
     def other_tree(
-        self, heads: list[int], labels: list[str], number: int
+        self, heads: list[int], labels: list[str], number: int, upos: Sequence[str] = ()
     ) -> tuple[list[int], list[str]]:
-        """The heads (0-based) and labels that sentence `number` gets instead."""
+        """The heads (0-based) and labels that sentence `number` gets instead.
+
+        upos: of each word, for confusions.
+        """
+        if self.confusions is not None:
+            tree = Tree(heads, labels, upos)
+            draw = self._draw("heads", number)
+            heads = self.confusions.other_heads(tree, self.heads, self.projective, draw)
+            draw = self._draw("labels", number)
+            shares = self.heads, self.labels
+            return heads, self.confusions.other_labels(tree, heads, shares, draw)
         draw = self._draw("tree", number)
         if self.tree == SHUFFLED:
             places = shapes.permutation(len(heads), draw)
@@ -151,8 +170,30 @@ class Perturber:
         parts = [f"--tree {self.tree}"] if self.tree else []
         parts += [f"--head-noise {self.heads}"] if self.heads else []
         parts += [f"--label-noise {self.labels}"] if self.labels else []
+        parts += ["--confusions"] if self.confusions is not None else []
         parts += ["--projective"] if self.projective else []
         return " ".join([*parts, f"--seed {self.seed}"])
+
+
+def learn(gold: reading.Source, predicted: reading.Source) -> Confusions:
+    """The confusions of a parser. Sentences that it cut into other words are left out.
+
+    Raises DataError, also where the texts differ or no word can be compared.
+    """
+    confusions = Confusions()
+    names = gold.name, predicted.name
+    for span in aligned_spans(conllu.read(gold), conllu.read(predicted), names):
+        if len(span.gold) == len(span.system) == 1:
+            right, found = span.gold[0], span.system[0]
+            statuses = (one.comment(STATUS) for one in (right, found))
+            if right.forms == found.forms and not any(statuses):
+                tree = Tree([head - 1 for head in right.heads], right.deprels, right.upos)
+                confusions.learn(tree, [head - 1 for head in found.heads], found.deprels)
+    if not confusions.words:
+        raise DataError(predicted.name, None, f"no sentence has the words of {gold.name}")
+    if not confusions.wrong_heads and not confusions.wrong_labels:
+        raise DataError(predicted.name, None, f"no error against {gold.name} to learn from")
+    return confusions
 
 
 def _in_shape(heads: list[int], labels: list[str], other: list[int]) -> tuple[list[int], list[str]]:

@@ -121,7 +121,7 @@ def other_projective_heads(heads: Sequence[int], share: float, draw: Draw) -> li
     chosen = [word for word, head in enumerate(heads) if head != ROOT and draw() < share]
     for i in permutation(len(chosen), draw):
         word = chosen[i]
-        candidates = _projective_heads(other, dependents, word)
+        candidates = projective_heads(other, dependents, word)
         candidates = [head for head in candidates if head != heads[word]]
         if candidates:
             siblings = dependents[other[word]]
@@ -131,9 +131,7 @@ def other_projective_heads(heads: Sequence[int], share: float, draw: Draw) -> li
     return other
 
 
-def _projective_heads(
-    heads: Sequence[int], dependents: Sequence[list[int]], word: int
-) -> list[int]:
+def projective_heads(heads: Sequence[int], dependents: Sequence[list[int]], word: int) -> list[int]:
     """Every head under which a projective tree stays projective, the present one included.
 
     These are the neighbours of the span of everything below `word`, and the words above them,

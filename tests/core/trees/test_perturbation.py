@@ -12,9 +12,9 @@ from support.trees import every_tree, is_acyclic
 from synmt_cli.core.trees import shapes
 from synmt_cli.core.trees.heads import ROOT, children, is_projective
 from synmt_cli.core.trees.perturbation import (
-    _projective_heads,
     other_heads,
     other_projective_heads,
+    projective_heads,
     reattached,
 )
 
@@ -89,14 +89,14 @@ def test_projective_noise_keeps_a_projective_tree_and_its_root(n, share, rng):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_projective_heads_are_those_that_keep_the_tree_projective(n):
+def testprojective_heads_are_those_that_keep_the_tree_projective(n):
     for heads in filter(is_projective, every_tree(n)):
         for word in range(n):
             if heads[word] == ROOT:
                 continue
             tries = ([*heads[:word], head, *heads[word + 1 :]] for head in range(n))
             expected = {t[word] for t in tries if is_acyclic(t) and is_projective(t)}
-            found = _projective_heads(heads, children(heads), word)
+            found = projective_heads(heads, children(heads), word)
             assert sorted(found) == sorted(expected)
 
 

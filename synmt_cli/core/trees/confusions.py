@@ -1,0 +1,233 @@
+"""Noise like a parser's own errors: what a parser confuses, learned from gold and predicted trees.
+
+Errors are learned by the gold label of a word. A word gets another head with the chance that the
+parser gives it one; the head is then drawn from all words that can be it, each with a weight
+
+    (c + b) / (n + 1)
+
+where n says how often a word of its kind could have been a wrong head of this label, c how often
+it was one, and b the same weight over all labels. A kind is what the candidate is and where it
+stands: its UPOS, its direction and distance in classes of DISTANCES, and whether it is the head of
+the right head, another dependent of it, below the word, or none of these. Another label is drawn
+from those that the parser gave to words of this label, apart for right and for wrong heads.
+
+A root error exchanges two heads: the old root depends on the new one. So only the old root draws
+it, and a word that the parser made the root does not count among the errors of its label.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from synmt_cli.core.trees.heads import ROOT, children, from_roots, is_projective
+from synmt_cli.core.trees.perturbation import projective_heads
+from synmt_cli.core.trees.relations import ROOT_LABEL, universal
+from synmt_cli.core.trees.shapes import Draw, permutation
+
+DISTANCES = (1, 2, 3, 4, 6, 9, 14)  # first distance of each class
+LEAST = 0.01  # b of a kind that was never seen
+ALL = ""
+UNKNOWN = "dep"  # of an old root where no label was learned for it
+_NOTHING: Counter[str] = Counter()
+Kind = tuple[str, int, str]  # UPOS, signed class of the distance, place in the tree
+
+
+class Tree:
+    """A sentence. heads: from 0. labels, upos: of each word."""
+
+    def __init__(self, heads: Sequence[int], labels: Sequence[str], upos: Sequence[str]) -> None:
+        self.heads, self.labels, self.upos = heads, labels, upos
+        self._first, self._end = _numbered(heads)
+
+    def is_below(self, word: int, other: int) -> bool:
+        """Whether `other` is a word or below it."""
+        return self._first[word] <= self._first[other] < self._end[word]
+
+    def kind(self, word: int, head: int) -> Kind:
+        """What `head` would be as a wrong head of a word."""
+        distance, right = head - word, self.heads[word]
+        size = bisect_right(DISTANCES, abs(distance))
+        place = "below" if self.is_below(word, head) else ""
+        if right != ROOT and head == self.heads[right]:
+            place = "over"
+        elif right != ROOT and self.heads[head] == right:
+            place = "beside"
+        return self.upos[head], size if distance > 0 else -size, place
+
+
+@dataclass(slots=True)
+class Confusions:
+    """What a parser confuses: counts, to which `learn` adds a sentence.
+
+    words: by gold label. wrong: those with a wrong head, the new root left out. chosen,
+    possible: wrong heads, and words that could have been, by label (ALL for all) and kind.
+    labels: predicted labels by gold label and whether the head is right.
+    """
+
+    words: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+    chosen: dict[str, Counter[Kind]] = field(default_factory=dict)
+    possible: dict[str, Counter[Kind]] = field(default_factory=dict)
+    labels: dict[tuple[str, bool], Counter[str]] = field(default_factory=dict)
+    wrong_heads: int = 0
+    wrong_labels: int = 0
+
+    def learn(self, gold: Tree, heads: Sequence[int], labels: Sequence[str]) -> None:
+        """Counts the errors of predicted heads, from 0, and labels."""
+        for word, (right, head) in enumerate(zip(gold.heads, heads, strict=True)):
+            label = gold.labels[word]
+            self.words[label] += 1
+            self.wrong_heads += head != right
+            self.wrong_labels += labels[word] != label
+            if head == ROOT != right:
+                continue  # the old root's error
+            self.labels.setdefault((label, head == right), Counter())[labels[word]] += 1
+            if head != right:
+                self.wrong[label] += 1
+                self._learn_head(gold, word, head)
+
+    def _learn_head(self, gold: Tree, word: int, head: int) -> None:
+        others = (one for one in range(len(gold.heads)) if one not in (word, gold.heads[word]))
+        kinds = Counter(gold.kind(word, one) for one in others)
+        for name in (gold.labels[word], ALL):
+            self.possible.setdefault(name, Counter()).update(kinds)
+            self.chosen.setdefault(name, Counter())[gold.kind(word, head)] += 1
+
+    @property
+    def head_share(self) -> float:
+        """The share of words with a wrong head."""
+        return self.wrong_heads / max(1, self.words.total())
+
+    @property
+    def label_share(self) -> float:
+        """The share of words with a wrong label."""
+        return self.wrong_labels / max(1, self.words.total())
+
+    def other_heads(self, tree: Tree, share: float, projective: bool, draw: Draw) -> list[int]:
+        """A tree in which about `share` of the words have another head, the likeliest to be wrong.
+
+        Chances are the parser's, all multiplied by one factor, and at most 1. projective: a
+        projective tree stays projective. A word that has no other head then stays.
+        """
+        factor = share / self.head_share if self.head_share else 0.0
+        keeps = projective and is_projective(tree.heads)
+        heads = list(tree.heads)
+        chosen = [
+            word
+            for word, label in enumerate(tree.labels)
+            if draw() * self.words[label] < factor * self.wrong[label]
+        ]
+        for i in permutation(len(chosen), draw):
+            word = chosen[i]
+            if heads[word] != tree.heads[word]:
+                continue  # it has become the root in place of another
+            others = [one for one in _candidates(heads, word, keeps) if one != heads[word]]
+            if others:
+                weights = [self._weight(tree, word, one) for one in others]
+                _move(heads, word, others[_drawn(weights, draw)])
+        return heads
+
+    def _weight(self, tree: Tree, word: int, head: int) -> float:
+        kind = tree.kind(word, head)
+        back = _rate(self.chosen.get(ALL), self.possible.get(ALL), kind, LEAST)
+        label = tree.labels[word]
+        return _rate(self.chosen.get(label), self.possible.get(label), kind, back)
+
+    def other_labels(
+        self, tree: Tree, heads: Sequence[int], shares: tuple[float, float], draw: Draw
+    ) -> list[str]:
+        """Labels of which about a share are others. heads: those that the words have now.
+
+        shares: of other heads, with which labels are wrong more often, and of other labels. The
+        root is `root`; the old root gets another label even if that share is 0.
+        """
+        wrong, right = self._label_chance(False), self._label_chance(True)
+        expected = shares[0] * wrong + (1 - shares[0]) * right
+        factor = shares[1] / expected if expected else 0.0
+        labels = [
+            label if new == ROOT else self._label(label, old == new, factor, draw)
+            for label, old, new in zip(tree.labels, tree.heads, heads, strict=True)
+        ]
+        if heads != tree.heads and tree.heads[(root := heads.index(ROOT))] != ROOT:
+            labels[root] = ROOT_LABEL
+        return labels
+
+    def _label_chance(self, right: bool) -> float:
+        """The chance of a wrong label, given whether the head is right."""
+        counts = [(label, n) for (label, right_), n in self.labels.items() if right_ == right]
+        words = sum(n.total() for _, n in counts)
+        return 1 - sum(n[label] for label, n in counts) / words if words else 0.0
+
+    def _label(self, label: str, right: bool, factor: float, draw: Draw) -> str:
+        counts = self.labels.get((label, right), _NOTHING)
+        must = universal(label) == ROOT_LABEL and not right
+        others = sorted(one for one in counts if one not in (label, ROOT_LABEL))
+        wrong = sum(counts[one] for one in others)
+        if draw() * counts.total() >= factor * wrong and not must:
+            return label
+        return others[_drawn([counts[one] for one in others], draw)] if others else UNKNOWN
+
+
+def _rate(
+    chosen: Counter[Kind] | None, possible: Counter[Kind] | None, kind: Kind, back: float
+) -> float:
+    """(c + b) / (n + 1) of the module's docstring."""
+    if chosen is None or possible is None:
+        return back
+    return (chosen[kind] + back) / (possible[kind] + 1)
+
+
+def _candidates(heads: list[int], word: int, projective: bool) -> list[int]:
+    """The words that can be the head of a word, its present one among them."""
+    dependents = children(heads)
+    if heads[word] != ROOT:
+        if projective:
+            return projective_heads(heads, dependents, word)
+        below = {word}
+        for one in (reached := [word]):
+            reached += dependents[one]
+            below.update(dependents[one])
+        return [one for one in range(len(heads)) if one not in below]
+    others = [one for one in range(len(heads)) if one != word]
+    return [one for one in others if not projective or is_projective(_with_root(heads, one))]
+
+
+def _with_root(heads: Sequence[int], root: int) -> list[int]:
+    """The tree with another root, on which the old one depends."""
+    changed = list(heads)
+    changed[heads.index(ROOT)], changed[root] = root, ROOT
+    return changed
+
+
+def _move(heads: list[int], word: int, head: int) -> None:
+    """Gives a word another head; that of the root becomes the root."""
+    heads[:] = _with_root(heads, head) if heads[word] == ROOT else heads
+    heads[word] = head
+
+
+def _numbered(heads: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(number, end): the words below a word, and itself, have the numbers in number..end - 1."""
+    order, size = from_roots(heads), [1] * len(heads)
+    for word in reversed(order):
+        if heads[word] != ROOT:
+            size[heads[word]] += size[word]
+    first, free = [0] * len(heads), [0] * len(heads)  # free: for the next dependent
+    roots = 0
+    for word in order:
+        head = heads[word]
+        if head == ROOT:
+            first[word], roots = roots, roots + size[word]
+        else:
+            first[word], free[head] = free[head], free[head] + size[word]
+        free[word] = first[word] + 1
+    return first, [begin + n for begin, n in zip(first, size, strict=True)]
+
+
+def _drawn(weights: Sequence[float], draw: Draw) -> int:
+    """An index, drawn in proportion to its weight. The sum is positive."""
+    sums = list(accumulate(weights))
+    return min(bisect_right(sums, draw() * sums[-1]), len(sums) - 1)

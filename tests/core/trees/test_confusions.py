@@ -1,0 +1,106 @@
+"""Noise from confusions: what was learned comes back, and trees stay trees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from synmt_cli.core.trees.confusions import Confusions, Tree
+from synmt_cli.core.trees.heads import ROOT, depths, is_projective
+from synmt_cli.core.trees.shapes import random_projective_tree, random_tree
+
+# the dog barks at the cat in town: `in` is confused, cat or barks
+HEADS = [1, 2, ROOT, 5, 5, 2, 7, 2]
+LABELS = ["det", "nsubj", "root", "case", "det", "obl", "case", "obl"]
+UPOS = ["DET", "NOUN", "VERB", "ADP", "DET", "NOUN", "ADP", "NOUN"]
+GOLD = Tree(HEADS, LABELS, UPOS)
+
+
+def learned(n_right, n_wrong):
+    """A parser that attaches `town` to `cat`, as nmod, in some of its sentences."""
+    confusions = Confusions()
+    for i in range(n_right + n_wrong):
+        wrong = i < n_wrong
+        heads, labels = list(HEADS), list(LABELS)
+        if wrong:
+            heads[7], labels[7] = 5, "nmod"
+        confusions.learn(GOLD, heads, labels)
+    return confusions
+
+
+def test_the_same_errors_come_back_as_often():
+    confusions, draw = learned(60, 40), Random(1).random
+    assert confusions.head_share == confusions.label_share == 40 / 800
+    found = Counter()
+    for _ in range(2000):
+        heads = confusions.other_heads(GOLD, confusions.head_share, False, draw)
+        labels = confusions.other_labels(GOLD, heads, (1 / 20, 1 / 20), draw)
+        found[heads[7], labels[7]] += 1
+        assert (heads[0], heads[6]) == (1, 7)  # no determiner or preposition was ever wrong
+    # Both words labelled obl share their chance, 40 of 200; cat is the likeliest wrong head.
+    assert 1 - found[2, "obl"] / 2000 == pytest.approx(0.2, abs=0.04)
+    assert found[5, "nmod"] > 0.8 * (2000 - found[2, "obl"])
+    assert set(found) >= {(5, "nmod"), (2, "obl")}
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.1])
+def test_the_share_is_about_that_asked_for(share):
+    confusions, draw = learned(60, 40), Random(2).random
+    changed = other = 0
+    for _ in range(2000):
+        heads = confusions.other_heads(GOLD, share, False, draw)
+        labels = confusions.other_labels(GOLD, heads, (share, share), draw)
+        changed += sum(old != new for old, new in zip(HEADS, heads, strict=True))
+        other += sum(old != new for old, new in zip(LABELS, labels, strict=True))
+    assert changed / 16000 == pytest.approx(share, rel=0.15)
+    assert other / 16000 == pytest.approx(share, rel=0.15)
+
+
+@pytest.mark.parametrize("projective", [False, True])
+def test_every_result_is_a_tree_with_one_root(projective):
+    random = Random(3)
+    confusions = Confusions()
+    trees = []
+    for _ in range(60):
+        n = random.randrange(1, 12)
+        labels, upos = ([random.choice(s) for _ in range(n)] for s in ("abc", "XYZ"))
+        gold = random_projective_tree(n, random.random)
+        trees.append(
+            Tree(
+                gold, ["root" if h == ROOT else x for h, x in zip(gold, labels, strict=True)], upos
+            )
+        )
+        confusions.learn(trees[-1], random_tree(n, random.random), labels)
+    for tree in trees * 5:
+        heads = confusions.other_heads(tree, 0.7, projective, random.random)
+        labels = confusions.other_labels(tree, heads, (0.7, 0.5), random.random)
+        depths(heads)  # raises on a cycle
+        assert heads.count(ROOT) == 1
+        assert [i for i, x in enumerate(labels) if x == "root"] == [heads.index(ROOT)]
+        assert is_projective(heads) or not projective
+
+
+def test_a_root_error_exchanges_two_heads():
+    confusions = Confusions()
+    other = [1, ROOT, 1, 5, 5, 2, 7, 2]
+    for _ in range(5):
+        confusions.learn(GOLD, other, ["det", "root", "acl", *LABELS[3:]])
+    assert (confusions.wrong_heads, confusions.wrong.total()) == (10, 5)
+    draw = Random(4).random
+    heads = confusions.other_heads(GOLD, confusions.head_share, True, draw)
+    assert heads == other
+    assert confusions.other_labels(GOLD, heads, (0.25, 0.25), draw)[1:3] == ["root", "acl"]
+
+
+def test_the_kind_of_a_head():
+    assert GOLD.kind(7, 5) == ("NOUN", -2, "beside")
+    assert GOLD.kind(6, 2) == ("VERB", -4, "over")
+    assert GOLD.kind(2, 7) == ("NOUN", 4, "below")
+    assert GOLD.kind(0, 3) == ("ADP", 3, "")
+    for word in range(8):
+        below = {word}
+        for _ in HEADS:
+            below |= {one for one, head in enumerate(HEADS) if head in below}
+        assert below == {one for one in range(8) if GOLD.is_below(word, one)}
