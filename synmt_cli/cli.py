@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "average": ("average", "Average several checkpoints into one model."),
     "export": ("export", "Write a model for CTranslate2."),
     "translate": ("translate", "Translate records, trees or text."),
+    "tune": ("tune", "Find the length penalty that is best on development data."),
     "score": ("score", "Score translations, with significance."),
     "map": ("map", "Run a filter over many processes or machines."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),

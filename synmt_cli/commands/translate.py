@@ -30,7 +30,7 @@ MANUAL = Manual(
         "synmt translate -m runs/trees --format conllu --max-output-len 20 test.en > hyp.conllu",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
     ),
-    see_also=("train", "featurize", "score", "export"),
+    see_also=("train", "featurize", "tune", "score", "export"),
 )
 
 

@@ -214,6 +214,9 @@ class BeamSearch:
             self.n_finished[source] += 1
             for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True):
                 nbest = nbests[source]
+                score = normalised_score(log_prob, length, lenpen)
+                if len(nbest) == self.rules.nbest and nbest[-1].score >= score:
+                    continue
                 nbest.append(hypothesis([*ids, EOS], log_prob, length, lenpen))
                 nbest.sort(key=lambda h: -h.score)  # stable: among equals the first, the shorter
                 del nbest[self.rules.nbest :]

@@ -11,7 +11,7 @@ from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.data.task_tags import asks_for_parse, parse_text
-from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.decoding.beam import search_each
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_score
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
@@ -118,14 +118,27 @@ class Translator:
 
         watch: called after each batch with how many sources are searched, and of how many.
         """
+        return self.translate_each(records, [self.settings.lenpen], watch)[0]
+
+    def translate_each(
+        self,
+        records: Sequence[Record],
+        lenpens: Sequence[float],
+        watch: Callable[[int, int], None] = lambda n, of: None,
+    ) -> list[list[Translated]]:
+        """For each value of lenpen what `translate` gives with it, by one search for all.
+
+        Several values need a search by torch.
+        """
         parts = [part for i, record in enumerate(records) for part in self._parts(i, record)]
-        nbests_of: list[list[list[Hypothesis]]] = [[] for _ in records]  # of the parts of each
-        for part, nbest in zip(parts, self._search(parts, watch), strict=True):
-            nbests_of[part.owner].append(nbest)
-        return [
-            Translated(record, self._lines(record, nbests), len(nbests))
-            for record, nbests in zip(records, nbests_of, strict=True)
-        ]
+        found = []
+        for lenpen, nbests in zip(lenpens, self._search(parts, lenpens, watch), strict=True):
+            nbests_of: list[list[list[Hypothesis]]] = [[] for _ in records]  # of the parts of each
+            for part, nbest in zip(parts, nbests, strict=True):
+                nbests_of[part.owner].append(nbest)
+            pairs = zip(records, nbests_of, strict=True)
+            found.append([Translated(r, self._lines(r, own, lenpen), len(own)) for r, own in pairs])
+        return found
 
     def _parts(self, owner: int, record: Record) -> Iterator[SourcePart]:
         """One part; none for an empty record, several without their tree for a long one."""
@@ -141,26 +154,37 @@ class Translator:
             yield SourcePart(owner, ids, self.encoding.values(prepared))
 
     def _search(
-        self, parts: Sequence[SourcePart], watch: Callable[[int, int], None]
-    ) -> list[list[Hypothesis]]:
-        """The n-best list of each part."""
+        self,
+        parts: Sequence[SourcePart],
+        lenpens: Sequence[float],
+        watch: Callable[[int, int], None],
+    ) -> list[list[list[Hypothesis]]]:
+        """For each lenpen the n-best list of each part."""
         ids = Ragged.of([part.ids for part in parts], np.int64)
         features = self.encoding.ragged([part.features for part in parts])
-        nbests: dict[int, list[Hypothesis]] = {}
-        found = (self.search or self._by_torch)(
-            ids, lambda rows: self.encoding.side(ids, features, rows), self._batches(ids.lengths)
-        )
-        for rows, some in found:
-            nbests.update(zip(rows.tolist(), some, strict=True))
-            watch(len(nbests), len(parts))
-        return [nbests[row] for row in range(len(parts))]
+        nbests: list[dict[int, list[Hypothesis]]] = [{} for _ in lenpens]
 
-    def _by_torch(
-        self, ids: Ragged, side: Callable[[Array], Side], batches: Iterable[Array]
-    ) -> Iterator[tuple[Array, list[list[Hypothesis]]]]:
+        def side(rows: Array) -> Side:
+            return self.encoding.side(ids, features, rows)
+
+        for rows, each in self._found(ids, side, lenpens):
+            for own, some in zip(nbests, each, strict=True):
+                own.update(zip(rows.tolist(), some, strict=True))
+            watch(len(nbests[0]), len(parts))
+        return [[own[row] for row in range(len(parts))] for own in nbests]
+
+    def _found(
+        self, ids: Ragged, side: Callable[[Array], Side], lenpens: Sequence[float]
+    ) -> Iterator[tuple[Array, list[list[list[Hypothesis]]]]]:
+        """Yields some rows, and for each lenpen their n-best lists."""
+        batches = self._batches(ids.lengths)
+        if self.search is not None:
+            for rows, nbests in self.search(ids, side, batches):
+                yield rows, [nbests]
+            return
         for rows in batches:
             source = to_device(side(rows), self.device)
-            yield rows, search(self.models, source, self.settings)
+            yield rows, search_each(self.models, source, self.settings, lenpens)
 
     def _batches(self, lengths: Array) -> Iterator[Array]:
         order = np.argsort(-lengths, kind="stable")
@@ -169,7 +193,9 @@ class Translator:
                 rows, range(self.settings.batch_size, len(rows), self.settings.batch_size)
             )
 
-    def _lines(self, record: Record, nbests: Sequence[list[Hypothesis]]) -> list[TranslatedLine]:
+    def _lines(
+        self, record: Record, nbests: Sequence[list[Hypothesis]], lenpen: float
+    ) -> list[TranslatedLine]:
         """The translations of a record. nbests: the n-best list of each of its parts."""
         if not nbests:
             return []
@@ -177,7 +203,7 @@ class Translator:
             return [self._line(record, [h], h.score) for h in nbests[0]]
         best = [nbest[0] for nbest in nbests]
         log_prob, length = sum(h.log_prob for h in best), sum(h.length for h in best)
-        score = normalised_score(log_prob, length, self.settings.lenpen)
+        score = normalised_score(log_prob, length, lenpen)
         return [self._line(record, best, score)]
 
     def _line(self, record: Record, parts: Sequence[Hypothesis], score: float) -> TranslatedLine:

@@ -147,7 +147,7 @@ class TranslateJob:
         )
         self._settings = settings
         self._worker_threads = 0 if is_alone else threads or 1
-        self._writes_trees = translator(self._models, settings).writes_trees
+        self.writes_trees = translator(self._models, settings).writes_trees
 
     @property
     def members(self) -> ensemble.Ensemble:
@@ -157,7 +157,7 @@ class TranslateJob:
     def refuse_without_trees(self, options: Mapping[str, bool]) -> None:
         """Raises ConfigError at the first option that is set, unless the models write trees."""
         for option, is_set in options.items():
-            if is_set and not self._writes_trees:
+            if is_set and not self.writes_trees:
                 folder = printable(self._models.folders[0])
                 raise ConfigError(f"{folder} writes no trees, which {option} needs")
 
@@ -178,11 +178,25 @@ class TranslateJob:
         window: records that are sorted by length together. warn: takes a line about a lost
         worker. progress: watches the windows, and the batches where this process translates them.
         """
+        lenpens = (self._settings.lenpen,)
+        for (translated,) in self.translated_each(records, window, warn, progress, lenpens):
+            yield translated
+
+    def translated_each(
+        self,
+        records: Placed,
+        window: int,
+        warn: Callable[[str], None],
+        progress: Progress,
+        lenpens: Sequence[float],
+    ) -> Iterator[list[list[Translated]]]:
+        """Yields for each part of a window a list of translations for each value of lenpen."""
         recipe = pool.Recipe(
             partial(
                 translating,
                 self._models,
                 self._settings,
+                lenpens,
                 self._worker_threads,
                 progress.tick if self._is_alone else _ignore,
             ),
@@ -196,18 +210,22 @@ class TranslateJob:
 
 
 def translating(
-    models: Models, settings: SearchSettings, threads: int, watch: Callable[[int, int], None]
-) -> Callable[[Window], list[Translated]]:
-    """The function that translates a window. threads: of the process, 0 leaves them as they are.
+    models: Models,
+    settings: SearchSettings,
+    lenpens: Sequence[float],
+    threads: int,
+    watch: Callable[[int, int], None],
+) -> Callable[[Window], list[list[Translated]]]:
+    """The function that translates a window, with a list for each of lenpens.
 
-    watch: as in Translator.translate.
+    threads: of the process, 0 leaves them as they are. watch: as in Translator.translate.
     Raises SynmtError.
     """
     ready = translator(models, settings)
 
-    def translated(window: Window) -> list[Translated]:
+    def translated(window: Window) -> list[list[Translated]]:
         devices.set_threads(threads)
-        return ready.translate([record for record, _ in window], watch)
+        return ready.translate_each([record for record, _ in window], lenpens, watch)
 
     return translated
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 import torch
 from support.decoding import S, V, forced, model, sources
 
-from synmt_cli.core.decoding.beam import BeamSearch, search
+from synmt_cli.core.decoding.beam import BeamSearch, search, search_each
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules, hypothesis, limits
 from synmt_cli.core.decoding.progress import SPECIAL, PieceProgress
 from synmt_cli.core.model.modifier import Side
@@ -194,3 +195,14 @@ def test_every_device_finds_the_same(device):
     assert [[h.ids for h in nbest] for nbest in found] == [
         [h.ids for h in nbest] for nbest in expected
     ]
+
+
+@pytest.mark.parametrize("patience", [float("inf"), 1.0])
+def test_one_search_gives_each_length_penalty_what_its_own_gives(patience):
+    net, side, lenpens = model(), sources(), (0.0, 0.4, 1.0, 2.5)
+    rules = Rules(beam=4, nbest=3, patience=patience)
+    for lenpen, found in zip(lenpens, search_each([net], side, rules, lenpens), strict=True):
+        assert found == search([net], side, replace(rules, lenpen=lenpen))
+    one, other = search_each([net], side, Rules(beam=1), (0.0, 1.0))
+    assert [h.ids for (h,) in one] == [h.ids for (h,) in other]
+    assert other == search([net], side, Rules(beam=1, lenpen=1.0))

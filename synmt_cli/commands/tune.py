@@ -1,0 +1,141 @@
+"""synmt tune: the length penalty that is best on development data."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from synmt_cli import console
+from synmt_cli.commands import Manual, options
+from synmt_cli.commands.options import option
+from synmt_cli.errors import DataError, UsageError, quoted
+from synmt_cli.formats.reports.table import FORMATS
+from synmt_cli.io import writing
+
+if TYPE_CHECKING:
+    from synmt_cli.core.jobs.translation_input import Placed
+
+MANUAL = Manual(
+    input="JSONL records of `synmt featurize --tgt FILE` or `--tgt-conllu FILE`.",
+    output="table: a line for each value, with BLEU, its brevity penalty, the length against the "
+    "references, and the best value. tsv and csv: the same at full precision. json: one object. "
+    "--get: one number, `1.2`.",
+    memory="The models, the references and translations for all values, and one batch of search.",
+    examples=(
+        "synmt tune -m runs/base dev.jsonl --lenpen 0.2:1.6 --beam 5",
+        "synmt tune -m runs/trees --lenpen 0.6:1.2:0.3 --beam 2 --format json de.trees.jsonl",
+        "A=$(synmt tune -m runs/base --get lenpen dev.jsonl); "
+        'synmt translate -m runs/base --lenpen "$A" test.jsonl > tuned.de',
+    ),
+    see_also=("translate", "score", "train"),
+)
+MOST = 1000  # values
+
+
+def tune(
+    model: Annotated[
+        list[str], option("-m, --model RUN", "Run directory; repeatable, for an ensemble.")
+    ],
+    files: options.Files = None,
+    lenpen: Annotated[
+        str, option("--lenpen LOW:HIGH[:STEP]", "Values to try, both ends included; STEP is 0.1.")
+    ] = "0.2:1.6",
+    beam: Annotated[int, option("--beam K", "Beam size.", min=2, max=1000)] = 4,
+    patience: Annotated[
+        float | None, option("--patience P", "Stop at P * beam finished translations.", min=0.01)
+    ] = None,
+    get: Annotated[
+        Literal["lenpen", "bleu"] | None,
+        option("--get", "Print only the best value, or its BLEU."),
+    ] = None,
+    form: options.ReportFormat = "table",
+    batch_size: Annotated[int, option("--batch-size N", "Most segments in a batch.", min=1)] = 64,
+    checkpoint: options.Checkpoint = "best",
+    device: options.Device = "auto",
+    threads: options.Threads = 0,
+    jobs: options.Jobs = 1,
+    output: options.Output = "-",
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Translate development data with several length penalties, and find the best by BLEU.
+
+    Systems differ in how short beam search makes their translations, and decoders of trees more
+    than others. So tune each on dev with the beam that it will translate with, and give the value
+    to translate --lenpen. Greedy search has no use for it.
+
+    The penalty A divides log P by length^A (see translate). Which prefixes the search extends does
+    not depend on it, only which finished translation is the best and when there can be no
+    better one. So one search goes on until it is over for all values, and gives each of them
+    exactly the translations of synmt translate --lenpen A. It takes about as long as translate
+    with the largest value, which may be long: the larger the penalty, the longer a prefix can still
+    become the best. --patience 1 ends the search as fairseq does, for all values at the same step.
+
+    BLEU is sacreBLEU's, cased, with the tokenizer 13a, against tgt of the records; the first of
+    equal values is the best. closed counts trees that ended before they were one.
+    """
+    options.refuse({"--get prints one figure: --format does not apply": get and form != "table"})
+    values, paths = grid(lenpen), files or ["-"]
+    with (
+        writing.output(output) as writer,
+        console.progress("translated", files=paths, output=output) as bar,
+    ):
+        from synmt_cli.core.decoding.translator import SearchSettings
+        from synmt_cli.core.evaluation.tuning import Tuning
+        from synmt_cli.core.jobs.translate import TranslateJob, Wanted, placed
+
+        settings = SearchSettings(beam=beam, patience=patience or math.inf, batch_size=batch_size)
+        wanted = Wanted(device, "torch", "fp32")
+        job = TranslateJob(model, checkpoint, wanted, settings, jobs, threads)
+        references: list[str] = []
+        records = with_targets(placed(job.reader("").read(paths, "jsonl"), strict))
+        lines: list[list[str]] = [[] for _ in values]
+        n_cut, n_closed = [0] * len(values), [0] * len(values)
+        for each in job.translated_each(records, 1000, console.warn, bar, values):
+            references += [one.record.tgt or "" for one in each[0]]
+            for i, translated in enumerate(each):
+                for one in translated:
+                    best = one.lines[0] if one.lines else None
+                    lines[i].append(best.text if best else "")
+                    n_cut[i] += best is not None and best.cut
+                    n_closed[i] += best is not None and best.n_closing > 0
+            bar.advance(len(each[0]))
+        if not references:
+            raise UsageError("there are no records to tune on")
+        closed: list[int | None] = [*n_closed] if job.writes_trees else [None] * len(values)
+        report = Tuning(references, beam).report(values, lines, n_cut, closed)
+        if get is None:
+            writer.write(FORMATS[form](report))
+        else:
+            figure = f"{report.best.lenpen:g}" if get == "lenpen" else f"{report.best.bleu:.2f}"
+            writer.write(figure.encode() + b"\n")
+
+
+def grid(text: str) -> list[float]:
+    """The values of LOW:HIGH[:STEP], which is counted in decimals. Raises UsageError.
+
+    >>> grid("0.2:0.6"), grid("1:2:0.5")
+    ([0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 1.5, 2.0])
+    """
+    problem, n = "expected LOW:HIGH or LOW:HIGH:STEP within 0..10, such as 0.2:1.6:0.1", 0
+    try:
+        low, high, step = map(Decimal, (text if text.count(":") == 2 else f"{text}:0.1").split(":"))
+        if 0 <= low <= high <= 10 and step > 0:
+            n = int((high - low) / step) + 1
+    except (ArithmeticError, ValueError):  # no numbers, another number of them, or not finite
+        pass
+    if n > MOST:
+        problem = f"{n:,} values, and {MOST:,} are the most"
+    if not 1 <= n <= MOST:
+        raise UsageError(f"--lenpen {quoted(text)}: {problem}")
+    return [float(low + i * step) for i in range(n)]
+
+
+def with_targets(records: Placed) -> Placed:
+    """Yields the same records. Raises DataError at the first without a target."""
+    for record, place in records:
+        if record.tgt is None:
+            raise DataError(*place, "no tgt to compare with; make records by featurize --tgt FILE")
+        yield record, place

@@ -1,0 +1,38 @@
+"""BLEU of translations that differ in a setting of the search."""
+
+import math
+from collections.abc import Sequence
+
+from synmt_cli.core.evaluation.metrics import Metric, build
+from synmt_cli.formats.reports.tuning import TunedValue, TuningReport
+
+
+class Tuning:
+    """References, and the translations of each length penalty. Each is at least one line."""
+
+    def __init__(self, references: Sequence[str], beam: int) -> None:
+        (self._metric,) = build(["bleu"], [references])
+        self._n, self._beam = len(references), beam
+
+    def report(
+        self,
+        lenpens: Sequence[float],
+        hypotheses: Sequence[Sequence[str]],
+        n_cut: Sequence[int],
+        n_closed: Sequence[int | None],
+    ) -> TuningReport:
+        """hypotheses, n_cut, n_closed: of each of lenpens."""
+        each = zip(lenpens, hypotheses, n_cut, n_closed, strict=True)
+        values = [_value(self._metric, *one) for one in each]
+        best = max(values, key=lambda one: one.bleu)  # the first of those that are equal
+        return TuningReport(self._n, self._beam, best, values, self._metric.signature)
+
+
+def _value(
+    metric: Metric, lenpen: float, lines: Sequence[str], n_cut: int, n_closed: int | None
+) -> TunedValue:
+    sums = metric.statistics(lines).sum(0)
+    n_words, n_reference = sums[:2].tolist()  # as sacreBLEU's statistics begin
+    penalty = 1.0 if n_words >= n_reference else math.exp(1 - n_reference / max(n_words, 1e-9))
+    ratio = n_words / n_reference if n_reference else None
+    return TunedValue(lenpen, metric.corpus(sums), penalty, ratio, n_cut, n_closed)

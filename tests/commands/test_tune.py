@@ -1,0 +1,81 @@
+"""`synmt tune`: for each length penalty exactly what translate and score give with it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+GRID = ("--lenpen", "0:2:1", "--beam", 2)
+
+
+@pytest.fixture(scope="module")
+def tuned(shop):
+    """The reports of a model that writes pieces, and of one that writes trees."""
+    return {
+        variant: json.loads(
+            shop("tune", "-m", variant, *GRID, "--format", "json", "dev.jsonl", status=0).stdout
+        )
+        for variant in ("vanilla", "linearized")
+    }
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "linearized"])
+def test_each_value_gives_what_translate_and_score_give(shop, tuned, variant):
+    targets = "".join(record["tgt"] + "\n" for record in shop.records("dev.jsonl"))
+    (shop.folder / "dev.tgt").write_text(targets)
+    report = tuned[variant]
+    assert [one["lenpen"] for one in report["values"]] == [0, 1, 2]
+    assert report["segments"] == len(shop.records("dev.jsonl"))
+    for one in report["values"][::2]:
+        options = ("--beam", 2, "--lenpen", one["lenpen"], "-o", "tuned.hyp", "dev.jsonl")
+        done = shop.translate(variant, *options)
+        said = done.stderr.decode()
+        assert f"{one['cut']} of" in said or not one["cut"]
+        assert (one["closed"] is None) == (variant == "vanilla")
+        assert f"{one['closed']} of" in said or not one["closed"]
+        given = ("score", "-M", "bleu", "--format", "tsv", "dev.tgt", "tuned.hyp")
+        header, row = shop(*given, status=0).stdout.decode().splitlines()[:2]
+        score = dict(zip(header.split("\t"), row.split("\t"), strict=True))["score"]
+        assert one["bleu"] == pytest.approx(float(score))
+    bleu = [one["bleu"] for one in report["values"]]
+    assert report["best"] == report["values"][bleu.index(max(bleu))]
+
+
+def test_the_forms_agree(shop, tuned):
+    best = tuned["linearized"]["best"]
+    given = ("tune", "-m", "linearized", *GRID, "dev.jsonl")
+    assert shop(*given, "--get", "lenpen").stdout.decode() == f"{best['lenpen']:g}\n"
+    table = shop(*given, "-j", 2).stdout.decode()  # by several processes, too
+    lines = table.splitlines()
+    assert lines[2].split() == ["lenpen", "BLEU", "BP", "length", "cut", "closed"]
+    assert f"best lenpen: {best['lenpen']:g}" in lines
+    (marked,) = [line.split() for line in lines if "^" in line]
+    assert marked[:2] == [f"{best['lenpen']:g}", f"{best['bleu']:.2f}^"]
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (
+            ("--lenpen", "1:0"),
+            2,
+            b"--lenpen '1:0': expected LOW:HIGH or LOW:HIGH:STEP within 0..10",
+        ),
+        (("--lenpen", "nan:1"), 2, b"expected LOW:HIGH"),
+        (("--lenpen", "0:1:0"), 2, b"expected LOW:HIGH"),
+        (("--lenpen", "0:10:0.001"), 2, b"10,001 values, and 1,000 are the most"),
+        (("--beam", 1), 2, b"--beam"),
+        (("--get", "bleu", "--format", "tsv"), 2, b"--get prints one figure"),
+        (("empty.jsonl",), 2, b"there are no records to tune on"),
+        (("bare.jsonl",), 65, b"bare.jsonl:2: no tgt to compare with"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_line(shop, options, status, message):
+    first, second = shop.records("dev.jsonl")[:2]
+    del second["tgt"]
+    shop.write("bare.jsonl", [first, second])
+    shop.write("empty.jsonl", [])
+    done = shop("tune", "-m", "vanilla", *options, status=status)
+    assert (done.stdout, done.stderr.count(b"\n")) == (b"", 1)
+    assert message in done.stderr
