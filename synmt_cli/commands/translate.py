@@ -174,6 +174,7 @@ def translate(
             max_pieces=max_pieces,
             batch_size=batch_size,
             batch_pieces=batch_tokens,
+            scores=format in ("tsv", "jsonl"),
         )
         job = TranslateJob(
             model, checkpoint, Wanted(device, engine, precision), settings, jobs, threads

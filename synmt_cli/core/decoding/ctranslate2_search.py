@@ -118,7 +118,7 @@ class CTranslate2Search:
     """
 
     def __init__(
-        self, model: CTranslate2Model, rules: Rules, device: torch.device, threads: int
+        self, model: CTranslate2Model, rules: SearchSettings, device: torch.device, threads: int
     ) -> None:
         self._model = model
         self._device = device
@@ -136,7 +136,7 @@ class CTranslate2Search:
             "max_input_length": 0,
             "disable_unk": True,
             "suppress_sequences": [[model.target[PAD]], [model.target[BOS]]],
-            "return_scores": True,
+            "return_scores": rules.scores or rules.beam > 1,  # greedy search spares the softmax
             "return_end_token": True,
         }
 
@@ -253,20 +253,33 @@ class CTranslate2Search:
         return found
 
     def _finished(self, block: _Block) -> Iterator[tuple[Array, list[list[Hypothesis]]]]:
-        """Waits for the batches of a block."""
-        for batch in block.batches:
+        """Waits for the batches of a block, and searches anew where a limit changes the result."""
+        found = []
+        again: dict[int, list[tuple[int, int]]] = {}  # limit -> (batch, place in it) of sources
+        for number, batch in enumerate(block.batches):
             nbests = [self._hypotheses(future.result()) for future in batch.results]
-            again: dict[int, list[int]] = {}
-            for i, (nbest, longest) in enumerate(zip(nbests, batch.limits, strict=True)):
-                if any(h.cut or h.length > longest for h in nbest):
-                    again.setdefault(longest, []).append(i)
-            for longest, places in again.items():
-                sources = [batch.sources[i] for i in places]
-                n = n_candidates(self._rules)
-                results = self._translate(block.translator, sources, longest, n)
-                for i, future in zip(places, results, strict=True):
-                    nbests[i] = self._best(self._hypotheses(future.result()))
+            longest = max(batch.limits)
+            for place, (nbest, own) in enumerate(zip(nbests, batch.limits, strict=True)):
+                if not self._is_final(nbest, own, longest):
+                    again.setdefault(own, []).append((number, place))
+            found.append(nbests)
+        begun = []
+        for own, places in again.items():
+            sources = [block.batches[number].sources[place] for number, place in places]
+            n = n_candidates(self._rules)
+            more = {"max_batch_size": self._rules.batch_size}
+            begun.append(self._translate(block.translator, sources, own, n, **more))
+        for places, futures in zip(again.values(), begun, strict=True):
+            for (number, place), future in zip(places, futures, strict=True):
+                found[number][place] = self._best(self._hypotheses(future.result()))
+        for batch, nbests in zip(block.batches, found, strict=True):
             yield batch.rows, nbests
+
+    def _is_final(self, nbest: list[Hypothesis], own: int, longest: int) -> bool:
+        """Whether a source has the n-best list of its own limit, when `longest` was searched."""
+        if self._rules.beam == 1 and own == longest:  # one prefix, cut or not
+            return True
+        return not any(h.cut or h.length > own for h in nbest)
 
     def _best(self, found: list[Hypothesis]) -> list[Hypothesis]:
         """Complete translations first, and only as many as are wanted."""
@@ -275,7 +288,8 @@ class CTranslate2Search:
     def _hypotheses(self, result: Any) -> list[Hypothesis]:
         lenpen, ids_of = self._rules.lenpen, self._ids
         found = []
-        for pieces, score in zip(result.hypotheses, result.scores, strict=True):
+        scores = result.scores or [0.0] * len(result.hypotheses)
+        for pieces, score in zip(result.hypotheses, scores, strict=True):
             ids = [ids_of[piece] for piece in pieces]
             length = len(ids)
             cut = not ids or ids[-1] != EOS

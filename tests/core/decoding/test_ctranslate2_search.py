@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,6 +123,13 @@ def test_every_rule_gives_the_same(rules):
     model = build("pascal", "pre")
     wanted = expected(model, rules)
     agree(found(model, rules), wanted)
+
+
+def test_greedy_search_without_scores_gives_the_same():
+    model = build("pascal", "pre")
+    wanted = [[(h.ids, h.cut) for h in nbest] for nbest in expected(model, GREEDY)]
+    nbests = found(model, replace(GREEDY, scores=False))
+    assert [[(h.ids, h.cut) for h in nbest] for nbest in nbests] == wanted
 
 
 @pytest.mark.parametrize("threads", [1, 2])
