@@ -80,6 +80,8 @@ synmt featurize --spm de.trees.model --tgt-conllu train.de.conllu --glue -o de.t
 synmt train --variant linearized --preset tiny --max-steps 3 --train de.trees.jsonl --run runs/trees
 cp test.de ref.de
 sed 's/ist/war/' test.de > base.de
+sed 's/der/die/' test.de > base.2.de
+sed 's/ein/kein/' test.de > pascal.2.de
 cp test.de pascal.de
 """
 

@@ -18,6 +18,7 @@ from synmt_cli.formats.reports.scores import (
     Interval,
     MetricInfo,
     PairedComparison,
+    Parts,
     ScoredBucket,
     ScoredSystem,
     ScoreReport,
@@ -118,7 +119,7 @@ def _report(one: _Object) -> ScoreReport:
     scores = [*(system.scores for system in systems), *(s for b in buckets for s in b.scores)]
     if any(of_one.keys() != names for of_one in scores):
         raise foreign(one.source, f"a system has no score of one of {', '.join(sorted(names))}")
-    clusters = one.object("clusters").value
+    clusters = one.object("clusters")
     return ScoreReport(
         n=one.whole("n"),
         references=one.texts("references"),
@@ -129,8 +130,14 @@ def _report(one: _Object) -> ScoreReport:
         interval_n=one.whole("interval_n"),
         settings=_settings(one.object("settings")),
         pairs=[_pair(pair) for pair in one.objects("pairs")],
-        clusters=clusters,
+        clusters={name: _groups(clusters, name) for name in clusters.value},
     )
+
+
+def _groups(one: _Object, metric: str) -> list[list[str]]:
+    """The clusters by one metric."""
+    groups = one.get(metric, list)
+    return [_Object({metric: group}, one.source, one.where).texts(metric) for group in groups]
 
 
 def _metric(one: _Object) -> MetricInfo:
@@ -152,7 +159,7 @@ def _settings(one: _Object) -> Settings:
 def _system(one: _Object) -> ScoredSystem:
     figures = one.named("scores")
     intervals = {name: of.maybe("ci95", of.interval) for name, of in figures.items()}
-    parts = {name: [part.value for part in of.objects("parts")] for name, of in figures.items()}
+    parts = {name: [*map(_parts, of.objects("parts"))] for name, of in figures.items()}
     return ScoredSystem(
         one.text("name"),
         {name: of.number("score") for name, of in figures.items()},
@@ -162,6 +169,14 @@ def _system(one: _Object) -> ScoredSystem:
         intervals={name: ci95 for name, ci95 in intervals.items() if ci95 is not None},
         parts={name: of for name, of in parts.items() if of},
     )
+
+
+def _parts(one: _Object) -> Parts:
+    """Numbers, or lists of them, by name: whole ones stay whole."""
+    for name, value in one.value.items():
+        one.numbers(name) if isinstance(value, list) else one.number(name)
+    parts: Parts = one.value
+    return parts
 
 
 def _bucket(one: _Object, n_systems: int) -> ScoredBucket:

@@ -354,11 +354,11 @@ class ScoreReport:
 
     def _bucket_table(self, metric: MetricInfo, by: str) -> Table:
         buckets = [bucket for bucket in self.buckets if bucket.by == by]
-        title = f"{metric.label} by {by}"
+        title, kind = f"{metric.label} by {by}", by.partition(":")[0]
         if not any(map(any, (bucket.paired for bucket in buckets))):
             names = [system.name for system in self.systems]
             plain = [self._bucket_row(bucket, metric) for bucket in buckets]
-            return Table([Cell(by), Cell("n"), *map(Cell, names)], plain, title=title)
+            return Table([Cell(kind), Cell("n"), *map(Cell, names)], plain, title=title)
         tested = [row for bucket in buckets for row in self._tested_rows(bucket, metric)]
         label = Cell(metric.label, room=MARKS - 1)
         header: list[Cell | Value] = [

@@ -49,6 +49,8 @@ def test_a_report_is_read_back(path):
         (["systems", 0, "scores"], {}, "a system has no score of one of m"),
         (["buckets", 0, "systems"], [], "a bucket has other systems"),
         (["metrics", 0, "higher_is_better"], 1, "an item of metrics has no higher_is_better"),
+        (["clusters"], {"m": [["a"], "b"]}, "clusters of the report has no m"),
+        (["systems", 0, "scores", "m", "parts"], [{"BP": "x"}], "an item of parts has no BP"),
         (["settings"], None, "settings of the report is not an object"),
     ],
 )
