@@ -1,0 +1,131 @@
+"""Do the tests of `synmt score` hold their level? Pairs of systems that do not differ, by BLEU.
+
+    python benchmarks/bench_calibration.py REF SYS SYS [SYS...]
+
+Every trial draws a test set of SEGMENTS segments from the files, with replacement, and K runs of
+each of two systems. A run takes the output of some file for each segment, or one that lacks every
+fifth word. What it takes depends on chance; on what its system prefers for that segment
+(`systems`); and on how often this run loses words (`seeds`). Both systems are drawn alike, so every
+difference is chance. Printed is the share of p < 0.05 of each test, and of 95 % intervals without
+0, also of the percentiles of a bootstrap on two levels (seeds, then segments). The tests of one run
+take the first of each system.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from synmt_cli.core.evaluation import significance
+from synmt_cli.core.evaluation.formulas import Array
+from synmt_cli.core.evaluation.metrics import Metric, build
+from synmt_cli.core.evaluation.parallel_lines import read
+from synmt_cli.core.evaluation.significance import SignificanceTest
+
+TRIALS = int(os.environ.get("TRIALS", "300"))
+SEGMENTS = int(os.environ.get("SEGMENTS", "300"))
+K = int(os.environ.get("K", "3"))
+SAMPLES = 500
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """How strongly systems prefer outputs segment by segment, and how much runs differ."""
+
+    name: str
+    systems: float
+    seeds: float
+
+
+WORLDS = (
+    World("equal systems", 0, 0),
+    World("own sentences", 3, 0),
+    World("seeds", 0, 0.2),
+    World("seeds, own sentences", 3, 0.2),
+    World("strong seeds", 0, 1),
+    World("strong seeds, own sentences", 3, 1),
+)
+
+
+def runs(random: np.random.Generator, files: Array, world: World, k: int) -> list[list[Array]]:
+    """The statistics of k runs of two systems.
+
+    files: (files, segments, statistics), the first one without every fifth word.
+    """
+    n_files, n = files.shape[:2]
+    damaged = np.arange(n_files) == 0
+    systems = []
+    for _ in range(2):
+        own = world.systems * random.normal(size=(n_files, n))
+        outputs = []
+        for _ in range(k):
+            losses = world.seeds * random.normal() * damaged[:, None]
+            chance = random.gumbel(size=(n_files, n))
+            chosen = (own + losses + chance).argmax(axis=0)  # (n,)
+            outputs.append(files[chosen, np.arange(n)])
+        systems.append(outputs)
+    return systems
+
+
+def two_level(metric: Metric, systems: list[list[Array]], seed: int) -> bool:
+    """Whether the percentiles of a bootstrap of seeds, then of segments, leave out 0."""
+    random = np.random.default_rng(seed)
+    n, k = len(systems[0][0]), len(systems[0])
+    counts = significance.bootstrap_counts(n, SAMPLES, seed)
+    scores = significance.bootstrap_scores([metric], [systems], counts)[0]  # (2, k, samples)
+    drawn = random.integers(k, size=(2, k, SAMPLES))
+    means = np.take_along_axis(scores, drawn, axis=1).mean(axis=1)  # (2, samples)
+    low, high = np.percentile(means[1] - means[0], (2.5, 97.5))
+    return bool(low > 0 or high < 0)
+
+
+def trial(metric: Metric, systems: list[list[Array]], seed: int) -> Iterator[tuple[str, bool]]:
+    """(name, whether it finds a difference) for each test and interval."""
+    tests = {
+        "seeds": SignificanceTest("bs", "seeds", SAMPLES, seed),
+        "stratified": SignificanceTest("ar", "stratified", SAMPLES, seed),
+    }
+    single = {
+        "centred, one run": SignificanceTest("bs", "centred", SAMPLES, seed),
+        "sacrebleu, one run": SignificanceTest("bs", "sacrebleu", SAMPLES, seed),
+    }
+    for name, test in (tests | single).items():
+        one = [outputs[:1] for outputs in systems] if name in single else systems
+        [[found]] = significance.compare(test, [metric], [one], [(0, 1)]).pairs
+        yield name, found.p < LEVEL
+        if name == "seeds":
+            yield "seeds, interval", not found.ci95[0] <= 0 <= found.ci95[1]
+    yield "two levels, percentiles", two_level(metric, systems, seed)
+
+
+def main() -> None:
+    """Prints a line for each world and a column for each test."""
+    reference, *outputs = map(read, sys.argv[1:])
+    [metric] = build(["bleu"], [reference])
+    words = [line.split() for line in outputs[0]]
+    damaged = [" ".join(word for i, word in enumerate(of) if i % 5 != 4) for of in words]
+    files = np.stack([metric.statistics(lines) for lines in (damaged, *outputs)])
+    error = math.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
+    print(f"{TRIALS} pairs, {SEGMENTS} segments, {K} runs; share below {LEVEL} (+- {error:.3f})")
+    for world in WORLDS:
+        random = np.random.default_rng(1)
+        alarms: dict[str, int] = {}
+        for number in range(TRIALS):
+            chosen = random.integers(files.shape[1], size=SEGMENTS)
+            systems = runs(random, files[:, chosen], world, K)
+            for name, alarm in trial(metric, systems, number):
+                alarms[name] = alarms.get(name, 0) + alarm
+        if world is WORLDS[0]:
+            print("  ".join(["world".ljust(28), *alarms]))
+        shares = (f"{n / TRIALS:.3f}".rjust(len(name)) for name, n in alarms.items())
+        print("  ".join([world.name.ljust(28), *shares]))
+
+
+if __name__ == "__main__":
+    main()
