@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
 import re
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,21 +20,25 @@ from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import end_with_launcher, launch, without
 from synmt_cli.core.options import SEED
+from synmt_cli.core.run.presets import AUTO
 from synmt_cli.errors import Stopped, UsageError, quoted
 
 if TYPE_CHECKING:
     from synmt_cli.core.distributed.ranks import Ranks
-    from synmt_cli.core.run.config import Config
-    from synmt_cli.core.training.events import Event, Validated
+    from synmt_cli.core.run.config import Choice
+    from synmt_cli.core.run.directory import Run
+    from synmt_cli.core.training.events import Event, Pulse, Validated
+    from synmt_cli.core.training.length import Length
+    from synmt_cli.core.training.loop import Trainer
     from synmt_cli.core.training.session import Session
 
 MANUAL = Manual(
     input="JSONL records with pieces and target pieces: `synmt featurize --spm MODEL --tgt FILE`. "
     "Records that are not `ok` are left out and counted.",
     output=(
-        "A run directory: config.toml, spm.model, labels.json, model.safetensors (the best on "
-        "dev), checkpoints/step-N/, metrics.jsonl, env.json, cache/. Only the figures of "
-        "--dry-run go to stdout."
+        "A run directory: config.toml, spm.model, parser.udpipe (if --parser names one), "
+        "labels.json, model.safetensors (the best on dev), checkpoints/step-N/, metrics.jsonl, "
+        "env.json, cache/. Only the figures of --dry-run go to stdout."
     ),
     memory="The model four times, and a batch; not the records (with --dry-run, their numbers).",
     examples=(
@@ -48,6 +54,8 @@ MANUAL = Manual(
     see_also=("featurize", "variants", "multitask", "translate"),
 )
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
+TRIAL = 10.0  # seconds that --dry-run makes updates
+SOME, SETTLED = 20, 10.0  # updates and seconds after which the speed is known
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -66,7 +74,9 @@ def train(
     preset: Annotated[
         str,
         option(
-            "--preset NAME", "Sizes and settings to start from.", autocompletion=completion.preset
+            "--preset NAME",
+            "Sizes and settings to start from; auto goes by data and device.",
+            autocompletion=completion.preset,
         ),
     ] = "",
     config: Annotated[
@@ -87,7 +97,12 @@ def train(
     tgt_spm: Annotated[
         str, option("--tgt-spm MODEL", "Vocabulary of the target, if it has its own.")
     ] = "",
-    parser: Annotated[str, option("--parser MODEL", "Parser for translate to use on text.")] = "",
+    parser: Annotated[
+        str, option("--parser MODEL", "Parser for translate to use on text; the run keeps a copy.")
+    ] = "",
+    parser_link: Annotated[
+        bool, option("--parser-link", "Name the parser in the run instead of copying it.")
+    ] = False,
     max_steps: Annotated[int | None, option("--max-steps N", "Updates in all.", min=1)] = None,
     time_limit: Annotated[
         str, option("--time-limit TIME", "Save and exit 75 after 90s, 30m, 2h.")
@@ -101,7 +116,7 @@ def train(
         str | None,
         option(
             "--precision NAME",
-            "auto (bf16 on a GPU), fp32 or bf16.",
+            "auto, fp32 or bf16.",
             autocompletion=completion.precision,
         ),
     ] = None,
@@ -116,14 +131,15 @@ def train(
     ] = 1,
     nproc: Annotated[int, option("--nproc N", "Processes that train, on this machine.", min=1)] = 1,
     dry_run: Annotated[
-        bool, option("--dry-run", "Print parameters, updates and memory, and exit.")
+        bool, option("--dry-run", "Make a few updates, print sizes, memory and time, and exit.")
     ] = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
     """Train a model, or resume its training.
 
-    The run directory holds everything that `synmt translate` needs. The same command again
+    The run directory holds everything that `synmt translate` needs, works from any folder, and
+    may be moved. The same command again
     resumes where the run stopped, bit for bit as if it had not stopped (on a CPU with the same
     number of threads); another configuration in the same directory is refused with the option
     that differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends
@@ -148,6 +164,11 @@ def train(
     is `section.key=value`, where the section is model, training, or a variant's name:
     model.norm=pre, training.batch_tokens=8192, pascal.variance=4. `synmt variants` lists the
     variants and their options. Names joined by + are combined.
+
+    --preset auto, the default, is tiny for fewer than 1,000,000 target tokens (pieces), small for
+    fewer than 5,000,000 or without a GPU, and else base. --precision auto is bf16 on a GPU that
+    has it, and on a processor that has it if a few timed batches are faster (runs under 1,000
+    updates are not timed), else fp32. A run keeps what it began with.
 
     Presets are tiny, small, base, and rows of the papers' tables. CORPUS is nc11-en-de,
     nc11-de-en, wmt18-en-tr, wmt16-en-de, wmt17-en-de or wat-en-ja.
@@ -176,7 +197,8 @@ def train(
     if not run and not dry_run:
         raise UsageError("--run DIR is missing (or --dry-run)")
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
-    resolved = resolve(variant, preset, config, settings or (), flags)  # refused once, not by each
+    choice = resolve(variant, preset, config, settings or (), flags)
+    resolved = choice.provisional()  # refused once, not by each process
     if nproc > 1 and not dry_run:
         return launch(without("--nproc", sys.argv[1:]), nproc)
     end_with_launcher()
@@ -186,19 +208,20 @@ def train(
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
-        inputs = Inputs(train, dev, spm, tgt_spm, parser, num_workers)
+        inputs = Inputs(train, dev, spm, tgt_spm, parser, parser_link, num_workers)
         open_it = partial(open_session, resolved, inputs, device, request)
         if dry_run:
             with console.progress("reading", unit="records") as bar:
                 session = open_it(watch=bar.advance)
-            show_estimate(session)
+            show_estimate(sized(session, choice))
             return 0
         with ranks.joined(ranks.local_device(choose(device))) as together:
-            return run_training(open_it, Path(run), request, limit, together)
+            return run_training(open_it, choice, Path(run), request, limit, together)
 
 
 def run_training(
     open_it: Callable[..., Session],
+    choice: Choice,
     path: Path,
     request: signals.Request,
     limit: float | None,
@@ -207,6 +230,7 @@ def run_training(
     """Trains; the first of several processes writes and reports. Returns the exit status."""
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training import run_folder
+    from synmt_cli.core.training.length import Length
 
     place = Run(path)
     with run_folder.locked(path) if ranks.is_first else contextlib.nullcontext():
@@ -214,6 +238,7 @@ def run_training(
             session = open_it(place.cache, ranks, bar.advance)
         if ranks.is_first:
             report_left_out(session)
+        session = sized(session, choice, place, ranks.is_first)
         trainer = session.trainer(place, ranks)
         is_resumed, first_step = trainer.resume(), trainer.state.step
         events = trainer.events(request, limit)
@@ -222,13 +247,56 @@ def run_training(
             return 0 if getattr(end, "finished", False) else Stopped.exit_code
         if is_resumed:
             console.info(f"resuming {path} at step {first_step:,}")
-        follow(events, place, first_step, session.config)
+        length = Length.of(session.train, trainer.settings)
+        for line in described(trainer, length):
+            console.info(line)
+        follow(trainer, events, place, length)
     return 0
+
+
+def sized(
+    session: Session, choice: Choice, place: Run | None = None, says_so: bool = True
+) -> Session:
+    """The session with its preset, which is told if it was not named."""
+    if choice.preset != AUTO:
+        return session
+    session, why = session.sized(choice, place)
+    if says_so:
+        console.info(f"{why}; --preset NAME takes another")
+    return session
+
+
+def described(trainer: Trainer, length: Length) -> Iterator[str]:
+    """What is going to run, for people."""
+    n_parameters = sum(p.numel() for p in trainer.model.parameters())
+    yield (
+        f"{n_parameters:,} parameters; {length.updates:,} updates of about {length.tokens:,.0f} "
+        f"target tokens, {passes(length)} passes over the data"
+    )
+    why = f" ({trainer.why})" if trainer.why else ""
+    yield f"{machine(trainer)}, precision {trainer.settings.precision}{why}"
+
+
+def passes(length: Length) -> str:
+    """How often the data are read, for people."""
+    return f"{length.passes:,.0f}" if length.passes >= 10 else f"{length.passes:.2g}"
+
+
+def machine(trainer: Trainer) -> str:
+    """The device, and how many threads or processes use it."""
+    import torch
+
+    name = str(trainer.device)
+    if trainer.device.type == "cuda":
+        name = f"{name} ({torch.cuda.get_device_name(trainer.device)})"
+    elif (n := torch.get_num_threads()) > 1:
+        name = f"{name} with {n} threads"
+    return f"{trainer.ranks.size} processes, {name}" if trainer.ranks.size > 1 else name
 
 
 def resolve(
     variant: str, preset: str, config: str, settings: Iterable[str], flags: dict[str, Any]
-) -> Config:
+) -> Choice:
     """Joins the layers; flags stand for training.NAME where they are given."""
     from synmt_cli.core.run import config as configs
 
@@ -240,7 +308,7 @@ def resolve(
         if value is not None:
             tables = {"training": {name: value}}
             layers.append(configs.SettingsLayer(tables, f"--{name.replace('_', '-')}"))
-    return configs.resolve(variant or None, preset or "base", layers)
+    return configs.Choice(variant or None, preset or AUTO, layers)
 
 
 def seconds(text: str) -> float | None:
@@ -270,33 +338,71 @@ def report_left_out(session: Session) -> None:
 
 def show_estimate(session: Session) -> None:
     """Prints the figures of --dry-run."""
-    from synmt_cli.core.run.building import build
+    from synmt_cli.core.distributed.ranks import Ranks
+    from synmt_cli.core.training.length import Length
     from synmt_cli.core.training.memory_estimate import estimate
 
     report_left_out(session)
-    model = build(session.config, session.vocabularies, len(session.train.encoding.labels))
-    figures = estimate(model, session.train, session.config.training)
+    trainer = session.trainer(None, Ranks())
+    length = Length.of(session.train, trainer.settings)
+    for line in described(trainer, length):
+        console.info(line)
+    figures = estimate(trainer.model, session.train, trainer.settings)
     memory = figures.pop("memory")
     for name, value in figures.items():
         typer.echo(f"{name}\t{value}")
     typer.echo(f"memory (about)\t{memory / 2**20:.0f} MiB")
+    typer.echo(f"updates\t{length.updates}")
+    typer.echo(f"passes over the data\t{passes(length)}")
+    typer.echo(f"preset\t{session.config.preset}")
+    typer.echo(f"device\t{machine(trainer)}")
+    typer.echo(f"precision\t{trainer.settings.precision}")
+    seconds = trainer.seconds_of_update(TRIAL)
+    typer.echo(f"seconds per update\t{seconds:.3g}")
+    typer.echo(f"time without validations\t{console.duration(seconds * length.updates)}")
 
 
-def follow(events: Iterable[Event], place: Any, step: int, config: Config) -> None:
+class Watch:
+    """Shows what training does, and once, when its speed is known, when it will end."""
+
+    def __init__(self, bar: console.Progress, length: Length) -> None:
+        self._bar, self._length = bar, length
+        self._first, self._begin, self._told = bar.done, time.monotonic(), False
+
+    def __call__(self, pulse: Pulse) -> None:
+        """Moves the bar."""
+        note = f"epoch {pulse.epoch}, {pulse.doing}"
+        if not pulse.doing:
+            rate = f"{pulse.tokens_per_second:,.0f} tokens/s"
+            note = f"epoch {pulse.epoch}, nll {pulse.nll:.3f}, {rate}"
+        self._bar.advance(pulse.step - self._bar.done, note)
+        is_known = pulse.step - self._first >= SOME and time.monotonic() - self._begin >= SETTLED
+        if is_known and not self._told and not pulse.doing:
+            self._told = True
+            self._tell(pulse)
+
+    def _tell(self, pulse: Pulse) -> None:
+        seconds = (self._length.updates - pulse.step) * self._length.tokens
+        seconds /= max(pulse.tokens_per_second, 1e-9)
+        end = datetime.datetime.now() + datetime.timedelta(seconds=min(seconds, 1e9))
+        console.info(
+            f"{pulse.tokens_per_second:,.0f} tokens/s: all updates are made in about "
+            f"{console.duration(seconds)}, {end:%Y-%m-%d %H:%M}, without validations"
+        )
+
+
+def follow(trainer: Trainer, events: Iterable[Event], place: Run, length: Length) -> None:
     """Shows and records every event. Raises Stopped where the run can be resumed."""
     from synmt_cli.core.training.events import Ended, Report, Restored, Saved, Validated
     from synmt_cli.core.training.run_folder import Metrics
 
+    step = trainer.state.step
     metrics = Metrics(place, step)
-    with console.progress("training", config.training.max_steps, "steps") as bar:
-        bar.done = step
+    with console.progress("training", length.updates, "steps", done=step) as bar:
+        trainer.watch = Watch(bar, length)
         for event in events:
             match event:
                 case Report():
-                    rate = f"{event.tokens_per_second:,.0f} tokens/s"
-                    others = "".join(f", {n} {loss:.3f}" for n, loss in event.losses.items())
-                    note = f"epoch {event.epoch}, loss {event.loss:.3f}{others}, {rate}"
-                    bar.advance(event.step - bar.done, note)
                     metrics.add({"event": "train", **dataclasses.asdict(event)})
                 case Validated():
                     console.info(validation(event))

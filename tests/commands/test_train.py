@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import dataclass
 
 import pytest
@@ -264,3 +265,17 @@ def test_a_device_that_is_not_there_is_named(train, option):
 def test_training_without_a_run_is_a_usage_error(here, records):
     assert here("train", *records).returncode == 2
     assert here("train", "--train", "-", "--run", "x").returncode == 2
+
+
+def test_a_parser_is_copied_or_linked(train, example_folder, tmp_path):
+    """The copy has the same bytes, a link is an absolute path, and a run may change to it."""
+    parser = os.path.relpath(example_folder / "en.udpipe")
+    for options, file in (
+        ((), "parser.udpipe"),
+        (("--parser-link",), example_folder / "en.udpipe"),
+    ):
+        assert train("r", "--max-steps", 1, "--parser", parser, *options).returncode == 0
+        tables = tomllib.loads((tmp_path / "r/config.toml").read_text())
+        assert tables["parser"]["file"] == str(file)
+    copy = (tmp_path / "r/parser.udpipe").read_bytes()
+    assert copy == (example_folder / "en.udpipe").read_bytes()

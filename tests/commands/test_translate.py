@@ -14,6 +14,8 @@ import pytest
 import torch
 
 from synmt_cli.core.decoding import ensemble
+from synmt_cli.core.inspection import model_problems
+from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import ConfigError, ReadError, SynmtError, Unavailable
 
 SHORT = ("--max-output-len", "5", "--threads", "1")
@@ -134,9 +136,8 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def copy(example_folder, tmp_path):
-    """A copy of the trained run that may be damaged, in a folder with the parser."""
+    """A copy of the trained run that may be damaged."""
     shutil.copytree(example_folder / "runs" / "pascal", tmp_path / "runs" / "pascal")
-    shutil.copy(example_folder / "en.udpipe", tmp_path / "runs")
     return tmp_path / "runs" / "pascal"
 
 
@@ -241,16 +242,41 @@ def test_an_ensemble_needs_one_vocabulary(copy, run, example_folder):
         ensemble.load([str(example_folder / "runs" / "base"), str(copy)], "best", CPU)
 
 
-def test_the_parser_is_found_by_its_digest(copy, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # not where the run was trained: the parser is beside the run
+def test_a_run_that_was_moved_has_its_parser(copy, tmp_path, monkeypatch):
+    """Nothing outside is needed, and the current folder makes no difference."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "parser.udpipe").write_bytes(b"another")
     loaded = ensemble.load([str(copy)], "best", CPU)
     assert loaded.parser()() is not None
-    (copy.parent / "en.udpipe").write_bytes(b"another")
-    with pytest.raises(Unavailable, match=r"en.udpipe is another file; .* --parser FILE"):
+    assert list(model_problems.of_run(Run(copy))) == []
+    (copy / "parser.udpipe").write_bytes(b"another")
+    with pytest.raises(Unavailable, match=r"parser.udpipe is another file; .* --parser FILE"):
         loaded.parser()()
-    (copy.parent / "en.udpipe").unlink()
+    (problem,) = model_problems.of_run(Run(copy))
+    assert "parser.udpipe: not the parser of the digest in config.toml" in str(problem)
+    (copy / "parser.udpipe").unlink()
     with pytest.raises(Unavailable, match=r"it is not there; .* --parser FILE"):
         loaded.parser()()
+
+
+def test_a_linked_parser_is_found_by_its_digest(copy, tmp_path, example_folder, monkeypatch):
+    """By an absolute path, or next to the run; a relative one is never of the current folder."""
+    monkeypatch.chdir(example_folder)
+    digest = hashlib.sha256((copy / "parser.udpipe").read_bytes()).hexdigest()
+    (copy / "parser.udpipe").unlink()
+    absolute = str(example_folder / "en.udpipe")
+    assert ensemble.find_parser(copy, absolute, digest) == absolute
+    with pytest.raises(Unavailable, match="it is not there"):
+        ensemble.find_parser(copy, "en.udpipe", digest)
+    shutil.copy(absolute, copy.parent)
+    assert ensemble.find_parser(copy, "en.udpipe", digest) == str(copy.parent / "en.udpipe")
+
+
+def test_a_parser_in_a_run_is_never_a_link(copy, example_folder):
+    (copy / "parser.udpipe").unlink()
+    (copy / "parser.udpipe").symlink_to(example_folder / "en.udpipe")
+    with pytest.raises(ReadError, match=r"parser\.udpipe: it is a link"):
+        ensemble.load([str(copy)], "best", CPU)
 
 
 def test_models_without_syntax_need_no_parser(example_folder):

@@ -30,6 +30,7 @@ READ = {  # the files of a run directory, each with what it takes to read it
     "model.safetensors": tensors.read,
     # Lines are added to it: only the last may be half.
     "metrics.jsonl": lambda path: [*map(json.loads, path.read_bytes().split(b"\n")[:-1])],
+    "parser.udpipe": os.stat,
     "cache": lambda path: json.loads((path / "index.json").read_bytes()),
     "checkpoints": os.listdir,
     ".lock": os.stat,
@@ -133,7 +134,9 @@ def everything(run):
         else:
             found[name] = json.loads(path.read_bytes())
     lines = map(json.loads, (run / "metrics.jsonl").read_bytes().splitlines())
-    found["dev"] = [line for line in lines if line["event"] == "dev"]
+    clock = ("time", "seconds")
+    validations = (line for line in lines if line["event"] == "dev")
+    found["dev"] = [{k: v for k, v in line.items() if k not in clock} for line in validations]
     return found
 
 

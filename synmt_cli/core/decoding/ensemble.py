@@ -111,12 +111,13 @@ def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labe
 
 
 def find_parser(folder: Path, file: str, digest: str) -> str:
-    """The parser that a run was trained with: at its old path, or in or next to the run's folder.
+    """The parser that a run was trained with: in its folder, at an absolute path, or next to it.
 
-    Raises Unavailable, which says what to do.
+    The current folder makes no difference. Raises Unavailable, which says what to do.
     """
     name = Path(file).name
-    candidates = (Path(file), folder / name, folder.parent / name)
+    linked = [Path(file)] if Path(file).is_absolute() else []
+    candidates = (folder / name, *linked, folder.parent / name)
     others = [str(path) for path in candidates if path.is_file()]
     try:
         if same := next((path for path in others if sha256(path) == digest), ""):

@@ -69,9 +69,14 @@ class Share:
         """Makes the gradient that of all processes. Returns the sums over all of them."""
         return self.ranks.reduce(self.whole, sums)
 
-    def clip(self, max_norm: float) -> None:
-        """Scales the reduced gradient so that its norm is at most max_norm."""
-        nn.utils.clip_grad_norm_(self.whole, max_norm)
+    def clip(self, max_norm: float) -> Tensor:
+        """Scales the reduced gradient so that its norm is at most max_norm; 0 is no limit.
+
+        Returns the norm before, on the device.
+        """
+        if max_norm:
+            return nn.utils.clip_grad_norm_(self.whole, max_norm)
+        return nn.utils.get_total_norm([p.grad for p in self.whole if p.grad is not None])
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:
@@ -140,15 +145,17 @@ class Shards(Share):
         own = ((self.ranks.part(rows), rows) for rows in batches)
         return [Part(part, True) if len(part) else Part(rows[:1], False) for part, rows in own]
 
-    def clip(self, max_norm: float) -> None:
+    def clip(self, max_norm: float) -> Tensor:
         """Does what torch's clip_grad_norm_ does, over the shards of all processes."""
         whole = [p.grad for p in self.whole if p.grad is not None]
         parts = [_local(p.grad) for p in self._shards if p.grad is not None]
         squares = self.ranks.total(nn.utils.get_total_norm(parts).square())
         norm = (nn.utils.get_total_norm(whole).square() + squares).sqrt()
-        factor = (max_norm / (norm + TINY)).clamp(max=1.0)
-        for gradient in (*whole, *parts):
-            gradient.mul_(factor)
+        if max_norm:
+            factor = (max_norm / (norm + TINY)).clamp(max=1.0)
+            for gradient in (*whole, *parts):
+                gradient.mul_(factor)
+        return norm
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:

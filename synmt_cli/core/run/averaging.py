@@ -17,13 +17,13 @@ from torch import Tensor
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.config import Config, flatten
-from synmt_cli.core.run.directory import VOCABULARY_LIMIT, WEIGHTS, Run
+from synmt_cli.core.run.directory import PARSER, VOCABULARY_LIMIT, WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
 from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.writing import atomic_folder
 
-COPIED = ("spm.model", "spm.tgt.model", "labels.json")
+COPIED = ("spm.model", "spm.tgt.model", "labels.json", PARSER)
 
 
 @dataclass(frozen=True, slots=True)

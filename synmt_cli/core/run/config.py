@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import SEED, Bounds, Option, options, suggestion
-from synmt_cli.core.run.presets import PRESETS
+from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
 from synmt_cli.errors import ConfigError, DataError, UsageError, printable, quoted
 from synmt_cli.io import json_files, regular_files
 
@@ -71,7 +71,11 @@ class Training:
         "guessed right, or the loss, which is quickest",
     ] = "bleu"
     keep: Annotated[int, "how many checkpoints stay", Bounds(1)] = 2
-    precision: Annotated[Precision, "auto is bf16 on a GPU that has it, else fp32"] = "auto"
+    precision: Annotated[
+        Precision,
+        "auto is bf16 on a GPU that has it and on a processor where timing shows that it pays, "
+        "else fp32; a run keeps what it began with",
+    ] = "auto"
     seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = SEED
     shard: Annotated[
         bool,
@@ -242,6 +246,31 @@ def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -
             "long, and processes that share out layers have to make the same passes; leave it out"
         )
     return Config(variant=chosen, preset=preset, model=size, training=training, options=options)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a run is configured by, before the data have been read. preset: maybe AUTO."""
+
+    variant: str | None
+    preset: str
+    layers: Sequence[SettingsLayer]
+
+    def config(self, preset: str = "") -> Config:
+        """The configuration with the chosen preset, or with another one. Raises as `resolve`."""
+        return resolve(self.variant, preset or self.preset, self.layers)
+
+    def provisional(self) -> Config:
+        """One to read the data with: the variant is known. Raises as `resolve`."""
+        if self.preset != AUTO:
+            return self.config()
+        errors = []
+        for name in SIZES:  # a setting may fit one of them alone
+            try:
+                return self.config(name)
+            except (ConfigError, UsageError) as error:
+                errors.append(error)
+        raise errors[0]
 
 
 def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

@@ -22,11 +22,23 @@ def choose(name: str) -> torch.device:
     return device
 
 
+def has_bf16(device: torch.device) -> bool:
+    """Whether the hardware itself computes in bf16, without emulation."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu":
+        return False
+    has = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return bool(has.get("avx512_bf16") or has.get("amx_bf16"))
+
+
 def precision(name: str, device: torch.device) -> contextlib.AbstractContextManager[None]:
-    """`fp32`, `bf16`, or `auto`: bf16 on a GPU that has it, else fp32. Enter it each step."""
+    """`fp32` or `bf16`. Enter it each step.
+
+    `auto` is that of runs of early versions: bf16 on a GPU that has it, else fp32.
+    """
     if name == "auto":
-        able = device.type == "cuda" and torch.cuda.is_bf16_supported()
-        name = "bf16" if able else "fp32"
+        name = "bf16" if device.type == "cuda" and has_bf16(device) else "fp32"
     if name == "fp32":
         return contextlib.nullcontext()
     return torch.autocast(device.type, torch.bfloat16)

@@ -2,6 +2,7 @@
 
 config.toml          the resolved configuration, and digests of vocabulary, parser and data
 spm.model            the subword vocabulary (spm.tgt.model too, where the target has its own)
+parser.udpipe        a copy of the parser that makes trees of text, where the run has one
 labels.json          the dependency labels, in the order of their ids
 model.safetensors    the weights that were best on dev
 checkpoints/step-N/  weights.safetensors, optimizer.safetensors, state.json
@@ -13,6 +14,7 @@ A run directory may come from somewhere else. The folder itself may be behind a 
 inside it may be one; each file is a regular file of a limited size, and is checked when it is read.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,14 +34,16 @@ from synmt_cli.errors import (
     cannot_read,
     printable,
 )
-from synmt_cli.io import json_files, regular_files, writing
+from synmt_cli.io import json_files, reading, regular_files, writing
+from synmt_cli.io.digests import size_and_sha256
 
 FORMAT = 1
+PARSER = "parser.udpipe"
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 EXPORT = "export.json"  # in a folder of `synmt export`, which has no weights to train
 FILES = (
     *("config.toml", "spm.model", "spm.tgt.model", "labels.json", "model.safetensors"),
-    *("metrics.jsonl", "env.json", ".lock"),
+    *("metrics.jsonl", "env.json", ".lock", PARSER),
     *(EXPORT, "encoder.safetensors", "model.bin", "config.json"),
 )
 FOLDERS = ("checkpoints", "cache")
@@ -58,10 +62,11 @@ _STATE_FIELDS: json_files.Fields = {
         lambda v: isinstance(v, dict) and all(map(json_files.is_number, v.values())),
         "an object of numbers",
     ),
+    "gradient_norm": _NUMBER,
     "tokens": _COUNT,
     "finished": (lambda v: isinstance(v, str), "a text"),
 }
-_STATE_LATER = ("losses", "validated")  # checkpoints of early versions lack them
+_STATE_LATER = ("losses", "validated", "gradient_norm")  # checkpoints of early versions lack them
 
 
 def read_state(checkpoint: Path, step: int | None = None) -> dict[str, Any]:
@@ -258,8 +263,39 @@ class Run:
         """Yields (number, line with its LF) of metrics.jsonl. Raises DataError, ReadError."""
         return regular_files.lines(self.metrics, METRIC_LIMIT)
 
+    def copy_parser(self, path: str, sha256: str) -> None:
+        """Copies the parser into the run, unless it is there. Raises SynmtError.
+
+        sha256: the digest of the file when it was first looked at.
+        """
+        own = self.folder / PARSER
+        if os.path.lexists(own) and size_and_sha256(str(own), follow=False)[1] == sha256:
+            return
+        digest = hashlib.sha256()
+        with regular_files.opened(path) as file, writing.atomic(own, follow=False) as writer:
+            try:
+                while block := file.read(reading.BUFFER):
+                    digest.update(block)
+                    writer.write(block)
+            except OSError as error:
+                raise cannot_read(path, error) from error
+            if digest.hexdigest() != sha256:
+                raise DataError(path, None, "it changes while it is copied into the run")
+
+    def check_parser(self) -> None:
+        """Raises DataError if the copy of the parser is not the file that was trained with."""
+        own, named = self.folder / PARSER, self.parser()
+        if named is None or named[0] != PARSER:
+            return
+        if size_and_sha256(str(own), follow=False)[1] != named[1]:
+            raise DataError(str(own), None, "not the parser of the digest in config.toml")
+
     def parser(self) -> tuple[str, str] | None:
-        """File and SHA-256 of the parser that `train --parser` named. Raises ConfigError."""
+        """File and SHA-256 of the parser of `train --parser`. Raises ConfigError.
+
+        The file is in the run directory, or elsewhere if its path is absolute; early versions
+        wrote paths from the folder in which training was started.
+        """
         match self.tables().get("parser"):
             case None:
                 return None

@@ -27,9 +27,14 @@ d_model here), label smoothing and dropout (0.1), the schedule after the warm-up
 root). Norms are before each sub-layer in the authors' code. At most 40 target pieces: `filter`.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 Tables = dict[str, Any]
+AUTO = "auto"  # one of SIZES, by the data and the device
+SIZES = ("base", "small", "tiny")
+# Target tokens, EOS counted, from which a corpus is for `small` and for `base`;
+# docs/decisions/0023-sizes-by-the-data.md says why.
+FOR_SMALL, FOR_BASE = 1_000_000, 5_000_000
 
 # Vaswani et al. (2017), but for the peak of the learning rate; a toolkit's own values over it.
 _ADAM: Tables = {
@@ -185,3 +190,19 @@ PRESETS: dict[str, Tables] = {
     "base": {"model": {}, "training": {}},
     **_PAPERS,
 }
+
+
+def by_data(n_tokens: int, device: str) -> tuple[Literal["tiny", "small", "base"], str]:
+    """The preset for so many target tokens on a kind of device (`cpu`, `cuda`), and why.
+
+    >>> by_data(480_000, "cpu")
+    ('tiny', '480,000 target tokens are fewer than 1,000,000')
+    """
+    have = f"{n_tokens:,} target tokens are"
+    if n_tokens < FOR_SMALL:
+        return "tiny", f"{have} fewer than {FOR_SMALL:,}"
+    if n_tokens < FOR_BASE:
+        return "small", f"{have} fewer than {FOR_BASE:,}"
+    if device == "cpu":
+        return "small", f"{have} enough for base, but on a processor it takes weeks"
+    return "base", f"{have} {FOR_BASE:,} or more, and there is a GPU"

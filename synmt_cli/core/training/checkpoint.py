@@ -36,7 +36,8 @@ class TrainingState:
     step: updates made. epoch, batch: the next batch to read. best_step, best_value: the best
     validation, by the chosen metric. stale: validations since then. validated: the step of the
     last validation. loss, nll, losses, tokens: sums since the last report; losses are those of
-    the modifiers, by variant. finished: why training is over, or "". random: generator states.
+    the modifiers, by variant. gradient_norm: its sum over those updates. finished: why training
+    is over, or "". random: generator states.
     """
 
     step: int = 0
@@ -49,6 +50,7 @@ class TrainingState:
     loss: float = 0.0
     nll: float = 0.0
     losses: dict[str, float] = field(default_factory=dict)
+    gradient_norm: float = 0.0
     tokens: int = 0
     finished: str = ""
     random: dict[str, Tensor] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class TrainingState:
         self.loss = 0.0
         self.nll = 0.0
         self.losses = {}
+        self.gradient_norm = 0.0
         self.tokens = 0
 
 

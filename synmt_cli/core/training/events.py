@@ -11,6 +11,7 @@ class Report:
     """Means since the last report, in nats per target token.
 
     loss: of translation, smoothed; nll: not smoothed; losses: the modifiers', by variant.
+    gradient_norm: mean over the updates, before clipping. lr: of the last update.
     """
 
     step: int
@@ -18,8 +19,23 @@ class Report:
     loss: float
     nll: float
     losses: dict[str, float]
+    gradient_norm: float
     lr: float
     tokens_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What training does now. nll: mean since the last report, in nats per target token.
+
+    doing: "" in updates.
+    """
+
+    step: int
+    epoch: int
+    nll: float
+    tokens_per_second: float
+    doing: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from synmt_cli.core.run.directory import WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.training import checkpoint
 from synmt_cli.core.training.checkpoint import TrainingState
-from synmt_cli.core.training.events import Ended, Event, Report, Restored, Saved, Validated
+from synmt_cli.core.training.events import Ended, Event, Pulse, Report, Restored, Saved, Validated
 from synmt_cli.core.training.gradient import Sums, backward
 from synmt_cli.core.training.loss import ArcLoss
 from synmt_cli.core.training.prefetch import prefetch
@@ -35,7 +35,7 @@ from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Measured, Validation
 from synmt_cli.errors import ConfigError
 
-REPORT_EVERY = 50  # updates
+REPORT_EVERY = 50  # updates; fixed, so that the reports of a resumed run are the same
 LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a higher limit
 
 
@@ -43,7 +43,8 @@ LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a
 class Trainer:
     """One training run in progress. dev: None makes the last weights the best.
 
-    ranks: the processes that train together; all go through the same events.
+    ranks: the processes that train together; all go through the same events. watch: is told of
+    each update, and of each part of a validation. why: the reason for the precision, maybe "".
     """
 
     run: Run
@@ -55,6 +56,8 @@ class Trainer:
     device: torch.device
     ranks: Ranks = field(default_factory=Ranks)
     state: TrainingState = field(default_factory=TrainingState)
+    watch: Callable[[Pulse], None] = lambda pulse: None
+    why: str = ""
 
     def __post_init__(self) -> None:
         kind = Shards if self.settings.shard and self.ranks.size > 1 else Share
@@ -72,6 +75,7 @@ class Trainer:
         self._arcs = self._arc_loss()
         self._draw_anew()
         self._seconds = 0.0  # spent in updates since the last report
+        self._norms: list[Tensor] = []  # of the gradients since then, where they were computed
         self._saved: tuple[int, str] | None = None  # step and end of the newest checkpoint
 
     def resume(self) -> bool:
@@ -103,6 +107,23 @@ class Trainer:
             seed = self.settings.seed, self.state.step, self.ranks.rank
             torch.manual_seed(int(np.random.default_rng(seed).integers(2**63)))
         self.state.random = checkpoint.random_states(self.device)
+
+    def seconds_of_update(self, budget: float) -> float:
+        """The mean time of some updates after the first. Nothing is saved; the model changes.
+
+        budget: seconds after which no further update begins.
+        """
+        self.model.train()
+        begin, times = time.perf_counter(), [0.0]
+        with contextlib.closing(prefetch(self.updates.since(0, 0))) as updates:
+            for update in updates:
+                start = time.perf_counter()
+                self._update(update, signals.Request())
+                times.append(time.perf_counter() - start)
+                if time.perf_counter() - begin > budget:
+                    break
+        measured = times[2:] or times[1:]
+        return sum(measured) / len(measured)
 
     def events(self, request: signals.Request, time_limit: float | None) -> Iterator[Event]:
         """Trains until it is over, `request` asks for an end, or time_limit seconds passed."""
@@ -178,7 +199,14 @@ class Trainer:
         self.state.add(sums, update.n_tokens)
         self.state.random = checkpoint.random_states(self.device)
         self._seconds += time.perf_counter() - start
+        self._show("")
         return True
+
+    def _show(self, doing: str) -> None:
+        state = self.state
+        rate = state.tokens / self._seconds if self._seconds else 0.0
+        nll = state.nll / max(state.tokens, 1)
+        self.watch(Pulse(state.step, state.epoch + 1, nll, rate, doing))
 
     def _backward(self, batch: Batch, scale: float) -> Sums:
         settings = self.settings
@@ -193,8 +221,7 @@ class Trainer:
             )
 
     def _apply(self, step: int) -> None:
-        if self.settings.clip_norm:
-            self.share.clip(self.settings.clip_norm)
+        self._norms.append(self.share.clip(self.settings.clip_norm))
         for group in self.optimizer.param_groups:
             group["lr"] = self._lr(step)
         self.optimizer.step()
@@ -207,17 +234,24 @@ class Trainer:
         state = self.state
         if state.step % REPORT_EVERY or not state.tokens:
             return
+        self._sum_norms()
         yield Report(
             state.step,
             state.epoch + 1,
             state.loss / state.tokens,
             state.nll / state.tokens,
             {name: loss / state.tokens for name, loss in state.losses.items()},
+            state.gradient_norm / REPORT_EVERY,
             self._lr(state.step),
             state.tokens / max(self._seconds, 1e-9),
         )
         state.clear_sums()
         self._seconds = 0.0
+
+    def _sum_norms(self) -> None:
+        """Adds the norms of the gradients to the state. A GPU is waited for only here."""
+        self.state.gradient_norm += sum(torch.stack(self._norms).tolist()) if self._norms else 0.0
+        self._norms = []
 
     def _owes_validation(self) -> bool:
         """True if the run was stopped in the middle of a validation."""
@@ -307,7 +341,9 @@ class Trainer:
         if self.dev is None or not self.ranks.is_first:
             return None
         target = self.vocabularies.target
-        one = Validation(self.model, self.dev, target, self.settings, self.device, request)
+        one = Validation(
+            self.model, self.dev, target, self.settings, self.device, request, self._show
+        )
         try:
             return one.run()
         except Abandoned:
@@ -321,6 +357,7 @@ class Trainer:
             return
         if self.dev is None:
             self._save_best()
+        self._sum_norms()
         random = self.ranks.gather(self.state.random)
         checkpoint.save(
             self.run,

@@ -11,6 +11,7 @@ import platform
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli.core.run.config import refuse_another
-from synmt_cli.core.run.directory import Run, read_metric
+from synmt_cli.core.run.directory import PARSER, Run, read_metric
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabularies, Vocabulary
 from synmt_cli.errors import (
     ConfigError,
@@ -157,7 +158,7 @@ def _begin(folder: Path) -> None:
 
 def _is_ours(name: str) -> bool:
     """True for a file that a run killed before it wrote config.toml may have left."""
-    early = (LOCK, "spm.model", "spm.tgt.model", "labels.json", "env.json", "cache")
+    early = (LOCK, "spm.model", "spm.tgt.model", "labels.json", "env.json", "cache", PARSER)
     return name in early or bool(UNFINISHED.fullmatch(name))
 
 
@@ -183,11 +184,13 @@ def establish(
     vocabularies: Vocabularies,
     labels: Sequence[str],
     environment: Mapping[str, Any],
+    parser: str = "",
 ) -> None:
     """Writes the files of a new run directory, or checks that an old one is the same run.
 
-    A run in which nothing was saved yet may be begun with other options. Raises ConfigError
-    naming the option that differs, with its old and new value.
+    parser: a file to copy, of the digest in `tables`. A run in which nothing was saved yet may be
+    begun with other options. Raises ConfigError naming the option that differs, with its old and
+    new value.
     """
     if os.path.lexists(run.environment) and "averaged" in run.read_environment():
         raise ConfigError(
@@ -200,6 +203,8 @@ def establish(
         run.vocabularies()
     run.write_vocabularies(vocabularies)
     run.write_labels(labels)
+    if parser:
+        run.copy_parser(parser, tables["parser"]["sha256"])
     json_files.write(run.environment, environment)
     run.write_config(tables)  # last: a folder that has it has everything else
 
@@ -252,22 +257,34 @@ def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocab
 
 
 class Metrics:
-    """metrics.jsonl. Lines after the step that a run resumes from are dropped first."""
+    """metrics.jsonl. Lines after the step that a run resumes from are dropped first.
+
+    Each line has `time`, of the clock in UTC, and `seconds` since training began, without the
+    time in which it was stopped.
+    """
 
     def __init__(self, run: Run, step: int) -> None:
         """Raises DataError for a line that is not a report, ReadError, CreateError, WriteError."""
-        self._path = run.metrics
+        self._path, seconds = run.metrics, 0.0
         with writing.atomic(run.metrics, follow=False) as writer:
             for number, line in run.metric_lines() if os.path.lexists(run.metrics) else ():
                 if not line.endswith(b"\n"):
                     break  # the writer was killed in the middle of it
-                if read_metric(line, run.metrics, number)["step"] <= step:
+                values = read_metric(line, run.metrics, number)
+                if values["step"] <= step:
                     writer.write(line)
+                    before = values.get("seconds")
+                    seconds = before if isinstance(before, float) else seconds
+        self._begin = time.monotonic() - seconds
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """Appends one object. Raises WriteError."""
+        """Appends one object, with the time. Raises WriteError."""
+        clock = {
+            "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            "seconds": round(time.monotonic() - self._begin, 3),
+        }
         try:
             with regular_files.append(self._path) as file:
-                file.write(json.dumps(values).encode() + b"\n")
+                file.write(json.dumps({**values, **clock}).encode() + b"\n")
         except OSError as error:
             raise cannot_write(self._path, error) from error

@@ -1,8 +1,10 @@
 """From options to a Trainer: reads the data, opens the run directory, builds the model."""
 
 import contextlib
+import os
+import typing
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,15 @@ from synmt_cli.core.data.record_reader import Chunk, CorpusReader, RecordLines, 
 from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.data.task_tags import refuse_untagged
 from synmt_cli.core.distributed.ranks import Ranks, local_device
+from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.building import build, grammar, needs, target_needs
-from synmt_cli.core.run.config import Config
-from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.config import Choice, Config, Precision
+from synmt_cli.core.run.directory import PARSER, Run
+from synmt_cli.core.run.presets import SIZES, by_data
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
-from synmt_cli.core.training import run_folder
+from synmt_cli.core.training import precision, run_folder
+from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.errors import ConfigError, Stopped, UsageError, printable
 from synmt_cli.formats import record as records
@@ -37,7 +42,8 @@ from synmt_cli.pool import ordered_map
 class Inputs:
     """Files of a training run. dev, spm, spm_target and parser may be "".
 
-    jobs: processes that read the records, 0 for every core.
+    link_parser: the run names the parser instead of having a copy. jobs: processes that read the
+    records, 0 for every core.
     """
 
     train: Sequence[str]
@@ -45,6 +51,7 @@ class Inputs:
     spm: str = ""
     spm_target: str = ""
     parser: str = ""
+    link_parser: bool = False
     jobs: int = 1
 
 
@@ -72,20 +79,62 @@ class Session:
         tables["vocabulary"] = {"fingerprint": self.vocabularies.fingerprint}
         tables["data"] = data
         if parser := self.inputs.parser:
-            tables["parser"] = {"file": as_text(parser), "sha256": sha256(parser)}
+            file = as_text(os.path.abspath(parser)) if self.inputs.link_parser else PARSER
+            tables["parser"] = {"file": file, "sha256": sha256(parser)}
         return tables
 
-    def trainer(self, run: Run, ranks: Ranks) -> Trainer:
-        """Builds the model with this run's seed; the first process writes or checks the run."""
+    def sized(self, choice: Choice, run: Run | None = None) -> tuple["Session", str]:
+        """This session with the preset that `auto` is, and why; a run keeps what it began with."""
+        stored = _stored(run).get("preset")
+        if isinstance(stored, str) and stored in SIZES:
+            name, why = stored, "as this run began"
+        else:
+            name, why = by_data(self.train.n_tokens, self.device.type)
+        return replace(self, config=choice.config(name)), f"preset {name}: {why}"
+
+    def trainer(self, run: Run | None, ranks: Ranks) -> Trainer:
+        """Builds the model with this run's seed; the first process writes or checks the run.
+
+        run: None for a trial that writes nothing. Trainer.why says why its precision was taken.
+        """
         torch.manual_seed(self.config.training.seed)
         labels = self.train.encoding.labels
         model = build(self.config, self.vocabularies, len(labels))
-        if ranks.is_first:
+        taken, why = self._precision(model, run, ranks)
+        training = replace(self.config.training, precision=taken)
+        session = replace(self, config=replace(self.config, training=training))
+        return session._trainer(run, ranks, model, why)
+
+    def _precision(
+        self, model: Transformer, run: Run | None, ranks: Ranks
+    ) -> tuple[Precision, str]:
+        """The precision of the run, and why, where it is for `auto` to say."""
+        settings = self.config.training
+        if settings.precision != "auto":
+            return settings.precision, ""
+        stored = _stored(run).get("training")
+        name = stored.get("precision") if isinstance(stored, dict) else None
+        for known in typing.get_args(Precision):
+            if name == known:
+                return known, "as this run began"
+        updates = Length.of(self.train, settings).updates
+        taken, why = "fp32", ""
+        if ranks.is_first:  # the others wait, and leave it the processor
+            taken, why = precision.choose(model, self.train, settings, updates, self.device)
+        (is_bf16,) = ranks.from_first([float(taken == "bf16")])
+        return ("bf16" if is_bf16 else "fp32"), why
+
+    def _trainer(self, run: Run | None, ranks: Ranks, model: Transformer, why: str) -> Trainer:
+        labels = self.train.encoding.labels
+        if ranks.is_first and run is not None:
             machine = run_folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
-            run_folder.establish(run, self.tables(), self.vocabularies, labels.names, machine)
+            copied = "" if self.inputs.link_parser else self.inputs.parser
+            run_folder.establish(
+                run, self.tables(), self.vocabularies, labels.names, machine, copied
+            )
         ranks.wait()
         return Trainer(
-            run,
+            run or Run(Path()),
             self.config.training,
             model,
             self.vocabularies,
@@ -93,7 +142,15 @@ class Session:
             self.dev,
             self.device,
             ranks,
+            why=why,
         )
+
+
+def _stored(run: Run | None) -> dict[str, Any]:
+    """The configuration that a run was begun with; {} where nothing was trained yet."""
+    if run is None or not os.path.lexists(run.config):
+        return {}
+    return run.tables() if run.steps() or os.path.lexists(run.model) else {}
 
 
 def open_session(

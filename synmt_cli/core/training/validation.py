@@ -1,6 +1,6 @@
 """How good a model is on held-out pairs: negative log-likelihood, accuracy, BLEU."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,7 +42,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """One validation of a model in progress. target: the vocabulary of dev's targets."""
+    """One validation of a model in progress. target: the vocabulary of dev's targets.
+
+    show: is told what is done, and how far it is.
+    """
 
     model: Transformer
     dev: Corpus
@@ -50,6 +53,7 @@ class Validation:
     settings: Training
     device: torch.device
     request: signals.Request
+    show: Callable[[str], None] = lambda doing: None
 
     def run(self) -> Measured:
         """Measures everything. Raises Abandoned as soon as an end is asked for."""
@@ -80,7 +84,8 @@ class Validation:
         sums = torch.zeros(2, 3, dtype=torch.float64)
         lengths = np.maximum(dev.target.lengths + 1, dev.source.lengths)
         order = np.argsort(lengths, kind="stable")
-        for rows in self._unless_asked(fill(order, lengths, self.settings.batch_tokens)):
+        batches = fill(order, lengths, self.settings.batch_tokens)
+        for rows in self._unless_asked(batches, "validating"):
             batch = dev.batch(rows).to(self.device)
             states, _ = model.decode(batch.target, model.encode(batch.source))  # (B, T, D)
             states, target = states.flatten(0, 1), batch.tokens()  # (B * T, D), (N,)
@@ -111,16 +116,20 @@ class Validation:
         n_closed = 0
         hypotheses = [""] * len(self.dev)
         order = np.argsort(-self.dev.source.lengths, kind="stable")
-        for rows in self._unless_asked(np.split(order, range(ROWS, len(order), ROWS))):
+        batches = np.split(order, range(ROWS, len(order), ROWS))
+        for rows in self._unless_asked(batches, "translating dev"):
             source = to_device(self.dev.sources(rows), self.device)
             for row, best in zip(rows, search([self.model], source, Rules(beam=1)), strict=True):
                 hypotheses[row] = self.target.decode(best[0].ids)
                 n_closed += best[0].n_closing > 0
         return float(BLEU().corpus_score(hypotheses, [self.dev.references]).score), n_closed
 
-    def _unless_asked(self, batches: Iterable[Array]) -> Iterator[Array]:
+    def _unless_asked(self, batches: Iterable[Array], doing: str) -> Iterator[Array]:
         """Yields the batches. Raises Abandoned once an end is asked for."""
+        n_done = 0
         for rows in batches:
             if self.request:
                 raise Abandoned
+            self.show(f"{doing}: {n_done:,} of {len(self.dev):,} pairs")
             yield rows
+            n_done += len(rows)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import time
 from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -134,7 +136,20 @@ def test_lines_after_the_step_and_half_a_line_are_dropped(tmp_path):
     run = Run(tmp_path)
     run.metrics.write_bytes(b'{"step": 1}\n{"step": 2}\n{"st')
     Metrics(run, 1).add({"step": 2, "loss": 0.5})
-    assert run.metrics.read_bytes() == b'{"step": 1}\n{"step": 2, "loss": 0.5}\n'
+    first, second = run.metrics.read_bytes().splitlines(keepends=True)
+    assert first == b'{"step": 1}\n'
+    values = json.loads(second)
+    assert datetime.fromisoformat(values.pop("time")).utcoffset() == timedelta(0)
+    assert 0 <= values.pop("seconds") < 60
+    assert values == {"step": 2, "loss": 0.5}
+
+
+def test_the_seconds_of_a_run_go_on_when_it_resumes(tmp_path):
+    run = Run(tmp_path)
+    run.metrics.write_bytes(b'{"step": 1, "seconds": 1000.5}\n{"step": 2, "seconds": 2000.5}\n')
+    Metrics(run, 1).add({"step": 2})
+    last = json.loads(run.metrics.read_bytes().splitlines()[-1])
+    assert 1000.5 <= last["seconds"] < 1060
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,18 @@
 """Reading what a run is made of."""
 
+from dataclasses import replace
+
 import pytest
+import torch
 
 from synmt_cli import signals
-from synmt_cli.core.run.config import resolve
+from synmt_cli.core.distributed.ranks import Ranks
+from synmt_cli.core.run import device as devices
+from synmt_cli.core.run.config import Choice, from_settings, resolve
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.presets import by_data
+from synmt_cli.core.training import precision
+from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.session import Inputs, open_session
 from synmt_cli.errors import Stopped
 
@@ -16,3 +25,94 @@ def test_a_signal_ends_the_reading_of_records(example_folder):
     request.number = 15
     with pytest.raises(Stopped):
         open_session(config, inputs, "cpu", request)
+
+
+CPU = torch.device("cpu")
+SMALL = ("d_model=16", "d_ff=16", "encoder_layers=1", "decoder_layers=1", "n_heads=2")
+
+
+@pytest.fixture(scope="module")
+def opened(example_folder):
+    """A session and the choice that it was opened for: the preset is for the data to say."""
+    choice = Choice(None, "auto", from_settings(["training.batch_tokens=300", *SMALL]))
+    inputs = Inputs([str(example_folder / "train.jsonl")], "")
+    return open_session(choice.provisional(), inputs, "cpu", signals.Request()), choice
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "device", "name"),
+    [
+        (999_999, "cuda", "tiny"),
+        (1_000_000, "cpu", "small"),
+        (4_999_999, "cuda", "small"),
+        (5_000_000, "cuda", "base"),
+        (10**9, "cpu", "small"),  # base would take weeks
+    ],
+)
+def test_the_preset_goes_by_data_and_device(n_tokens, device, name):
+    taken, why = by_data(n_tokens, device)
+    assert taken == name
+    assert f"{n_tokens:,} target tokens" in why
+
+
+def test_a_run_keeps_the_preset_and_the_precision_that_it_began_with(opened, tmp_path):
+    session, choice = opened
+    run = Run(tmp_path / "r")
+    run.folder.mkdir()
+    session, why = session.sized(choice, run)
+    assert session.config.preset == "tiny"
+    assert session.config.model.d_model == 16  # settings stand over the preset
+    run.write_config({"preset": "small", "training": {"precision": "bf16"}})
+    assert session.sized(choice, run)[0].config.preset == "tiny"  # nothing was trained yet
+    (run.folder / "checkpoints/step-1").mkdir(parents=True)
+    again, why = session.sized(choice, run)
+    assert (again.config.preset, why) == ("small", "preset small: as this run began")
+    assert again._precision(None, run, Ranks()) == ("bf16", "as this run began")
+
+
+def test_a_setting_that_fits_one_size_alone_can_be_read(example_folder):
+    choice = Choice(None, "auto", from_settings(["d_model=100"]))  # 8 heads do not divide it
+    assert choice.provisional().preset == "small"
+
+
+def test_bf16_is_timed_only_where_it_may_pay(opened, monkeypatch):
+    session, choice = opened
+    trainer = session.sized(choice)[0].trainer(None, Ranks())  # writes nothing
+    asked = session.train, trainer.settings
+    state = torch.get_rng_state()
+    monkeypatch.setattr(precision, "ROUNDS", 1)
+    monkeypatch.setattr(devices, "has_bf16", lambda device: True)
+    assert precision.choose(trainer.model, *asked, 999, CPU)[0] == "fp32"
+    taken, why = precision.choose(trainer.model, *asked, 1000, CPU)
+    assert taken in ("fp32", "bf16")
+    assert "times as fast as fp32 here" in why
+    assert (torch.get_rng_state() == state).all()
+    assert all(p.grad is None for p in trainer.model.parameters())
+    monkeypatch.setattr(devices, "has_bf16", lambda device: False)
+    assert precision.choose(trainer.model, *asked, 1000, CPU)[0] == "fp32"
+    assert [precision.decided(speed)[0] for speed in (0.5, 1.0, 1.09, 1.1)] == [
+        *("fp32", "fp32", "fp32", "bf16")
+    ]
+
+
+def test_the_length_of_a_run_is_that_of_its_epochs(opened):
+    session, choice = opened
+    for accumulate in (1, 3):
+        settings = replace(choice.config("tiny").training, accumulate=accumulate, max_epochs=2)
+        n_batches = sum(1 for _ in session.train.epoch(300, settings.seed, 0))
+        per_epoch = -(-n_batches // accumulate)
+        length = Length.of(session.train, settings)
+        assert (length.updates, length.passes) == (2 * per_epoch, 2)
+        assert length.tokens * per_epoch == pytest.approx(session.train.n_tokens)
+
+
+def test_the_norm_of_the_gradient_is_that_before_clipping(opened):
+    session, choice = opened
+    trainer = session.sized(choice)[0].trainer(None, Ranks())
+    update = next(trainer.updates.since(0, 0))
+    for batch, _ in update.batches:
+        trainer._backward(batch, 1 / update.n_tokens)
+    squares = [p.grad.square().sum() for p in trainer.model.parameters() if p.grad is not None]
+    norm = trainer.share.clip(1e-3)
+    torch.testing.assert_close(norm, sum(squares).sqrt())
+    torch.testing.assert_close(trainer.share.clip(0.0), torch.tensor(1e-3))

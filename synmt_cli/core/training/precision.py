@@ -1,0 +1,73 @@
+"""Which precision `auto` is, decided once, when a run begins.
+
+On a GPU bf16 is taken where the hardware has it. On a processor with bf16 instructions it can be
+faster or slower than fp32, by the size of the model and the matrices; so a few batches are timed.
+"""
+
+import time
+from collections.abc import Callable
+from itertools import islice
+
+import torch
+
+from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run import device as devices
+from synmt_cli.core.run.config import Precision, Training
+from synmt_cli.core.training import checkpoint
+from synmt_cli.core.training.gradient import backward
+
+LEAST = 1000  # updates; a shorter run ends before timing would pay
+PAYS = 1.1  # how many times as fast bf16 has to be: timing is not exact
+ROUNDS = 3  # timed batches of each precision, after one that is not timed
+
+
+def choose(
+    model: Transformer, corpus: Corpus, settings: Training, n_updates: int, device: torch.device
+) -> tuple[Precision, str]:
+    """fp32 or bf16, and why. The model, on `device`, and the generators stay as they were."""
+    has_bf16 = devices.has_bf16(device)
+    if device.type != "cpu":
+        why = "this device has it" if has_bf16 else "this device has no bf16"
+        return ("bf16" if has_bf16 else "fp32"), why
+    if not has_bf16:
+        return "fp32", "this processor has no bf16"
+    if n_updates < LEAST:
+        return "fp32", f"runs under {LEAST:,} updates are not timed"
+    random = checkpoint.random_states(device)
+    was_training = model.training
+    model.train()
+    try:
+        epoch = corpus.epoch(settings.batch_tokens, settings.seed, 0, settings.batch_sentences)
+        batches = [corpus.batch(rows) for rows in islice(epoch, ROUNDS + 1)]
+        slow, fast = (_seconds(model, batches, settings, device, p) for p in ("fp32", "bf16"))
+    finally:
+        model.zero_grad()
+        model.train(was_training)
+        checkpoint.restore_random(random, device)
+    return decided(slow / fast)
+
+
+def decided(speed: float) -> tuple[Precision, str]:
+    """The precision where bf16 is `speed` times as fast as fp32, and why."""
+    what = f"bf16 is {speed:.1f} times as fast as fp32 here"
+    return ("bf16", what) if speed >= PAYS else ("fp32", what)
+
+
+def _seconds(
+    model: Transformer,
+    batches: list[Batch],
+    settings: Training,
+    device: torch.device,
+    precision: Precision,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """The time of forward and backward passes through all batches but the first."""
+    begin = 0.0
+    for number, batch in enumerate(batches):
+        if number <= 1:  # the first one also prepares memory and threads
+            begin = clock()
+        with devices.precision(precision, device):
+            backward(model, batch, settings.label_smoothing, 1.0, settings.prefix_share)
+    return clock() - begin
