@@ -7,6 +7,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from synmt_cli.core.inspection import course
 from synmt_cli.core.inspection.counts import Facts
 from synmt_cli.core.run.config import INFORMATION
 from synmt_cli.core.run.directory import (
@@ -128,7 +129,7 @@ def of_run(folder: Path) -> Facts:
     facts["checkpoints"] = steps
     if steps:
         facts["finished"] = _state(run.checkpoint(steps[-1])).get("finished") or None
-    facts |= _best(run)
+    facts |= _course(run)
     facts |= {name: tables.get(name) or {} for name in INFORMATION}
     facts["labels"] = len(run.labels())
     facts |= {
@@ -142,14 +143,20 @@ def of_run(folder: Path) -> Facts:
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
 
-def _best(run: Run) -> Facts:
-    """The best validation that metrics.jsonl tells of."""
+def _course(run: Run) -> Facts:
+    """The best validation that metrics.jsonl tells of, and the course of all of them."""
     if not os.path.lexists(run.metrics):
         return {}
     best: Facts = {}
+    points: list[course.Point] = []
     for number, line in run.metric_lines():
         event = read_metric(line, run.metrics, number)
         if event.get("best"):
             best = event
+        if (point := course.point(event)) is not None:
+            points.append(point)
     names = ("metric", "value", "step", "perplexity")
-    return {"best": {name: best[name] for name in names if name in best}} if best else {}
+    return {
+        "best": {name: best[name] for name in names if name in best},
+        "course": course.described(points, str(best.get("metric", ""))),
+    }
