@@ -262,7 +262,7 @@ def sized(
         return session
     session, why = session.sized(choice, place)
     if says_so:
-        console.info(f"{why}; --preset NAME takes another")
+        console.info(why)
     return session
 
 

@@ -90,6 +90,7 @@ class Session:
             name, why = stored, "as this run began"
         else:
             name, why = by_data(self.train.n_tokens, self.device.type)
+            why += "; --preset NAME takes another"
         return replace(self, config=choice.config(name)), f"preset {name}: {why}"
 
     def trainer(self, run: Run | None, ranks: Ranks) -> Trainer:
