@@ -64,9 +64,9 @@ def _variants() -> dict[str, str]:
 
 
 def _presets() -> Iterable[str]:
-    from synmt_cli.core.run.presets import PRESETS
+    from synmt_cli.core.run.presets import AUTO, PRESETS
 
-    return PRESETS
+    return (AUTO, *PRESETS)
 
 
 def _metrics() -> Iterable[str]:
