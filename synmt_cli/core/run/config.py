@@ -49,7 +49,7 @@ class Training:
     label_smoothing: Annotated[float, "probability spread over the vocabulary", Bounds(0, 1)] = 0.1
     transition_weight: Annotated[
         float, "weight of arcs in the loss of decoders that write trees; words have 1", Bounds(0)
-    ] = 1.0
+    ] = 0.3
     transition_smoothing: Annotated[
         float, "label smoothing of arcs, in place of label_smoothing", Bounds(0, 1)
     ] = 0.0

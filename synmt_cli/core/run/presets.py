@@ -134,7 +134,8 @@ def _choshen(variant: str, large: bool = False, **more: Tables) -> Tables:
         "eps": 1e-8,
         "batch_sentences": 128,
         "batch_tokens": _LARGE,
-        "transition_smoothing": 0.1,  # transitions are tokens like all others
+        "transition_weight": 1.0,  # transitions are tokens like all others
+        "transition_smoothing": 0.1,
         "max_steps": 150_000 if large else 90_000,
     }
     return {"variant": variant, "model": model, "training": training, **more}
