@@ -94,23 +94,6 @@ def example_folder(tmp_path_factory, forked):
     return folder
 
 
-@pytest.fixture(scope="session")
-def readme_folder(tmp_path_factory, forked):
-    """A folder with the files that the README's pipe begins with, German to English."""
-    folder = tmp_path_factory.mktemp("readme")
-    steps = """
-    synmt synth -n 300 --seed 1 --out-template train.{ext}
-    synmt synth -n 20 --seed 2 --out-template dev.{ext}
-    synmt synth -n 20 --seed 3 --out-template test.{ext}
-    synmt parser train --dev dev.de.conllu -o de.udpipe train.de.conllu
-    synmt vocab train --size 250 -o spm.model train.en train.de
-    synmt featurize --spm spm.model --tgt dev.en -o dev.jsonl dev.de.conllu
-    cp test.en base.en
-    """
-    _prepare(steps, folder, forked)
-    return folder
-
-
 def _prepare(script, folder, forked):
     """Runs a script in a folder. No command of it leaves a temporary file."""
     (temporary := folder / ".tmp").mkdir()

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import subprocess
+import textwrap
 
 import pytest
 from support.program import ROOT
@@ -56,20 +57,41 @@ def test_examples_in_help_and_man_run(example, example_folder, shell):
     assert done.returncode == 0, done.stderr.decode()
 
 
-def readme_pipe():
+def readme_block(title):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"## The pipe\n\n((?: {4}.*\n)+)", text)[1]
-    return [line.strip() for line in block.splitlines()]
+    block = re.search(rf"## {title}\n\n(?:[^ #].*\n+)+((?: {{4}}.*\n)+)", text)[1]
+    return textwrap.dedent(block)
 
 
 @pytest.mark.slow
-def test_the_readme_pipe_runs(readme_folder, shell):
-    for line in readme_pipe():
-        if line.startswith("synmt train"):
-            line += " --preset tiny --max-steps 4 --threads 1"
-        done = shell(line, readme_folder)
-        assert done.returncode == 0, (line, done.stderr.decode())
-    assert (readme_folder / "pascal.en").read_bytes().count(b"\n") == 20
+@pytest.mark.parametrize(
+    ("title", "files", "result"),
+    [
+        (
+            "Does syntax help on your text\\?",
+            {"train.en", "train.de", "en.udpipe"},
+            "experiment/scores.txt",
+        ),
+        (
+            "The pipe",
+            {f"{s}.{side}" for s in ("train", "dev", "test") for side in ("en", "de")}
+            | {"en.udpipe"},
+            "pascal.de",
+        ),
+    ],
+)
+def test_the_readme_runs_as_typed(tmp_path, example_folder, shell, title, files, result):
+    """In a folder with the files that the block names and nothing else, without one option more."""
+    block = readme_block(title)
+    for name in files:
+        if name.endswith("udpipe"):
+            (tmp_path / name).write_bytes((example_folder / name).read_bytes())
+        else:
+            lines = (example_folder / name).read_bytes().splitlines(keepends=True)
+            (tmp_path / name).write_bytes(b"".join(lines[:40]))
+    done = shell(block, tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / result).read_bytes().count(b"\n") >= 4
 
 
 @pytest.mark.slow
