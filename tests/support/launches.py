@@ -1,0 +1,165 @@
+"""Pairs with trees on both sides, and what one update of a variant costs on a GPU (pretend.py).
+
+Counts depend on the lengths and depths of a batch alone: 64 sentences of 10 to 24 pieces, their
+paths of up to 8 labels (as in 64 neighbours by length of English UD EWT, of about 20 words).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from support import pretend
+from synmt_cli.core import variants
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.encoding import Encoding
+from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.ragged import Ragged
+from synmt_cli.core.model.size import Size
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.text.vocabulary import EOS
+from synmt_cli.core.training.gradient import backward
+from synmt_cli.core.transitions.grammar import FEATURES, OTHER, Grammar
+from synmt_cli.core.trees.arc_standard import Move, oracle
+from synmt_cli.core.trees.shapes import random_projective_tree
+from synmt_cli.core.variants.stack import StackSpec
+from synmt_cli.formats.record import Record
+from synmt_cli.formats.transitions import LEFT, RIGHT
+
+N_PAIRS, LONGEST, DEEPEST = 64, 23, 7
+LABELS = [f"l{i}" for i in range(37)]
+N_IDS = 200
+FIRST_ARC = N_IDS - 2 * len(LABELS)
+SIZE = Size(d_model=16, d_ff=16, n_heads=4)  # 6 + 6 layers
+SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {  # row of the table: variant, options
+    "vanilla": ("vanilla", {}),
+    "tags": ("tags", {}),
+    "struct-abs": ("struct-abs", {}),
+    "sisa": ("sisa", {}),
+    "pascal": ("pascal", {}),
+    "pascal, all layers": ("pascal", {"pascal": {"heads": [2] * 6}}),
+    "gps": ("gps", {}),
+    "gps, all layers": ("gps", {"gps": {"layer": "all"}}),
+    "dep": ("dep", {}),
+    "struct-rel": ("struct-rel", {}),
+    "rel, encoder": ("rel", {"rel": {"stack": "encoder"}}),
+    "rel": ("rel", {}),
+    "dep+rel": ("dep+rel", {}),
+    "bitran": ("bitran", {}),
+    "linearized": ("linearized", {}),
+    "parent": ("parent", {}),
+    "gcn": ("gcn", {}),
+}
+
+
+def corpus(n: int = N_PAIRS, trees: bool = False) -> Corpus:
+    """Pairs with every feature of the source. trees: targets are transitions, else pieces."""
+    dice = random.Random(1)
+    encoding = Encoding(sorted(_features()), Labels(LABELS))
+    records = [_record(dice) for _ in range(n)]
+    source = [[*(dice.randrange(EOS + 1, FIRST_ARC) for _ in r.pieces or ()), EOS] for r in records]
+    features = encoding.ragged([encoding.values(record) for record in records])
+    target: list[list[int]] = []
+    known: dict[str, list[list[int]]] = {name: [] for name in FEATURES}
+    rules = grammar()
+    for ids in source:
+        length = max(3, len(ids) + dice.randrange(-3, 4))
+        if trees:
+            tokens = _transitions(length // 2, dice)
+            for name, values in rules.features(tokens).items():
+                known[name].append(values)
+            target.append([_id(token, dice) for token in tokens])
+        else:
+            target.append([dice.randrange(EOS + 1, FIRST_ARC) for _ in range(length)])
+    return Corpus(
+        Ragged.of(source, np.int64),
+        Ragged.of(target, np.int64),
+        features,
+        {name: Ragged.of(rows, np.int64) for name, rows in known.items()} if trees else {},
+        encoding,
+        [" ".join(map(str, ids)) for ids in target],
+        Counter(),
+    )
+
+
+def _features() -> set[str]:
+    spec = StackSpec(SIZE, SIZE.encoder_layers, len(LABELS))
+    named = {name for name, _ in SETTINGS.values()}
+    return {f for name in named for m in variants.plan(name).encoder(spec, {}) for f in m.needs}
+
+
+def _record(dice: random.Random) -> Record:
+    """A sentence whose words are one to three pieces, and whose depths are at most DEEPEST."""
+    n = dice.randrange(9, LONGEST + 1)
+    piece_word = [0]
+    while len(piece_word) < n:
+        piece_word.append(piece_word[-1] + (dice.random() < 0.8))
+    heads, depths = [-1], [0]
+    for word in range(1, piece_word[-1] + 1):
+        head = word - 1 if word <= DEEPEST else dice.randrange(word)
+        while depths[head] >= DEEPEST:
+            head = dice.randrange(word)
+        heads.append(head)
+        depths.append(depths[head] + 1)
+    pieces = ["x"] * n
+    deprels = [dice.choice(LABELS) for _ in heads]
+    given = {"heads": heads, "deprels": deprels, "sents": [0], "piece_word": piece_word}
+    return Record("1", "x", words=["x"] * len(heads), pieces=pieces, **given)
+
+
+def _transitions(n_words: int, dice: random.Random) -> list[str]:
+    """Of a random projective tree over words of one or two pieces."""
+    tokens = []
+    for move, _ in oracle(random_projective_tree(max(1, n_words), dice.random)) or ():
+        if move == Move.BEGIN:
+            tokens += ["▁w", *(["w"] if dice.random() < 0.15 else [])]
+        else:
+            tokens.append(f"{LEFT if move == Move.LEFT else RIGHT}:{dice.choice(LABELS)}")
+    return tokens
+
+
+def _id(token: str, dice: random.Random) -> int:
+    """The id of an arc; any id for a piece."""
+    direction, _, label = token.partition(":")
+    if not label:
+        return dice.randrange(EOS + 1, FIRST_ARC)
+    return FIRST_ARC + len(LABELS) * (direction == RIGHT) + LABELS.index(label)
+
+
+def build(variant: str, options: Mapping[str, Any], size: Size = SIZE) -> Transformer:
+    """A model in training mode, on the CPU."""
+    torch.manual_seed(1)
+    one = variants.plan(variant)
+    spec = StackSpec(size, size.encoder_layers, len(LABELS))
+    both = one.encoder(spec, options), one.decoder(spec, options)
+    rules = grammar() if one.transitions else None
+    return Transformer(size, N_IDS, N_IDS, *both, one.rereads, rules).train()
+
+
+def grammar() -> Grammar:
+    """The moves and labels of all ids."""
+    moves = np.full(N_IDS, OTHER, np.int64)
+    moves[EOS], moves[EOS + 1 : FIRST_ARC] = Move.FINISH, Move.BEGIN
+    moves[FIRST_ARC:] = np.repeat([Move.LEFT, Move.RIGHT], len(LABELS))
+    labels = np.zeros(N_IDS, np.int64)
+    labels[FIRST_ARC:] = np.tile(np.arange(1, len(LABELS) + 1), 2)
+    return Grammar(moves, labels, tuple(LABELS), False)
+
+
+def update(setting: str) -> pretend.Counts:
+    """What one forward and one backward pass of a row of SETTINGS takes."""
+    variant, options = SETTINGS[setting]
+    model = build(variant, options).to(pretend.DEVICE)
+    one = corpus(trees=variants.plan(variant).transitions)
+    few, batch = (one.batch(np.arange(n)).to(pretend.DEVICE) for n in (2, len(one)))
+    backward(model, few, 0.1, 1.0)  # so that what is made once is there
+    for parameter in model.parameters():
+        parameter.grad = None
+    with pretend.counted() as counts:
+        backward(model, batch, 0.1, 1.0)
+    return counts
