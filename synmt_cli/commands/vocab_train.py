@@ -33,7 +33,10 @@ def vocab_train(
     ] = "auto",
     type: Annotated[
         vocabulary_training.Type,
-        option("--type", "Byte pairs, or a unigram language model."),
+        option(
+            "--type",
+            "Byte pairs, a unigram language model, or whole words, the most frequent ones.",
+        ),
     ] = "bpe",
     character_coverage: Annotated[
         float,
@@ -80,6 +83,9 @@ def vocab_train(
     lines, 4,000 from 20,000, 8,000 from 50,000 and 32,000 from two million, beside the --symbols;
     fewer if the text has no more, and more if its single characters need more. Lines of all FILEs
     count, so two languages count twice.
+
+    --type word takes the most frequent words, as spaces part them, and other words are unknown:
+    split punctuation off before.
 
     The same text and options give the same file, on any number of cores.
 

@@ -39,7 +39,7 @@ def source(ids=IDS, trees=TREES, needs=NEEDED, **options):
 def numbers(name, tree):
     """One value of a feature for each piece and for EOS; labels as ids."""
     values = FEATURES[name].compute(tree)
-    values = [*values, FEATURES[name].eos(values)]
+    values = [*values, FEATURES[name].eos(tree)]
     if FEATURES[name].kind == "label":
         return [label_id(label) for label in values]
     if FEATURES[name].kind == "labels":

@@ -32,7 +32,7 @@ class Encoding:
         numbers = {}
         for name in self.needs:
             values = FEATURES[name].compute(tree)
-            values = [*values, FEATURES[name].eos(values)]
+            values = [*values, FEATURES[name].eos(tree)]
             numbers[name] = self._numbers(FEATURES[name].kind, values)
         return numbers
 

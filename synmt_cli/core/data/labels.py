@@ -1,7 +1,8 @@
 """Dependency labels as numbers: a label by its id, a path of labels by its row in a tree.
 
 Ids follow the order in which labels first occur in training; labels.json keeps it. Id 0 stands for
-no label (end of sentence, pieces outside the tree) and for labels that do not occur in training.
+no label (end of sentence, pieces outside the tree) and for labels that do not occur in training,
+neither whole nor in their universal part (`nsubj` of `nsubj:outer`).
 """
 
 from __future__ import annotations
@@ -33,15 +34,17 @@ class Labels:
         return list(self._ids)
 
     def id(self, name: str) -> int:
-        """The id of a label; "" is not a label.
+        """The id of a label, or of its part before the colon if training met no more of it.
+
+        "" is not a label.
 
         >>> labels = Labels(["nsubj", "obj"])
-        >>> [labels.id(name) for name in ("obj", "", "new")]
-        [2, 0, 0]
+        >>> [labels.id(name) for name in ("obj", "obj:agent", "", "new")]
+        [2, 2, 0, 0]
         """
         if name and self.growing:
             return self._ids.setdefault(name, len(self._ids) + NONE + 1)
-        return self._ids.get(name, NONE)
+        return self._ids.get(name) or self._ids.get(name.partition(":")[0], NONE)
 
     def merge(self, others: Labels) -> Array:
         """The ids here of the labels of others, by their ids there, NONE first."""

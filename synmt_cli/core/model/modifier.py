@@ -121,6 +121,10 @@ class Modifier(nn.Module):
         super().__init__()
         self.layers = frozenset(layers)
 
+    def scaled(self, layer: int) -> frozenset[int]:
+        """The heads whose scores it multiplies in a layer."""
+        return frozenset()
+
     @property
     def changes_scores(self) -> bool:
         """Whether it may change attention scores in its layers, the mask apart."""

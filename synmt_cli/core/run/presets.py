@@ -12,9 +12,12 @@ Transformer, Adam's epsilon and the first learning rate. Baselines here have PAS
 Xie et al. (2021), Table 2: `paper-gps-CORPUS`. Learning rate, betas and batch are not printed;
 the data and the toolkit are those of PASCAL, and so are these here, with betas of Vaswani et al.
 
+The model of the last update is theirs (`translate --checkpoint last`); `best` is ours.
+
 Wang et al. (2019): `paper-structural-1` to `-9`, Table 1 (base), and Table 2 (big),
 `paper-structural-big`, `-big-structural`, `-big-relative`, `-big-both`. The optimiser is not
-printed; it is that of their toolkit, THUMT.
+printed; it is that of their toolkit, THUMT. Positions are clipped to 16 in all of them, as the
+paper prints; a comment in THUMT, citing Shaw et al., has 8 for big models.
 
 Omote et al. (2019): `paper-dep-{abs,rel,dep,both}`, Table 2, and Table 3,
 `paper-dep-ablation-{kv,k,v,none}`. The learning rate is that of Vaswani et al. at 4,000

@@ -16,7 +16,7 @@ from synmt_cli.errors import DataError, UsageError, quoted
 N_THREADS = 4  # sums of floats depend on it: fixed, not the machine's
 LONGEST = 2**30  # bytes; sentencepiece would silently leave out lines over 4192 bytes
 SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
-Type = Literal["bpe", "unigram"]
+Type = Literal["bpe", "unigram", "word"]
 # Ids for so many lines or more, of both languages together: small vocabularies where each piece
 # would be seen seldom (Gowda and May 2020).
 SIZES = {0: 500, 1_000: 1000, 4_000: 2000, 20_000: 4000, 50_000: 8000, 2_000_000: 32_000}

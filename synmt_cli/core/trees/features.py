@@ -52,11 +52,12 @@ class Feature:
     """One value for each piece.
 
     compute: gives the values of a tree. eos: gives the value of an end-of-sentence token after
-    these values. kind: of a value; `label` is a string, "" for none, `labels` a list of them.
+    the pieces of a tree. kind: of a value; `label` is a string, "" for none, `labels` a list of
+    them.
     """
 
     compute: Callable[[PieceTree], list[Any]]
-    eos: Callable[[Sequence[Any]], Any]
+    eos: Callable[[PieceTree], Any]
     kind: Literal["int", "float", "label", "labels"]
 
 
@@ -181,19 +182,29 @@ def _structural(tree: PieceTree, positions: Sequence[int], i: int, j: int) -> in
     return (positions[i] + positions[j]) * (1 if i > j else -1)
 
 
+def _below_all(tree: PieceTree) -> int:
+    """One more than the greatest depth of a word, whether it has a piece or not, or of a piece."""
+    return max([*depths(tree.heads), *depth(tree)], default=-1) + 1
+
+
+def _after_all(tree: PieceTree) -> int:
+    """The position after the pieces."""
+    return len(tree.piece_word)
+
+
 # The papers say for EOS: it is its own parent (our reading of PASCAL), and its depth is the
 # greatest depth + 1 (Wang et al.). Where they are silent it has no place in the tree: depth 0, no
 # label, no path.
 FEATURES: dict[str, Feature] = {
-    "depth": Feature(depth, lambda values: 0, "int"),
-    "parent_middle": Feature(parent_middle, lambda values: float(len(values)), "float"),
-    "parent_first": Feature(parent_first, len, "int"),
-    "struct_abs": Feature(depth, lambda values: max(values, default=-1) + 1, "int"),
-    "sentence": Feature(sentence, lambda values: NONE, "int"),
-    "word": Feature(word, lambda values: -2 - len(values), "int"),
-    "head_word": Feature(head_word, lambda values: NONE, "int"),
-    "path": Feature(path, lambda values: [], "labels"),
-    "tag": Feature(tag, lambda values: "", "label"),
+    "depth": Feature(depth, lambda tree: 0, "int"),
+    "parent_middle": Feature(parent_middle, lambda tree: float(_after_all(tree)), "float"),
+    "parent_first": Feature(parent_first, _after_all, "int"),
+    "struct_abs": Feature(depth, _below_all, "int"),
+    "sentence": Feature(sentence, lambda tree: NONE, "int"),
+    "word": Feature(word, lambda tree: -2 - _after_all(tree), "int"),
+    "head_word": Feature(head_word, lambda tree: NONE, "int"),
+    "path": Feature(path, lambda tree: [], "labels"),
+    "tag": Feature(tag, lambda tree: "", "label"),
 }
 MATRICES: dict[str, Callable[[PieceTree], list[Any]]] = {
     "struct_rel": struct_rel,

@@ -213,7 +213,7 @@ def _own(build: Build, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_replacing(modifier: Modifier, before: list[Modifier]) -> None:
-    """Raises UsageError where scores that earlier modifiers changed would be thrown away."""
+    """Raises UsageError where scores that a modifier made would be thrown away or scaled."""
     for other in before:
         shared = modifier.layers & other.layers
         if modifier.replaces and shared and other.changes_scores:
@@ -221,6 +221,12 @@ def _refuse_replacing(modifier: Modifier, before: list[Modifier]) -> None:
                 f"{modifier.name} computes scores of layer {min(shared)} anew, and so undoes what "
                 f"{other.name} did to them: name {modifier.name} first, or choose another layer"
             )
+        for layer in shared:
+            if heads := modifier.scaled(layer) & other.replaces:
+                raise UsageError(
+                    f"{modifier.name} would scale head {min(heads)} of layer {layer}, which "
+                    f"{other.name} makes a parser: choose another layer for one of them"
+                )
 
 
 def plan(expression: str) -> Plan:

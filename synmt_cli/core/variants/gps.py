@@ -7,7 +7,8 @@ The second term is 0 for words of different sentences. Values come from x alone.
 does not say, and we take: one LSTM for all layers, one layer deep, from the root down, as wide
 as the model, its last state; W_s for each layer and head; subwords share their word's path;
 a token without a path, as the end of sentence, counts as of another sentence; the labels'
-embeddings are dropped out like the tokens'.
+embeddings are dropped out like the tokens'; a label that training did not meet is the
+mean of those that it did.
 
 A path is its head's path and one label more, so the LSTM takes one step for each distinct
 path of the batch, from the state it had at the prefix. On a GPU it reads the paths that no other
@@ -83,7 +84,11 @@ class PathAttention(Modifier):
 
     def vectors(self, paths: Paths) -> Tensor:
         """s of each path, (P, D): the LSTM's state after its last label; 0 for no label."""
-        x = F.dropout(self.label(paths.labels), self.dropout, self.training)  # (P, D)
+        table = self.label.weight
+        if not self.training and len(table) > 1:  # training meets no unknown label
+            table = torch.cat((table[1:].mean(0, keepdim=True), table[1:]))
+        x = F.embedding(paths.labels, table)  # (P, D)
+        x = F.dropout(x, self.dropout, self.training)
         if x.device.type != "cpu" and len(paths.whole):
             return side_by_side(self.lstm, x, paths)
         return self._by_prefix(x, paths)

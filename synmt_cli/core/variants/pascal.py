@@ -42,6 +42,10 @@ class Pascal(Modifier):
         self.ignore = ignore
         self.parent_only = parent_only
 
+    def scaled(self, layer: int) -> frozenset[int]:
+        """The first heads."""
+        return frozenset(range(self.heads.get(layer, 0)))
+
     def prepare(self, side: Side) -> Tensor:
         """D, (B, T, T): row t is token t's. Pads are masked later and never matter."""
         parent = side.features["parent_middle"]  # (B, T)

@@ -27,6 +27,17 @@ def vocabulary(request):
     return Vocabulary(train(TEXT, by_name[request.param]))
 
 
+def test_words_are_whole_and_others_unknown():
+    lines = ["the dog sees the cat .", "the cat sleeps ."] * 3
+    settings = VocabularySettings(size=8, type="word")
+    vocabulary = Vocabulary(train(lines, settings))
+    pieces, places = vocabulary.encode("the cat barks .")
+    assert pieces == ["▁the", "▁cat", "▁barks", "▁."]
+    assert places == [(0, 3), (3, 7), (7, 13), (13, 15)]
+    assert [id == UNK for id in vocabulary.ids(pieces)] == [False, False, True, False]
+    assert vocabulary.decode(vocabulary.ids(["▁the", "▁cat", "▁."])) == "the cat ."
+
+
 def test_special_ids_are_fixed(vocabulary):
     assert (UNK, PAD, BOS, EOS) == (0, 1, 2, 3)
     assert vocabulary.decode([PAD, BOS, *vocabulary.ids(vocabulary.pieces("the dog")), EOS]) == (

@@ -131,7 +131,7 @@ def test_no_relation_across_sentences_or_outside_the_tree():
 
 def test_an_end_of_sentence():
     tree = words_only([1, -1, 1])
-    ends = {name: f.eos(f.compute(tree)) for name, f in FEATURES.items()}
+    ends = {name: f.eos(tree) for name, f in FEATURES.items()}
     expected = {"depth": 0, "parent_middle": 3.0, "parent_first": 3, "struct_abs": 2}
     outside = {"sentence": -1, "head_word": -1, "word": -5, "path": [], "tag": ""}
     assert ends == {**expected, **outside}

@@ -366,6 +366,17 @@ def test_hypotheses_may_branch_swap_and_leave(name):
 # What combines, and in which order.
 
 
+@pytest.mark.parametrize("heads", [1, 3, [2]])
+def test_pascal_never_scales_the_head_that_sisa_makes_a_parser(heads):
+    setting = StackSpec(small(), 2, N_LABELS)
+    with pytest.raises(UsageError, match=r"pascal would scale head 0 of layer 0, which sisa"):
+        plan("sisa+pascal").encoder(setting, {"pascal": {"heads": heads}})
+    with pytest.raises(UsageError, match=r"sisa computes scores of layer 0 anew"):
+        plan("pascal+sisa").encoder(setting, {"pascal": {"heads": heads}})
+    for other in ({"pascal": {"heads": [0, 3]}}, {"sisa": {"layer": 1}}):
+        assert len(plan("sisa+pascal").encoder(setting, other)) == 2
+
+
 @pytest.mark.parametrize(
     ("names", "options"),
     [
@@ -373,7 +384,6 @@ def test_hypotheses_may_branch_swap_and_leave(name):
         ("dep+sisa", {}),
         ("struct-rel+sisa", {}),
         ("gps+sisa", {}),
-        ("pascal+sisa", {}),
         ("tags+rel+struct-abs+sisa", {}),
         ("gps+sisa", {"gps": {"layer": "all"}, "sisa": {"layer": 1}}),
     ],

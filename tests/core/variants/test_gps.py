@@ -60,7 +60,8 @@ def lstm(modifier, labels):
     """s = LSTM(p): the last hidden state over the labels' embeddings, the root's first."""
     cell, h, c = modifier.lstm, np.zeros(D), np.zeros(D)
     for label in labels:
-        x = array(modifier.label.weight)[label]
+        table = array(modifier.label.weight)
+        x = table[label] if label else table[1:].mean(0)  # 0: training did not meet it
         gates = array(cell.weight_ih) @ x + array(cell.weight_hh) @ h
         gates = gates + array(cell.bias_ih) + array(cell.bias_hh)
         i, f, g, o = np.split(gates, 4)
@@ -207,7 +208,7 @@ def test_paths_side_by_side_give_the_states_of_paths_by_prefix():
     """The form for a GPU: the same vectors, and gradients of every parameter."""
     modifier = random()
     paths = source().paths
-    x = modifier.label(paths.labels)
+    x = modifier.label(paths.labels)  # (P, D)
     by_prefix, beside = modifier._by_prefix(x, paths), side_by_side(modifier.lstm, x, paths)
     torch.testing.assert_close(beside, by_prefix, **EXACT)
     weight = torch.randn_like(beside)

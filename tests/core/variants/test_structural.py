@@ -114,7 +114,15 @@ def test_the_origin_is_the_root_and_subwords_share_its_place():
 def test_eos_is_below_the_deepest_word_of_all_sentences():
     tree = PieceTree([-1, 0, 1, -1], ["root"] * 4, [0, 3], range(4))
     values = FEATURES["struct_abs"].compute(tree)
-    assert (values, FEATURES["struct_abs"].eos(values)) == ([0, 1, 2, 0], 3)
+    assert (values, FEATURES["struct_abs"].eos(tree)) == ([0, 1, 2, 0], 3)
+
+
+def test_eos_is_below_a_word_that_has_no_piece():
+    """Wang et al., section 3.1: one more than the words, of which the third has no piece."""
+    tree = PieceTree([-1, 0, 1], ["root", "obj", "det"], [0], [0, 1])
+    assert FEATURES["struct_abs"].compute(tree) == [0, 1]
+    assert FEATURES["struct_abs"].eos(tree) == 3
+    assert FEATURES["struct_abs"].eos(PieceTree([], [], [0], [-1, -1])) == 1
 
 
 def test_wang_gives_bush_held_a_talk_these_depths():
