@@ -43,7 +43,7 @@ def ours(models: Models, records: list[Record]) -> System:
 
     def translate(beam: int) -> list[str]:
         settings = SearchSettings(
-            beam=beam, lenpen=1.0, longest=LengthLimit(0, LONGEST), patience=1
+            beam=beam, lenpen=1.0, longest=LengthLimit(0, LONGEST), patience=1, scores=False
         )
         ready = translator(models, settings)
         return [one.lines[0].text for one in ready.translate(records)]
