@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
-from synmt_cli.errors import DataError, UsageError, quoted
+from synmt_cli.errors import DataError
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def analyze_attention(
     --max-pieces pieces (then skipped), has its status and no weights; these are counted at the
     end.
     """
-    chosen_layers, chosen_heads = numbers("--layers", layers), numbers("--heads", heads)
+    chosen_layers = options.numbers("--layers", layers)
+    chosen_heads = options.numbers("--heads", heads)
     paths = files or ["-"]
     window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
     with (
@@ -108,16 +109,3 @@ def with_targets(placed: Placed) -> Placed:
             problem = "no tgt_pieces; make records by featurize --spm MODEL --tgt FILE"
             raise DataError(*place, problem)
         yield record, place
-
-
-def numbers(option: str, text: str) -> list[int]:
-    """The numbers in a list such as `0,3`; none in an empty text. Raises UsageError.
-
-    >>> numbers("--heads", "0,3")
-    [0, 3]
-    """
-    parts = text.split(",") if text else []
-    for part in parts:
-        if not (part.isascii() and part.isdecimal() and len(part) < 10):
-            raise UsageError(f"{option} takes numbers with commas between them, not {quoted(text)}")
-    return [int(part) for part in parts]

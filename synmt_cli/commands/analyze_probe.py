@@ -23,6 +23,8 @@ MANUAL = Manual(
     examples=(
         "synmt analyze probe -m runs/base -m runs/pascal train.en.conllu",
         "synmt analyze probe -m runs/pascal --task tense,tree-depth --format json train.en.conllu",
+        "synmt analyze probe -m runs/pascal --layers all --seeds 3 --control --task tense"
+        " --hidden 0 train.en.conllu",
         "synmt analyze probe --out-template 'probe.{task}.txt' train.en.conllu",
     ),
     see_also=("analyze awsl", "train"),
@@ -57,6 +59,19 @@ def analyze_probe(
     dropout: Annotated[
         float, option("--dropout P", "Dropout in the classifier.", min=0, max=1)
     ] = 0.0,
+    layers: Annotated[
+        str,
+        option(
+            "--layers LIST",
+            "Layers to probe, from 0, the bottom one, or all; the default is the encoder's output.",
+        ),
+    ] = "",
+    control: Annotated[
+        bool, option("--control", "Also probe a control task, for selectivity.")
+    ] = False,
+    n_seeds: Annotated[
+        int, option("--seeds N", "Classifiers of each task, from --seed on.", min=1, max=1000)
+    ] = 1,
     max_pieces: options.LongestMeasured = 1000,
     form: options.ReportFormat = "table",
     checkpoint: options.Checkpoint = "best",
@@ -77,6 +92,14 @@ def analyze_probe(
     also tunes a weight decay, and takes a linear classifier for word_content (--hidden 0); here
     there is no weight decay, and all tasks are treated alike. Compare with the majority baseline.
 
+    --layers 0,5 probes the states after these layers, as they come from them; the encoder's output
+    is that of the last layer, after the last normalisation where the run has one. --seeds N trains
+    N classifiers on the same data and gives mean ± standard deviation: the chance in training them,
+    not that of the sentences, whose standard error stands below the table. --control also trains
+    each on a control task (Hewitt and Liang 2019): labels drawn for each type of word, here the
+    first word of the sentence, which can only be memorised. Selectivity is the accuracy minus that
+    on the control task; a probe with little of it learns by itself what the states do not hold.
+
     SentEval's files, sentence_length.txt to coordination_inversion.txt, are tasks named by their
     files. Their sentences are parsed where the run needs trees, by its parser or --parser. From
     CoNLL-U these tasks are made, and --task selects some of them:
@@ -89,14 +112,17 @@ def analyze_probe(
       semantic    tense            Past or Pres of the main clause's finite verb
                   subject-number   Sing or Plur of the root's subject, a common noun
                   object-number    the same of its object
+                  odd-man-out      whether a noun or verb was replaced by an equally likely one
+                  coordination-inversion  whether two coordinate main clauses were exchanged
 
-    A sentence is taken once. The classes are balanced: the most frequent ones that together
-    keep most sentences, each cut to the same number, by --seed. A tenth is for dev, a tenth for
-    test; sentences with the same word in question are in the same part. Trees are those of the
-    CoNLL-U, gold if it is gold; but all sentences of bigram-shift are parsed again, shifted or
-    not, because no tree fits a shifted one. A task that the trees do not support is left out with
-    a warning, or is an error if --task names it. --out-template writes the tasks as SentEval's
-    files, for this command or other programs, with or without a run.
+    A sentence is taken once. The classes are balanced: the most frequent ones that together keep
+    most sentences, each cut to the same number, by --seed. A tenth is for dev, a tenth for test;
+    sentences with the same word in question are in the same part. Trees are those of the CoNLL-U,
+    gold if it is gold; but all sentences of bigram-shift, odd-man-out and coordination-inversion
+    are parsed again, changed or not, because no tree fits a changed one. A task that the trees do
+    not support is left out with a warning, or is an error if --task names it. --out-template
+    writes the tasks as SentEval's files, for this command or other programs, with or without a
+    run.
     """
     if not model and not template:
         raise UsageError("name a run by -m RUN, or files for the tasks by --out-template TEMPLATE")
@@ -122,14 +148,27 @@ def analyze_probe(
         runs = []
         for folder in model or ():
             run = open_run(folder, checkpoint, chosen, parser)
-            probe = Probe(run, max_pieces, settings, bar.advance)
-            runs.append(probes.ProbedRun(folder, [probe.probe(d) for d in gathered.datasets]))
+            of_run = _layers(layers, len(run.model.encoder.layers))
+            probe = Probe(run, max_pieces, settings, bar.advance, of_run, n_seeds, control)
+            by_task = [probe.probe(dataset) for dataset in gathered.datasets]
+            for layer, results in zip(of_run, zip(*by_task, strict=True), strict=True):
+                runs.append(probes.ProbedRun(folder, [*results], layer))
             for remark, n in probe.remarks.items():
                 console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
         if runs:
             tasks = [info(dataset) for dataset in gathered.datasets]
-            report = probes.ProbeReport(tasks, runs, hidden, dropout, seed)
+            report = probes.ProbeReport(tasks, runs, hidden, dropout, seed, n_seeds)
             writer.write(table.FORMATS[form](report))
+
+
+def _layers(text: str, n: int) -> list[int | None]:
+    """The layers of a list such as `0,5`; [None] for none, each for all. n: how many there are."""
+    if text == "all":
+        return [*range(n)]
+    chosen: list[int | None] = [*dict.fromkeys(options.numbers("--layers", text))]
+    if outside := [one for one in chosen if one is not None and one >= n]:
+        raise UsageError(f"--layers: there is no layer {outside[0]}; the last is {n - 1}")
+    return chosen or [None]
 
 
 def names(text: str, known: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ import typer
 from synmt_cli import console
 from synmt_cli.commands import completion
 from synmt_cli.core.options import SEED as SEED  # where commands look for it
-from synmt_cli.errors import UsageError
+from synmt_cli.errors import UsageError, quoted
 
 TWO_STDINS = "only one input can be stdin"
 
@@ -47,6 +47,19 @@ def refuse(problems: Mapping[str, object]) -> None:
 def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     """Raises UsageError if `-` is named twice, because stdin can be read once."""
     refuse({TWO_STDINS: [*paths].count("-") > 1})
+
+
+def numbers(name: str, text: str) -> list[int]:
+    """The numbers in a list such as `0,3`; none in an empty text. Raises UsageError.
+
+    >>> numbers("--heads", "0,3")
+    [0, 3]
+    """
+    parts = text.split(",") if text else []
+    for part in parts:
+        if not (part.isascii() and part.isdecimal() and len(part) < 10):
+            raise UsageError(f"{name} takes numbers with commas between them, not {quoted(text)}")
+    return [int(part) for part in parts]
 
 
 def _quiet(value: bool) -> bool:

@@ -181,3 +181,18 @@ def test_probe_says_what_is_missing(analyze, run):
     done = analyze("probe", stdin=b"tr\ta\tx\n\n")
     assert done.returncode == 65
     assert b"<stdin>:2: 1 columns" in done.stderr
+
+
+def test_probe_of_layers_with_seeds_and_control(analyze):
+    task = ("--task", "tense", "train.en.conllu", "--seeds", 2, "--control", "--hidden", 0)
+    done = analyze("probe", *task, "--layers", "all", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    runs = json.loads(done.stdout)["runs"]
+    assert [run["layer"] for run in runs] == [*range(len(runs))]
+    for run in runs:
+        (one,) = run["results"]
+        assert one["selectivity"] == one["accuracy"] - one["control"]
+        assert one["sd"] >= 0 < one["standard_error"]
+    done = analyze("probe", *task, "--layers", "0,9")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--layers: there is no layer 9; the last is " in done.stderr

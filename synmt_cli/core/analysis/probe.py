@@ -4,13 +4,23 @@ Applied to translation as by Wang et al. (2019, section 5.3): a sentence is the 
 encoder's states, with that of the end of sentence and without padding; a classifier with one
 hidden layer is trained on these means. They do not say how they pool and classify; this is our
 reading.
+
+A control task (Hewitt and Liang 2019) has labels that only memory can give: each type of word has
+one at random, in the proportions of the task, and a probe that learns it as well shows what the
+probe can learn and not what the states hold. Theirs are of words; a sentence here has the label of
+its first word, case aside, which occurs in training and in test alike.
 """
 
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from random import Random
+from statistics import mean, stdev
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from synmt_cli.core.analysis import classifier
 from synmt_cli.core.analysis.classifier import ClassifierSettings
@@ -18,10 +28,11 @@ from synmt_cli.core.analysis.datasets import Dataset
 from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.jobs.translation_input import Reader
+from synmt_cli.core.model.layers import Encoder
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.reports.probes import ProbeResult, TaskInfo
-from synmt_cli.formats.senteval import SPLITS, Example
+from synmt_cli.formats.senteval import SPLITS, TEST, TRAIN, Example
 
 WINDOW = 1000  # sentences that are sorted by length at a time
 
@@ -29,6 +40,8 @@ WINDOW = 1000  # sentences that are sorted by length at a time
 class Probe:
     """Probes one run. remarks: what happened to sentences -> how many.
 
+    layers: what is probed, from 0, the bottom layer; None is the encoder's output. n_seeds:
+    classifiers, with one seed after another. control: whether there is a control task.
     on_sentences: receives how many more were encoded.
     """
 
@@ -38,7 +51,13 @@ class Probe:
         max_pieces: int,
         settings: ClassifierSettings,
         on_sentences: Callable[[int], None],
+        layers: Sequence[int | None] = (None,),
+        n_seeds: int = 1,
+        control: bool = False,
     ) -> None:
+        self._layers = layers
+        self._n_seeds = n_seeds
+        self._control = control
         self._run = run
         self._max_pieces = max_pieces
         self._settings = settings
@@ -46,8 +65,8 @@ class Probe:
         self._on_sentences = on_sentences
         self.remarks: Counter[str] = Counter()
 
-    def probe(self, dataset: Dataset) -> ProbeResult:
-        """Encodes the sentences of a task once, then trains and tests."""
+    def probe(self, dataset: Dataset) -> list[ProbeResult]:
+        """Encodes the sentences of a task once, then trains and tests, for each layer."""
         labels = {label: number for number, label in enumerate(dataset.labels)}
         splits = {}
         for split in SPLITS:
@@ -55,22 +74,53 @@ class Probe:
             if not kept:
                 limit = f"--max-pieces {self._max_pieces}"
                 raise UsageError(f"{limit} leaves nothing of split {split} of {dataset.task}")
-            classes = torch.tensor([labels[example.label] for example in kept], dtype=torch.long)
-            splits[split] = vectors, classes  # (n, D), (n,)
-        fit = classifier.fit(splits, len(labels), self._settings)
-        return ProbeResult(dataset.task, fit.test, fit.dev, fit.epochs)
+            splits[split] = vectors, kept  # (L, n, D), n examples
+        known = [labels[example.label] for example in splits[TRAIN][1]]
+        results = []
+        for i in range(len(self._layers)):
+            of_layer = {split: (vectors[i], kept) for split, (vectors, kept) in splits.items()}
+            fits = [
+                self._fit(of_layer, lambda one: labels[one.label], len(labels), n)
+                for n in range(self._n_seeds)
+            ]
+            controls = []
+            if self._control:
+                controls = [
+                    self._fit(
+                        of_layer, control_task(known, self._settings.seed + n), len(labels), n
+                    )
+                    for n in range(self._n_seeds)
+                ]
+            results.append(_result(dataset.task, fits, controls, len(splits[TEST][1])))
+        return results
+
+    def _fit(
+        self,
+        splits: Mapping[str, tuple[Tensor, list[Example]]],
+        label: Callable[[Example], int],
+        n_classes: int,
+        number: int,
+    ) -> classifier.Fit:
+        """The classifier of a seed, for any labels. splits: vectors (n, D), n examples."""
+        data = {
+            split: (vectors, torch.tensor([*map(label, kept)], dtype=torch.long))
+            for split, (vectors, kept) in splits.items()
+        }
+        settings = replace(self._settings, seed=self._settings.seed + number)
+        return classifier.fit(data, n_classes, settings)
 
     def _encode(self, examples: Sequence[Example]) -> tuple[Tensor, list[Example]]:
-        """A vector for each example that is not too long, and those examples."""
+        """Vectors of each example that is not too long, (L, n, D), and those examples."""
         kept: list[Example] = []
-        vectors = [torch.empty(0, self._run.model.size.d_model)]
+        vectors = [torch.empty(len(self._layers), 0, self._run.model.size.d_model)]
         for window in windows(examples, WINDOW):
             pairs = [(example, record_of(self._reader, example)) for example in window]
             short = [pair for pair in pairs if self._fits(pair[1])]
             kept += [example for example, _ in short]
-            vectors.append(sentence_vectors(self._run, [record for _, record in short]))
+            records = [record for _, record in short]
+            vectors.append(layer_vectors(self._run, records, self._layers))
             self._on_sentences(len(window))
-        return torch.cat(vectors), kept  # (n, D)
+        return torch.cat(vectors, 1), kept  # (L, n, D)
 
     def _fits(self, record: Record) -> bool:
         if len(record.pieces or ()) > self._max_pieces:
@@ -88,20 +138,83 @@ def record_of(reader: Reader, example: Example) -> Record:
     return reader.featurizer.record([example.tree], "1")
 
 
-@torch.inference_mode()
+def control_task(classes: Sequence[int], seed: int) -> Callable[[Example], int]:
+    """A label for each first word of a sentence, drawn from `classes`, by the seed."""
+
+    def label(example: Example) -> int:
+        first = example.text.split(maxsplit=1)[:1]
+        word = "".join(first).lower()
+        return Random(f"synmt analyze probe {seed} control {word}").choice(classes)
+
+    return label
+
+
+def _result(
+    task: str, fits: Sequence[classifier.Fit], controls: Sequence[classifier.Fit], n_test: int
+) -> ProbeResult:
+    accuracy = mean([one.test for one in fits])
+    control = mean([one.test for one in controls]) if controls else None
+    return ProbeResult(
+        task,
+        accuracy,
+        mean([one.dev for one in fits]),
+        mean([one.epochs for one in fits]),
+        stdev([one.test for one in fits]) if len(fits) > 1 else None,
+        math.sqrt(accuracy * (100 - accuracy) / n_test),
+        control,
+        None if control is None else accuracy - control,
+    )
+
+
 def sentence_vectors(run: OpenedRun, records: Sequence[Record]) -> Tensor:
     """The mean of each sentence's encoder states, end of sentence included. (n, D), on the CPU."""
-    vectors = torch.empty(len(records), run.model.size.d_model)
+    return layer_vectors(run, records, (None,))[0]
+
+
+@torch.inference_mode()
+def layer_vectors(
+    run: OpenedRun, records: Sequence[Record], layers: Sequence[int | None]
+) -> Tensor:
+    """The means of states at several layers, None the encoder's output. (L, n, D), on the CPU."""
+    vectors = torch.empty(len(layers), len(records), run.model.size.d_model)
     prepared = [run.prepared(record) for record in records]
-    for rows, side in run.batches(prepared):
-        states = run.model.encode(side).states.float()  # (B, T, D)
-        if side.pad is not None:
-            states = states.masked_fill(side.pad[..., None], 0.0)
-            n = (~side.pad).sum(1, keepdim=True)  # (B, 1)
-        else:
-            n = states.new_full((len(rows), 1), states.size(1))  # (B, 1)
-        vectors[torch.from_numpy(rows)] = (states.sum(1) / n).cpu()
+    with states_of(run.model.encoder, layers) as seen:
+        for rows, side in run.batches(prepared):
+            seen[None] = run.model.encode(side).states
+            for i, layer in enumerate(layers):
+                states = seen[layer].float()  # (B, T, D)
+                if side.pad is not None:
+                    states = states.masked_fill(side.pad[..., None], 0.0)
+                    n = (~side.pad).sum(1, keepdim=True)  # (B, 1)
+                else:
+                    n = states.new_full((len(rows), 1), states.size(1))  # (B, 1)
+                vectors[i, torch.from_numpy(rows)] = (states.sum(1) / n).cpu()
     return vectors
+
+
+@contextmanager
+def states_of(encoder: Encoder, layers: Sequence[int | None]) -> Iterator[dict[int | None, Tensor]]:
+    """Keeps the latest output of these layers, (B, T, D), in the dictionary it gives.
+
+    Raises UsageError for a layer that the encoder does not have.
+    """
+    seen: dict[int | None, Tensor] = {}
+
+    def keep(layer: int) -> Callable[[nn.Module, tuple[object, ...], Tensor], None]:
+        def after(module: nn.Module, arguments: tuple[object, ...], output: Tensor) -> None:
+            seen[layer] = output
+
+        return after
+
+    with ExitStack() as handles:
+        for layer in layers:
+            if layer is not None:
+                if layer >= len(encoder.layers):
+                    last = len(encoder.layers) - 1
+                    raise UsageError(f"--layers: there is no layer {layer}; the last is {last}")
+                hook = encoder.layers[layer].register_forward_hook(keep(layer))
+                handles.callback(hook.remove)
+        yield seen
 
 
 def info(dataset: Dataset) -> TaskInfo:

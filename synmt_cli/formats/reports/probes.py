@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from synmt_cli.formats.reports.table import Cell, Notes, Record, Table
+from synmt_cli.formats.reports.table import Cell, Notes, Record, Row, Table, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +21,38 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """One run on one task. accuracy: on test; dev_accuracy: of the model that was kept."""
+    """One run on one task: means over the seeds of the classifier.
+
+    accuracy: on test; dev_accuracy: of the model that was kept. sd: of the accuracies, None for
+    one seed. standard_error: of an accuracy on so many test sentences. control: accuracy on the
+    control task, None without one; selectivity: accuracy - control (Hewitt and Liang 2019).
+    """
 
     task: str
     accuracy: float
     dev_accuracy: float
-    epochs: int
+    epochs: float
+    sd: float | None = None
+    standard_error: float | None = None
+    control: float | None = None
+    selectivity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProbedRun:
-    """One run on every task, in the order of the report's tasks."""
+    """One layer of one run on every task, in the order of the report's tasks.
+
+    layer: from 0, the bottom one; None is the encoder's output.
+    """
 
     run: str
     results: list[ProbeResult]
+    layer: int | None = None
+
+    @property
+    def name(self) -> str:
+        """How tables name it."""
+        return self.run if self.layer is None else f"{self.run} layer {self.layer}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,7 @@ class ProbeReport:
     hidden: int
     dropout: float
     seed: int
+    seeds: int = 1
 
     @property
     def groups(self) -> list[str]:
@@ -59,36 +78,77 @@ class ProbeReport:
         return sum(accuracies) / len(accuracies)
 
     def sections(self) -> Iterator[Table | Notes]:
-        """A row for each task, the mean of each group below its tasks."""
-        rows: list[list[str | Cell]] = []
+        """A row for each task, the mean of each group below its tasks, then selectivity."""
+        rows: list[Row] = []
         for group in self.groups:
             for number, task in enumerate(self.tasks):
                 if task.group == group:
                     sizes = [Cell(n, ",") for n in (task.classes, task.train, task.test)]
-                    accuracies = [run.results[number].accuracy for run in self.runs]
-                    shown = [Cell(figure, ".2f") for figure in (task.majority, *accuracies)]
-                    rows.append([group, task.task, *sizes, *shown])
+                    accuracies = [_accuracy(run.results[number]) for run in self.runs]
+                    majority = Cell(task.majority, ".2f")
+                    rows.append([group, task.task, *sizes, majority, *accuracies])
             means = [Cell(self.mean(run, group), ".2f") for run in self.runs]
             rows.append([group, "mean", "", "", "", "", *means])
         header = ["group", "task", "classes", "train", "test", "majority"]
-        yield Table([*header, *(run.run for run in self.runs)], rows, left=2)
-        yield [
-            "percent of test sentences; majority: the most frequent class of training",
-            f"hidden units {self.hidden}, dropout {self.dropout:g}, seed {self.seed}",
-        ]
+        yield Table([*header, *(run.name for run in self.runs)], rows, left=2)
+        if any(one.control is not None for run in self.runs for one in run.results):
+            yield self._selectivity()
+        yield [*self._notes()]
+
+    def _selectivity(self) -> Table:
+        rows: list[Row] = []
+        for number, task in enumerate(self.tasks):
+            figures: list[Cell] = []
+            for run in self.runs:
+                one = run.results[number]
+                figures.append(Cell(one.selectivity, "+.2f", f" ({one.control:.2f})"))
+            rows.append([task.group, task.task, *figures])
+        header = ["group", "task", *(run.name for run in self.runs)]
+        return Table(header, rows, left=2, title="Selectivity (accuracy on the control task)")
+
+    def _notes(self) -> Iterator[str]:
+        yield "percent of test sentences; majority: the most frequent class of training"
+        errors = [one.standard_error for run in self.runs for one in run.results]
+        known = [one for one in errors if one is not None]
+        if known:
+            yield (
+                f"standard error of one accuracy, of the draw of test sentences: "
+                f"{min(known):.1f} to {max(known):.1f}"
+            )
+        seeds = f"seed {self.seed}"
+        if self.seeds > 1:
+            seeds = f"seeds {self.seed} to {self.seed + self.seeds - 1}: mean ± standard deviation"
+        yield f"hidden units {self.hidden}, dropout {self.dropout:g}, {seeds}"
+        if any(one.control is not None for run in self.runs for one in run.results):
+            yield (
+                "selectivity: accuracy - accuracy on a control task, whose labels are drawn for "
+                "each first word (Hewitt and Liang 2019)"
+            )
 
     def records(self) -> Iterator[Record]:
         """One for each task and run."""
         for number, task in enumerate(self.tasks):
             for run in self.runs:
                 sizes = {"group": task.group, **asdict(task)}  # the group stands first
-                yield {**sizes, "run": run.run, **asdict(run.results[number])}
+                layer = "" if run.layer is None else run.layer
+                found = {name: "" if n is None else n for name, n in _figures(run.results[number])}
+                yield {**sizes, "run": run.run, **found, "layer": layer}
 
     def document(self) -> dict[str, object]:
         """Settings, tasks, and the results and means of each run."""
         settings = {"hidden": self.hidden, "dropout": self.dropout, "seed": self.seed}
+        settings["seeds"] = self.seeds
         runs = []
         for run in self.runs:
             means = {group: self.mean(run, group) for group in self.groups}
-            runs.append({"run": run.run, "results": run.results, "means": means})
+            start = {"run": run.run, "layer": run.layer}
+            runs.append({**start, "results": run.results, "means": means})
         return {"settings": settings, "tasks": self.tasks, "runs": runs}
+
+
+def _accuracy(one: ProbeResult) -> Cell:
+    return Cell(one.accuracy, ".2f", "" if one.sd is None else f" ± {one.sd:.2f}")
+
+
+def _figures(one: ProbeResult) -> Iterator[tuple[str, Value]]:
+    yield from asdict(one).items()

@@ -7,8 +7,9 @@ import torch
 from support.small_runs import RECORDS, opened
 
 from synmt_cli.core.analysis.classifier import ClassifierSettings, fit
-from synmt_cli.core.analysis.probe import sentence_vectors
+from synmt_cli.core.analysis.probe import control_task, layer_vectors, sentence_vectors
 from synmt_cli.core.text.vocabulary import EOS
+from synmt_cli.formats.senteval import Example
 
 
 def splits(vectors, classes):
@@ -63,3 +64,34 @@ def test_a_vector_is_the_mean_of_states_with_the_end_of_sentence(variant):
         states = run.model.encode(side).states[0]
         assert len(states) == len(record.pieces) + 1
         assert torch.allclose(vector.double(), states.mean(0), atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "pascal"])
+def test_vectors_of_layers_are_means_of_what_they_give(variant):
+    run = opened(variant)
+    n = len(run.model.encoder.layers)
+    found = layer_vectors(run, RECORDS, [*range(n), None])
+    assert torch.equal(found[n], sentence_vectors(run, RECORDS))
+    for row, record in enumerate(RECORDS):
+        ((_, side),) = run.batches([record])
+        for layer in range(n):
+            outputs = []
+            handle = run.model.encoder.layers[layer].register_forward_hook(
+                lambda module, given, output, outputs=outputs: outputs.append(output)
+            )
+            run.model.encode(side)
+            handle.remove()
+            mean = outputs[0][0].mean(0)
+            assert torch.allclose(found[layer, row].double(), mean.double(), atol=1e-6)
+    last = torch.allclose(found[n - 1], found[n], atol=1e-6)
+    assert last == isinstance(run.model.encoder.norm, torch.nn.Identity)
+
+
+def test_control_labels_belong_to_first_words():
+    label = control_task([0, 0, 0, 1], 5)
+    words = [Example("tr", "x", f"w{i} and more") for i in range(400)]
+    drawn = [label(one) for one in words]
+    assert drawn == [label(Example("te", "y", f"W{i} less")) for i in range(400)]
+    assert 0.15 < sum(drawn) / 400 < 0.35
+    assert drawn != [control_task([0, 0, 0, 1], 6)(one) for one in words]
+    assert label(Example("tr", "x", "")) in (0, 1)

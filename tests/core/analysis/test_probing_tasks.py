@@ -120,3 +120,54 @@ def test_multiword_tokens_are_written_as_they_are():
     rows = tasks.surface(one)
     assert [row[1] for row in rows] == ["du", ","]
     assert tasks.written(rows, ["du", ","]) == "du,"
+
+
+AND = "and CCONJ 5 cc"
+CLAUSES = ["Dogs NOUN 2 nsubj", "bark VERB 0 root", AND, "cats NOUN 5 nsubj", "sleep VERB 2 conj"]
+LONG = [*CLAUSES, "here ADV 5 advmod"]
+MIRROR = ["We PRON 2 nsubj", "go VERB 0 root", "now ADV 2 advmod", "or CCONJ 6 cc"]
+MIRROR += ["you PRON 6 nsubj", "stay VERB 2 conj"]
+
+
+def texts(make, *sentences, seed):
+    return [(case.label, case.text) for case in make(sentences, Random(seed))]
+
+
+def test_clauses_are_exchanged_in_pairs_of_mirrored_lengths():
+    make = tasks.coordination_inversion
+    assert texts(make, sentence(*LONG), seed=1) == []  # there is none whose first clause is longer
+    found = {tuple(texts(make, sentence(*LONG), sentence(*MIRROR), seed=seed)) for seed in range(9)}
+    assert found == {
+        (("O", "Dogs bark and cats sleep here"), ("O", "We go now or you stay")),
+        (("I", "Cats sleep here and dogs bark"), ("I", "You stay or we go now")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("place", "row"),
+    [
+        (0, "Dogs NOUN 2 obj"),  # no subject in one of them
+        (3, "cats NOUN 5 obj"),
+        (2, "and CCONJ 2 cc"),  # the conjunction is outside the second clause
+        (4, "sleep VERB 2 advcl"),
+    ],
+)
+def test_only_two_clauses_with_subjects_are_exchanged(place, row):
+    words = [row if i == place else word for i, word in enumerate(CLAUSES)]
+    assert texts(tasks.coordination_inversion, sentence(*words), sentence(*words), seed=1) == []
+
+
+def test_the_odd_one_is_of_the_same_kind_and_as_frequent():
+    plural, singular = "Number=Plur", "Number=Sing"
+    bank = [
+        sentence("the DET 2 det", f"{noun} NOUN 3 nsubj {number}", "came VERB 0 root")
+        for noun, number in [("cats", plural), ("dogs", plural), ("cat", singular)] * 4
+    ]
+    cases = list(tasks.odd_man_out(bank, Random(3)))
+    assert {case.label for case in cases} == {"O", "C"}
+    for case in cases:
+        noun = case.sentence.forms[1]
+        assert noun in ("cats", "dogs")  # no other singular could stand for `cat`
+        other = {"cats": "dogs", "dogs": "cats"}[noun]
+        shown = noun if case.label == "O" else other
+        assert (case.text, case.target) == (f"the {shown} came", shown)
