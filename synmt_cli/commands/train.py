@@ -166,7 +166,8 @@ def train(
     variants and their options. Names joined by + are combined.
 
     --preset auto, the default, is tiny for fewer than 1,000,000 target tokens (pieces), small for
-    fewer than 5,000,000 or without a GPU, and else base. --precision auto is bf16 on a GPU that
+    fewer than 5,000,000 or without a GPU, and else base; tiny and small end after 100 passes over
+    the data at most. --precision auto is bf16 on a GPU that
     has it, and on a processor that has it if a few timed batches are faster (runs under 1,000
     updates are not timed), else fp32. A run keeps what it began with.
 

@@ -19,7 +19,7 @@ SIZE = (
     *("--preset", "tiny", "--threads", "1", "--set", "model.d_model=16", "--set", "model.d_ff=16"),
     *("--set", "model.n_heads=2", "--set", "model.encoder_layers=1"),
     *("--set", "model.decoder_layers=1", "--set", "training.batch_tokens=300"),
-    *("--set", "training.metric=loss"),
+    *("--set", "training.metric=loss", "--set", "training.max_epochs=0"),
 )
 STEP_FILES = {"weights.safetensors", "optimizer.safetensors", "state.json"}
 READ = {  # the files of a run directory, each with what it takes to read it

@@ -38,6 +38,7 @@ SIZES = ("base", "small", "tiny")
 # Target tokens, EOS counted, from which a corpus is for `small` and for `base`;
 # docs/decisions/0028-sizes-by-the-data.md says why.
 FOR_SMALL, FOR_BASE = 1_000_000, 5_000_000
+MOST_PASSES = 100  # over a small corpus: more only learn it by heart
 
 # Vaswani et al. (2017), but for the peak of the learning rate; a toolkit's own values over it.
 _ADAM: Tables = {
@@ -184,12 +185,13 @@ PRESETS: dict[str, Tables] = {
     "tiny": {
         "model": {"d_model": 128, "d_ff": 256, "n_heads": 4, "dropout": 0.1, "norm": "pre"}
         | {"encoder_layers": 4, "decoder_layers": 4},
-        "training": {"lr": 0.003, "warmup": 300, "batch_tokens": 1024, "max_steps": 12_000},
+        "training": {"lr": 0.003, "warmup": 300, "batch_tokens": 1024, "max_steps": 12_000}
+        | {"max_epochs": MOST_PASSES},
     },
     "small": {
         "model": {"d_model": 256, "d_ff": 1024, "n_heads": 4, "dropout": 0.3}
         | {"encoder_layers": 3, "decoder_layers": 3},
-        "training": {"lr": 0.002, "warmup": 2000, "max_steps": 20_000},
+        "training": {"lr": 0.002, "warmup": 2000, "max_steps": 20_000, "max_epochs": MOST_PASSES},
     },
     "base": {"model": {}, "training": {}},
     **_PAPERS,
