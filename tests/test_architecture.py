@@ -41,6 +41,7 @@ CORE = (
     "variants",
     "data",
     "run",
+    "pictures",
     "decoding",
     "distributed",
     "training",
@@ -60,6 +61,7 @@ BANNED = {
     "core": {"typer", "rich"},
     "synth": {"torch", "typer", "rich"},
     "core/trees": {"torch"},
+    "core/pictures": {"torch"},
     "errors": {"torch", "typer", "rich"},
     "signals": {"torch", "typer", "rich"},
     "io": {"torch", "typer", "rich"},
@@ -70,7 +72,7 @@ BANNED = {
 # Not loaded when only help is asked for.
 HEAVY = (
     *("torch", "numpy", "sacrebleu", "sentencepiece", "ufal.udpipe", "safetensors", "py3langid"),
-    "ray",
+    *("ray", "matplotlib", "jinja2"),
 )
 # file: what it may do although it is banned, each with its reason.
 ALLOWED = {
@@ -232,7 +234,7 @@ def python(code):
 def test_formats_trees_and_run_directories_never_load_torch():
     """Not by way of another module either."""
     rooms = (
-        *("formats", "core/trees", "core/segments", "core/options"),
+        *("formats", "core/trees", "core/segments", "core/options", "core/pictures"),
         *("core/run/config", "core/run/directory", "core/inspection/models"),
     )
     names = [

@@ -1,30 +1,44 @@
-"""`synmt view`: dependency trees drawn for a terminal."""
+"""`synmt view`: dependency trees drawn for a terminal, a page or a paper."""
 
 import os
+from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Annotated, Literal
 
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.delinearize import DelinearizeJob
-from synmt_cli.core.jobs.view import Drawing, read
+from synmt_cli.core.jobs.view import Drawing, read, read_pictures
+from synmt_cli.core.pictures import svg, tikz, tree_page
+from synmt_cli.core.pictures.arcs import MOST_COLUMNS
+from synmt_cli.core.pictures.sentences import Differences, Picture, differences
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.core.trees.drawing import CELL_LIMIT
+from synmt_cli.errors import DataError, UsageError, printable, quoted
 from synmt_cli.io import writing
 
 MANUAL = Manual(
     input="CoNLL-U, records or transitions: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
     output="For each segment a line `# ID  TEXT`, a line for each word,"
-    " ` ╭─┴─ dog  NOUN  nsubj`, and an empty line.",
-    memory=f"One sentence and its drawing, at most {CELL_LIMIT:,} words times columns of lines.",
+    " ` ╭─┴─ dog  NOUN  nsubj`, and an empty line. svg: one picture, `<svg xmlns=…`; html: one"
+    " page that needs no network; tikz: an environment `dependency` for each line of a sentence.",
+    memory=f"One sentence and its drawing, at most {CELL_LIMIT:,} words times columns of lines;"
+    f" in pictures at most {MOST_COLUMNS:,} words. svg: all of its drawings.",
     examples=(
         "synmt view dev.en.conllu | head -20",
         "echo 'The dog sees the cat.' | synmt parse -m en.udpipe | synmt view",
         "synmt featurize --spm spm.model dev.en.conllu | synmt view --ascii --width 60",
         "echo 'the dog LEFT-ARC:det sleeps LEFT-ARC:nsubj' | synmt view",
+        "synmt view --format html --beside dev.de.conllu -o trees.html dev.en.conllu",
+        "synmt parse -m en.udpipe test.en |"
+        " synmt view --format svg --compare - --id 3 -o parse.svg test.en.conllu",
+        "synmt view --format tikz --id 7 dev.en.conllu > figure.tex",
     ),
-    see_also=("parse", "featurize", "delinearize", "info", "check"),
+    see_also=("parse", "featurize", "delinearize", "evaltree", "info", "check"),
 )
+Format = Literal["text", "svg", "html", "tikz"]
+Pair = tuple[Picture, Picture | None]
 
 
 def view(
@@ -33,13 +47,38 @@ def view(
         Literal["auto", "conllu", "jsonl", "transitions"],
         option("--from", "What the input is; auto looks at its beginning."),
     ] = "auto",
+    form: Annotated[
+        Format, option("--format", "Lines for a terminal, a picture, a page, or LaTeX.")
+    ] = "text",
+    layout: Annotated[
+        svg.Layout | None,
+        option(
+            "--layout",
+            "svg, html: arcs over the words, or the tree upright.",
+            shown_default="arcs",
+        ),
+    ] = None,
+    compare: Annotated[
+        str,
+        option(
+            "--compare FILE",
+            "Other trees over the same words; arcs that differ are dashed and red.",
+        ),
+    ] = "",
+    beside: Annotated[
+        str, option("--beside FILE", "Trees to draw beside these, such as the translations'.")
+    ] = "",
+    id: Annotated[
+        list[str] | None, option("--id ID", "Draw only the segment of this id; repeatable.")
+    ] = None,
     spm: options.TransitionVocabulary = None,
     ascii: Annotated[bool, option("--ascii", "Draw with ASCII characters.")] = False,
     width: Annotated[
         int | None,
         option(
             "--width N",
-            "Cut lines to N columns; the default is the width of a terminal, no cut in a file.",
+            "Cut lines to N columns; the default is the width of a terminal, no cut in a file. "
+            "Pictures are broken into lines of N pixels (720), in LaTeX of N points (345).",
             min=1,
         ),
     ] = None,
@@ -48,7 +87,7 @@ def view(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Draw dependency trees, a word a line in the order of the sentence.
+    """Draw dependency trees, a word a line in the order of the sentence, or as pictures.
 
     \b
     # 1  The dog sees the cat .
@@ -69,13 +108,124 @@ def view(
     with too many lines side by side is not drawn, which is reported (see MEMORY).
 
     Colours are used only on a terminal, and not if NO_COLOR is set.
+
+    --format svg, html and tikz draw arcs over the words, with UPOS below, a bracket for each
+    multiword token, and dotted arcs for what DEPS says of empty nodes. A sentence that is too long
+    goes on in further lines; an arc between two lines names its other end. Hebrew and Arabic run
+    to the left. --layout upright puts each word below its head. svg is one picture of all
+    segments; tikz is text for a paper that uses the package tikz-dependency.
+
+    --compare draws a second tree over the same sentence, such as a parse against gold: below the
+    words, with the arcs that differ dashed and red in both trees. The words must be the same.
+    --beside draws the trees of another file next to these, line by line; both files have
+    as many segments.
     """
+    options.refuse_two_stdins([*(files or ["-"]), compare, beside])
+    options.refuse(
+        {
+            "--compare and --beside draw pictures: name --format svg, html or tikz": form == "text"
+            and (compare or beside),
+            "--compare and --beside exclude each other": compare and beside,
+            "--layout is of --format svg and html": layout and form in ("text", "tikz"),
+            "--ascii is of --format text": ascii and form != "text",
+        }
+    )
+    job = DelinearizeJob(Delinearizer(None if spm is None else Vocabulary.load(spm)), "conllu")
+    wanted = dict.fromkeys(id or (), False)
+    with writing.output(output, line_buffered) as writer:
+        if form == "text":
+            drawing = _for_terminal(ascii, width, output)
+            for record in read(files or (), kind, job):
+                if _is_wanted(record.id, wanted):
+                    writer.write(drawing.block(record).encode())
+        else:
+            pairs = _pairs(
+                read_pictures(files or (), kind, job),
+                read_pictures([compare or beside], "auto", job) if compare or beside else None,
+                compare or beside,
+            )
+            chosen = (pair for pair in pairs if _is_wanted(pair[0].id, wanted))
+            drawn = (_compared(pair) if compare else pair for pair in chosen)
+            if form == "tikz":
+                parts = _tikz(drawn, width or 345)
+            else:
+                title = ", ".join(files or ["trees"])
+                draw = _html if form == "html" else _svg
+                parts = draw(drawn, layout or "arcs", width or 720, title)
+            for part in parts:
+                writer.write(part.encode())
+        if missing := [one for one, found in wanted.items() if not found]:
+            raise UsageError(f"--id {quoted(missing[0])}: no segment has this id")
+
+
+def _for_terminal(ascii: bool, width: int | None, output: str) -> Drawing:
     on_terminal = output == "-" and os.isatty(1)
     if width is None and on_terminal:
         width = os.get_terminal_size(1).columns or None
-    colour = on_terminal and not os.environ.get("NO_COLOR")
-    drawing = Drawing(ascii, width, colour)
-    job = DelinearizeJob(Delinearizer(None if spm is None else Vocabulary.load(spm)), "conllu")
-    with writing.output(output, line_buffered) as writer:
-        for one in read(files or (), kind, job):
-            writer.write(drawing.block(one).encode())
+    return Drawing(ascii, width, on_terminal and not os.environ.get("NO_COLOR"))
+
+
+def _is_wanted(id: str, wanted: dict[str, bool]) -> bool:
+    """Whether a segment is drawn, which is noted; without --id every one is."""
+    if id in wanted:
+        wanted[id] = True
+    return id in wanted or not wanted
+
+
+def _pairs(first: Iterator[Picture], second: Iterator[Picture] | None, name: str) -> Iterator[Pair]:
+    """Yields each segment with that of the second file. Raises DataError unless both have one."""
+    if second is None:
+        yield from ((one, None) for one in first)
+        return
+    for number, (one, other) in enumerate(zip_longest(first, second), 1):
+        if one is None or other is None:
+            shorter, longer = (name, "the first file")[:: 1 if other is None else -1]
+            problem = f"ends after {number - 1:,} segments, and {printable(longer)} goes on"
+            raise DataError(shorter, None, problem)
+        yield one, other
+
+
+def _compared(pair: Pair) -> Differences:
+    assert pair[1] is not None, "both files have as many segments"
+    return differences(pair[0], pair[1])
+
+
+def _svg(
+    drawn: Iterator[Pair | Differences], layout: svg.Layout, width: int, title: str
+) -> Iterator[str]:
+    pictures = []
+    for number, one in enumerate(drawn, 1):
+        picture = svg.beside(_drawings(one, layout, width), width)
+        name = one.first.id if isinstance(one, Differences) else one[0].id
+        pictures.append(svg.heading(name or str(number), picture))
+    if len(pictures) == 1:
+        yield picture.document() + "\n"
+    else:
+        whole = svg.stacked(pictures or [svg.nothing()])
+        yield whole.document() + "\n"
+
+
+def _html(
+    drawn: Iterator[Pair | Differences], layout: svg.Layout, width: int, title: str
+) -> Iterator[str]:
+    yield tree_page.head(title)
+    number = 0
+    for number, one in enumerate(drawn, 1):
+        first = one.first if isinstance(one, Differences) else one[0]
+        yield tree_page.figure(first, _drawings(one, layout, width), number)
+    yield tree_page.foot(number)
+
+
+def _drawings(one: Pair | Differences, layout: svg.Layout, width: int) -> list[svg.Drawn]:
+    if isinstance(one, Differences):
+        return [svg.compared(one, layout, width)]
+    return [svg.tree(picture, layout, width) for picture in one if picture]
+
+
+def _tikz(drawn: Iterator[Pair | Differences], width: int) -> Iterator[str]:
+    yield tikz.HEADER
+    for one in drawn:
+        if isinstance(one, Differences):
+            yield tikz.compared(one, width)
+        else:
+            yield from (tikz.tree(picture, width) for picture in one if picture)

@@ -153,3 +153,49 @@ def test_a_treebank_is_drawn_whole(run, data):
     done = run("view", data / "ud" / "en_ewt-test.conllu.gz")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.count(b"\n# ") + 1 == 2077
+
+
+OTHER = TREE.replace(b"4\tit\t_\tPRON\t_\t_\t3\tobj", b"4\tit\t_\tPRON\t_\t_\t2\tnmod")
+
+
+def test_pictures_of_all_kinds(run):
+    svg = drawn(run, "--format", "svg", stdin=TREE)
+    assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    assert svg.count("</svg>") == 1
+    assert drawn(run, "--format", "svg", stdin=RECORD).count(">nsubj<") == 1
+    html = drawn(run, "--format", "html", stdin=TREE + OTHER)
+    assert html.count("<figure>") == 2
+    assert "http" not in html.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    assert "\\depedge{2}{1}{det}" in drawn(run, "--format", "tikz", stdin=TREE)
+
+
+def test_pictures_of_two_files(run, tmp_path):
+    (tmp_path / "other").write_bytes(OTHER)
+    marked = drawn(run, "--format", "svg", "--compare", tmp_path / "other", stdin=TREE)
+    assert "1 of 5 words differ: 1 by head, 0 by label only" in marked
+    both = drawn(run, "--format", "html", "--beside", tmp_path / "other", stdin=TREE)
+    assert both.count("<svg") == 2
+    tikz = drawn(run, "--format", "tikz", "--compare", tmp_path / "other", stdin=TREE)
+    assert "\\depedge[edge below, edge style={dashed" in tikz
+
+
+def test_nothing_is_a_picture_too(run):
+    assert "no segments" in drawn(run, "--format", "svg", stdin=b"")
+    assert "There are no segments to draw." in drawn(run, "--format", "html", stdin=b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--beside", "other"], 2, b"draw pictures: name --format svg, html or tikz"),
+        (["--format", "svg", "--beside", "-"], 2, b"only one input can be stdin"),
+        (["--format", "svg", "--compare", "no"], 66, b"no: No such file"),
+        (["--format", "svg", "--beside", "other"], 65, b"ends after 1 segments"),
+        (["--format", "svg", "--id", "z"], 2, b"--id 'z': no segment has this id"),
+    ],
+)
+def test_wrong_wishes_for_pictures(run, tmp_path, arguments, status, message):
+    (tmp_path / "other").write_bytes(OTHER)
+    done = run("view", *arguments, stdin=TREE + TREE, cwd=tmp_path)
+    assert done.returncode == status
+    assert message in done.stderr

@@ -9,6 +9,8 @@ from functools import partial
 from itertools import accumulate
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
+from synmt_cli.core.pictures import sentences as pictures
+from synmt_cli.core.pictures.sentences import Picture
 from synmt_cli.core.segments.comments import LINE, status_of
 from synmt_cli.core.text.display_width import cut, padded, width
 from synmt_cli.core.trees.drawing import ASCII, UNICODE, TooLarge, branches
@@ -37,6 +39,31 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Recor
     n = 0
     for kind_of_file, source in detected(files, kind, detect_trees):
         for one in readers.get(kind_of_file, transitions)(source, n + 1):
+            n += 1
+            yield one
+
+
+def read_pictures(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Picture]:
+    """Yields the picture of each segment, which also has multiword tokens and empty nodes.
+
+    Arguments, ids and errors are those of `read`.
+    """
+    n = 0
+    for kind_of_file, source in detected(files, kind, detect_trees):
+        if kind_of_file == "conllu":
+            found = (
+                pictures.of_sentence(one, str(number))
+                for number, one in enumerate(conllu.read(source), n + 1)
+            )
+        else:
+            reader = {"jsonl": record.read, "text": _of_text}.get(
+                kind_of_file, partial(of_transitions, job=job)
+            )
+            found = (
+                pictures.of_record(one, (source.name, number))
+                for number, one in enumerate(reader(source, n + 1), 1)
+            )
+        for one in found:
             n += 1
             yield one
 

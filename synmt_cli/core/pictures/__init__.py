@@ -1,0 +1,1 @@
+"""Pictures of trees, scores and training, and the page that holds them. Never torch."""

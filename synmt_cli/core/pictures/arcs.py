@@ -1,0 +1,199 @@
+"""Where arcs over words go: columns in lines, and arcs in levels above them. Units are pixels.
+
+An arc is a bracket: up from one word, across at its level, and down to the other. Arcs are placed
+from the shortest to the longest, each one level above all those that it spans, and the ends of
+arcs at a word stand side by side, those of longer arcs nearer to its middle. Then only arcs of a
+tree that is not projective cross. A sentence too long for the width continues on further lines,
+and an arc between lines as two open pieces, which run to the edge and name the other end.
+"""
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from synmt_cli.core.pictures.sentences import (
+    LONGEST_LABEL,
+    ROOT,
+    Arc,
+    Column,
+    shown,
+)
+from synmt_cli.errors import Unavailable
+
+MOST_COLUMNS = 10_000
+WORD, SMALL = 16, 11  # font sizes of words, and of tags and labels
+GAP = 16  # at least between words
+SLOT = 7  # at most between the ends of arcs at a word
+MARGIN = 34  # at both ends of a line of a broken sentence, for arcs that go on
+EDGE = 4
+_NARROW, _BROAD = frozenset("iljtfrI.,:;'!|()[]{}-` "), frozenset("mwMWOQG@%—")
+
+
+def text_width(text: str, size: float) -> float:
+    """An estimate, since the font is chosen where the picture is shown."""
+    return size * sum(map(_em, text))
+
+
+def _em(char: str) -> float:
+    if char in _NARROW:
+        return 0.36
+    if unicodedata.east_asian_width(char) in "WF":
+        return 1.0
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0.0
+    return 0.9 if char in _BROAD else 0.7 if char.isupper() else 0.58
+
+
+class Part(NamedTuple):
+    """The piece of an arc on one line: across from left to right at a level, from 1.
+
+    left_end, right_end: `head`, `dependent`, or `open` where the arc goes on. of: its arc. A
+    root's is one line down, with left == right.
+    """
+
+    left: float
+    right: float
+    level: int
+    left_end: str
+    right_end: str
+    of: Arc
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the sentence: columns first to last - 1 and their middles.
+
+    levels: how many each layer of arcs has. parts: of each layer.
+    """
+
+    first: int
+    last: int
+    middles: list[float]
+    width: float
+    parts: list[list[Part]]
+
+    def levels(self, layer: int) -> int:
+        """The highest level of a layer, 0 without arcs."""
+        return max((part.level for part in self.parts[layer]), default=0)
+
+
+def lines(columns: Sequence[Column], layers: Sequence[Sequence[Arc]], width: float) -> list[Line]:
+    """The lines of a sentence. layers: the arcs above the words, and those below.
+
+    width: in which lines fit, unless a word alone is wider. Raises Unavailable for more than
+    MOST_COLUMNS.
+    """
+    if len(columns) > MOST_COLUMNS:
+        raise Unavailable(f"{len(columns):,} words, and {MOST_COLUMNS:,} are the most")
+    widths = [
+        max(text_width(shown(one.form), WORD), text_width(shown(one.tag), SMALL), 14)
+        for one in columns
+    ]
+    gaps = _gaps(widths, [arc for layer in layers for arc in layer])
+    rooms = [gap + own for gap, own in zip(gaps, widths, strict=True)]
+    ranges = _ranges(rooms, width)
+    margin = MARGIN if len(ranges) > 1 else EDGE
+    made = []
+    for first, last in ranges:
+        begin = margin - gaps[first]
+        rights = [*accumulate(rooms[first:last], initial=begin)][1:]
+        middles = [right - own / 2 for right, own in zip(rights, widths[first:last], strict=True)]
+        whole = rights[-1] + margin
+        parts = [_parts(layer, first, last, middles, widths, whole) for layer in layers]
+        made.append(Line(first, last, middles, whole, parts))
+    return made
+
+
+def _gaps(widths: Sequence[float], arcs: Sequence[Arc]) -> list[float]:
+    """The space before each column, wide enough that each arc has room for its label."""
+    gaps = [0.0, *[float(GAP)] * (len(widths) - 1)]
+    for arc in sorted(arcs, key=_span):
+        a, b = sorted((arc.head, arc.dependent))
+        if a == ROOT or b - a > 8:  # a longer one has room
+            continue
+        has = sum(gaps[a + 1 : b + 1]) + sum(widths[a + 1 : b]) + (widths[a] + widths[b]) / 2
+        gaps[b] += max(0, text_width(shown(arc.label, LONGEST_LABEL), SMALL) + 3 * SLOT - has)
+    return gaps
+
+
+def _ranges(rooms: Sequence[float], width: float) -> list[tuple[int, int]]:
+    """(first, last + 1) of the columns of each line."""
+    if sum(rooms) + 2 * EDGE <= width:
+        return [(0, len(rooms))]
+    ranges, first, taken = [], 0, 2.0 * MARGIN
+    for column, room in enumerate(rooms):
+        if taken + room > width and column > first:
+            ranges.append((first, column))
+            first, taken = column, 2.0 * MARGIN
+        taken += room
+    return [*ranges, (first, len(rooms))]
+
+
+def _span(arc: Arc) -> int:
+    return 0 if arc.head == ROOT else abs(arc.head - arc.dependent)
+
+
+def _parts(
+    arcs: Sequence[Arc],
+    first: int,
+    last: int,
+    middles: Sequence[float],
+    widths: Sequence[float],
+    whole: float,
+) -> list[Part]:
+    """The pieces of arcs on the line of columns first to last - 1."""
+    here = [arc for arc in arcs if any(first <= end < last for end in arc[:2])]
+    slots = _slots(here, first, last, widths)
+    heights = [0] * (last - first + 1)  # gap i is before column first + i
+    parts: list[Part] = []
+    roots = [arc for arc in here if arc.head == ROOT]
+    for arc in sorted((arc for arc in here if arc.head != ROOT), key=_span):
+        a, b = max(_low(arc), first - 1), min(max(arc.head, arc.dependent), last)
+        gaps = slice(a - first + 1, b - first + 1)
+        level = 1 + max(heights[gaps])
+        heights[gaps] = [level] * (b - a)
+        begin, left_end = 0.0, "open"
+        end, right_end = whole, "open"
+        if a >= first:
+            begin, left_end = middles[a - first] + slots[arc, a], _role(arc, a)
+        if b < last:
+            end, right_end = middles[b - first] + slots[arc, b], _role(arc, b)
+        parts.append(Part(begin, end, level, left_end, right_end, arc))
+    for arc in roots:
+        i = arc.dependent - first
+        level = 1 + max(heights[i : i + 2])
+        heights[i : i + 2] = [level] * 2
+        x = middles[i] + slots[arc, arc.dependent]
+        parts.append(Part(x, x, level, "root", "dependent", arc))
+    return parts
+
+
+def _low(arc: Arc) -> int:
+    return arc.dependent if arc.head == ROOT else min(arc.head, arc.dependent)
+
+
+def _role(arc: Arc, column: int) -> str:
+    return "dependent" if arc.dependent == column else "head"
+
+
+def _slots(
+    arcs: Sequence[Arc], first: int, last: int, widths: Sequence[float]
+) -> dict[tuple[Arc, int], float]:
+    """How far from a column's middle each arc ends there: longer ones nearer to the middle."""
+    ends: dict[int, list[tuple[float, Arc]]] = defaultdict(list)
+    for arc in arcs:
+        for column in {arc.dependent, _low(arc), max(arc.head, arc.dependent)}:
+            if first <= column < last:
+                other = arc.head if arc.dependent == column else arc.dependent
+                # From left to right: short to long to the left, the root, long to short.
+                order = 0.0 if arc.head == ROOT else 1 / (other - column)
+                ends[column].append((order, arc))
+    slots = {}
+    for column, of_column in ends.items():
+        step = min(SLOT, widths[column] / max(len(of_column), 1))
+        for i, (_, arc) in enumerate(sorted(of_column)):
+            slots[arc, column] = (i - (len(of_column) - 1) / 2) * step
+    return slots

@@ -1,0 +1,197 @@
+"""A segment as pictures show it: columns of words and empty nodes, and the arcs between them."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from synmt_cli.core.segments.comments import LINE, status_of
+from synmt_cli.core.text.display_width import cut
+from synmt_cli.errors import DataError, printable
+from synmt_cli.formats.conllu import DEPREL, DEPS, FORM, ID, UPOS, Sentence
+from synmt_cli.formats.record import OK, Record
+
+ROOT = -1
+LONGEST_WORD = 40  # columns of a terminal; a longer word is cut in a picture
+LONGEST_LABEL = 24
+_JOINERS = "\u200c\u200d"  # Persian words and emoji need them, and they move no other text
+
+
+class Arc(NamedTuple):
+    """An arc between columns. head: ROOT for a root. enhanced: of an empty node, from DEPS."""
+
+    head: int
+    dependent: int
+    label: str
+    enhanced: bool = False
+
+
+class Column(NamedTuple):
+    """A word, or an empty node."""
+
+    form: str
+    tag: str
+    empty: bool = False
+
+
+class Token(NamedTuple):
+    """A multiword token over columns first to last, both included."""
+
+    first: int
+    last: int
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One segment. problem: why it has no tree, "" if it has one. place: its file and line."""
+
+    id: str
+    text: str
+    columns: Sequence[Column] = ()
+    arcs: Sequence[Arc] = ()
+    tokens: Sequence[Token] = ()
+    problem: str = ""
+    place: tuple[str, int | None] = field(default=("", None), compare=False)
+
+    @property
+    def rightward(self) -> bool:
+        """False where most letters are of a script that is written from right to left."""
+        letters = [unicodedata.bidirectional(one) for one in self.text[:10_000]]
+        return sum(one in ("R", "AL") for one in letters) <= letters.count("L")
+
+    def tree(self) -> dict[int, Arc]:
+        """The arc of each word: by its column, without those of empty nodes."""
+        return {arc.dependent: arc for arc in self.arcs if not arc.enhanced}
+
+
+def shown(text: str, limit: int = LONGEST_WORD) -> str:
+    """Text that disturbs nothing around it: control and bidi characters escaped, and cut.
+
+    >>> shown("a" + chr(0x202E) + "b"), shown("x" * 100, 5)
+    ('a\\\\u202eb', 'xxxx…')
+    """
+    text = text[: 4 * limit]  # of a word of a million characters nothing else is shown
+    parts = (one if one in _JOINERS else printable(one) for one in text)
+    return cut(text if text.isprintable() else "".join(parts), limit)
+
+
+def of_sentence(sentence: Sentence, id: str) -> Picture:
+    """The picture of a block of CoNLL-U, with its multiword tokens and empty nodes."""
+    metadata = sentence.metadata()
+    id = metadata.get("sent_id") or metadata.get(LINE) or id
+    text = metadata.get("text")
+    status, reason = status_of(sentence)
+    place = sentence.source, sentence.line
+    if status != OK:
+        return Picture(id, text or "", problem=_problem(status, reason or ""), place=place)
+    nodes = [row for row in sentence.rows if "-" not in row[ID]]
+    at = {row[ID]: column for column, row in enumerate(nodes)}
+    arcs = []
+    for word, head in zip(sentence.words, sentence.heads, strict=True):
+        arcs.append(Arc(at[str(head)] if head else ROOT, at[word[ID]], word[DEPREL]))
+    arcs += [arc for row in nodes if "." in row[ID] for arc in _enhanced(row, at)]
+    columns = [Column(row[FORM], _tag(row[UPOS]), "." in row[ID]) for row in nodes]
+    tokens = [Token(at[str(a)], at[str(b)], row[FORM]) for a, b, row in sentence.ranges]
+    whole = " ".join(sentence.forms) if text is None else text
+    return Picture(id, whole, columns, arcs, tokens, place=place)
+
+
+def _enhanced(row: list[str], at: dict[str, int]) -> list[Arc]:
+    """The arcs to an empty node that its DEPS give, `5:nsubj|7:obj`."""
+    pairs = [one.partition(":") for one in row[DEPS].split("|")]
+    heads = [(at.get(head, ROOT if head == "0" else None), label) for head, _, label in pairs]
+    return [
+        Arc(head, at[row[ID]], label, enhanced=True) for head, label in heads if head is not None
+    ]
+
+
+def of_record(one: Record, place: tuple[str, int | None] = ("", None)) -> Picture:
+    """The picture of a record; multiword tokens are words that share a span."""
+    if one.status != OK or not one.words:
+        problem = "no tree" if one.status == OK else _problem(one.status, one.reason or "")
+        return Picture(one.id, one.src, problem=problem, place=place)
+    labels = one.deprels or [""] * len(one.words)
+    tags = one.upos or [""] * len(one.words)
+    heads = one.heads or []
+    columns = [Column(form, _tag(tag)) for form, tag in zip(one.words, tags, strict=True)]
+    arcs = [Arc(h, i, label) for i, (h, label) in enumerate(zip(heads, labels, strict=True))]
+    return Picture(one.id, one.src, columns, arcs, _shared(one), place=place)
+
+
+def _shared(one: Record) -> list[Token]:
+    tokens: list[Token] = []
+    spans = [tuple(span) for span in one.spans or []]
+    for i in range(1, len(spans)):
+        if spans[i] == spans[i - 1]:
+            first = tokens.pop().first if tokens and tokens[-1].last == i - 1 else i - 1
+            tokens.append(Token(first, i, one.src[slice(*spans[i])]))
+    return tokens
+
+
+def _problem(status: str, reason: str) -> str:
+    return f"{status}: {reason}" if reason else status
+
+
+def _tag(tag: str) -> str:
+    return "" if tag == "_" else tag
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Two trees over the same words. differing: columns whose head or label is not the same.
+
+    heads: how many of them have another head. words: how many there are.
+    """
+
+    first: Picture
+    second: Picture
+    differing: frozenset[int] = frozenset()
+    heads: int = 0
+
+    @property
+    def words(self) -> int:
+        """How many words were compared."""
+        return len(self.first.tree())
+
+    def summary(self) -> str:
+        """What the marks say, in words."""
+        if not self.differing:
+            return "the two trees are the same"
+        n, heads = len(self.differing), self.heads
+        return f"{n} of {self.words} words differ: {heads} by head, {n - heads} by label only"
+
+
+def differences(first: Picture, second: Picture) -> Differences:
+    """Compares two trees over one sentence. Raises DataError where their words differ.
+
+    Empty nodes of the second are left out, since the two trees share the columns of the first.
+    """
+    if first.problem or second.problem:
+        return Differences(first, replace(first, arcs=()) if second.problem else second)
+    ours, theirs = _words(first), _words(second)
+    if (forms := [form for _, form in ours]) != (others := [form for _, form in theirs]):
+        raise DataError(*second.place, _other_words(forms, others, first.id))
+    at = {there: here for (here, _), (there, _) in zip(ours, theirs, strict=True)} | {ROOT: ROOT}
+    arcs = [
+        Arc(at[arc.head], at[arc.dependent], arc.label) for arc in second.arcs if not arc.enhanced
+    ]
+    second = replace(second, columns=first.columns, arcs=arcs)
+    one, other = first.tree(), second.tree()
+    differing = frozenset(column for column in one if one[column] != other[column])
+    n_heads = sum(one[column].head != other[column].head for column in differing)
+    return Differences(first, second, differing, n_heads)
+
+
+def _words(one: Picture) -> list[tuple[int, str]]:
+    return [(i, column.form) for i, column in enumerate(one.columns) if not column.empty]
+
+
+def _other_words(ours: list[str], theirs: list[str], id: str) -> str:
+    """The problem of two sentences, at the first word that differs."""
+    pairs = [*zip(ours, theirs, strict=False)]
+    n = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
+    what = f"sentence {printable(id)}: other words than in the first tree"
+    if n is None:
+        return f"{what}: {len(theirs)}, not {len(ours)}"
+    return f"{what}: word {n + 1} is {shown(theirs[n])!r}, not {shown(ours[n])!r}"
