@@ -8,7 +8,8 @@ import shutil
 import time
 
 import pytest
-from support.run_folders import check_whole, differences
+from support.in_process import InProcess
+from support.run_folders import Trainings, check_whole, differences
 
 from synmt_cli.io import json_files
 
@@ -18,8 +19,6 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def whole(example_folder, tmp_path_factory, forked):
     """A run directory with two checkpoints, to be copied."""
-    from support.run_folders import Trainings
-
     folder = tmp_path_factory.mktemp("whole")
     save = ("--set", "training.save_every=1", "--set", "training.validate_every=1")
     Trainings(example_folder, folder, forked)("--max-steps", 2, *save, status=0)
@@ -37,16 +36,28 @@ def run(whole, tmp_path):
 
 
 @pytest.fixture
-def readers(train, forked, run, tmp_path):
+def synmt(capfdbinary):
+    """The program in this process."""
+    return InProcess(capfdbinary)
+
+
+@pytest.fixture
+def train(example_folder, tmp_path, synmt):
+    """`train("--max-steps", 3)` trains in tmp_path/r."""
+    return Trainings(example_folder, tmp_path, synmt)
+
+
+@pytest.fixture
+def readers(train, synmt, run, tmp_path):
     """Commands by name, each a call that runs it on the run directory."""
     resume = ("--set", "training.save_every=1", "--set", "training.validate_every=1")
     translate = ("-m", run, "--threads", 1)
     return {
-        "info": lambda: forked("info", run),
-        "info --format json": lambda: forked("info", "--format", "json", run),
-        "check": lambda: forked("check", run),
-        "translate": lambda: forked("translate", *translate, stdin=b"The dog sleeps.\n"),
-        "average": lambda: forked("average", "-m", run, "-o", tmp_path / "mean"),
+        "info": lambda: synmt("info", run),
+        "info --format json": lambda: synmt("info", "--format", "json", run),
+        "check": lambda: synmt("check", run),
+        "translate": lambda: synmt("translate", *translate, stdin=b"The dog sleeps.\n"),
+        "average": lambda: synmt("average", "-m", run, "-o", tmp_path / "mean"),
         "train": lambda: train(*resume, "--max-steps", 3),
     }
 
@@ -271,7 +282,7 @@ def test_steps_are_names_that_synmt_writes(run, readers):
 # --- names that are not UTF-8, and a model that is lost ------------------------------------------
 
 
-def test_names_that_are_not_utf_8_work(train, forked, example_folder, tmp_path):
+def test_names_that_are_not_utf_8_work(train, synmt, example_folder, tmp_path):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
     os.mkdir(folder)
     for name in ("train.jsonl", "dev.jsonl", "en.udpipe"):
@@ -283,11 +294,11 @@ def test_names_that_are_not_utf_8_work(train, forked, example_folder, tmp_path):
         assert done.returncode == 0, done.stderr.decode()
     (tmp_path / "r").rename(os.path.join(folder, "r"))
     for command in ("info", "check"):
-        done = forked(command, os.path.join(folder, "r"))
+        done = synmt(command, os.path.join(folder, "r"))
         assert done.returncode == 0, done.stderr.decode()
     model = ("-m", os.path.join(folder, "r"))
     for rest in (("translate", *model, "--threads", 1), ("average", *model, "-o", folder + "/o")):
-        done = forked(*rest, stdin=b"dog\n")
+        done = synmt(*rest, stdin=b"dog\n")
         assert done.returncode == 0, done.stderr.decode()
 
 
