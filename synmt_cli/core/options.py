@@ -34,8 +34,19 @@ class Bounds:
 
     def __str__(self) -> str:
         if self.high < math.inf:
-            return f"within {self.low:g}..{self.high:g}"
-        return "positive and finite" if self.above == 0 else f"at least {self.low:g} and finite"
+            return f"within {digits(self.low)}..{digits(self.high)}"
+        return (
+            "positive and finite" if self.above == 0 else f"at least {digits(self.low)} and finite"
+        )
+
+
+def digits(number: float) -> str:
+    """A number as people write it: whole ones with all their digits.
+
+    >>> digits(123456789), digits(1e6), digits(0.1), digits(1e-9), digits(1e300)
+    ('123456789', '1000000', '0.1', '1e-09', '1e+300')
+    """
+    return str(int(number)) if number == number // 1 and abs(number) < 1e15 else f"{number:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +66,8 @@ class Option:
         if number is None:
             return ""
         low, high = self.bounds.low, self.bounds.high
-        bound = f"at least {low:g}" if number < low else f"at most {high:g}"
-        return f"must be {bound}, not {number:g}"
+        bound = f"at least {digits(low)}" if number < low else f"at most {digits(high)}"
+        return f"must be {bound}, not {digits(number)}"
 
     def outside(self, value: Any) -> float | None:
         """The first number of `value` that is not within the bounds."""
