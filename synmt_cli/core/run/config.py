@@ -18,7 +18,7 @@ from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import SEED, Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
-from synmt_cli.errors import ConfigError, DataError, UsageError, printable, quoted
+from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, UsageError, printable, quoted
 from synmt_cli.io import json_files, regular_files
 
 Precision = Literal["auto", "fp32", "bf16"]
@@ -319,8 +319,12 @@ def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) ->
     before, now = flatten(old), flatten(new)
     keys = before.keys() | now.keys()
     for key in sorted(keys, key=lambda key: ("." in key, key)):  # the variant before its options
-        if key not in CHANGEABLE and before.get(key) != now.get(key):
+        values = before.get(key), now.get(key)
+        if key not in CHANGEABLE and values[0] != values[1]:
+            option, old_value, new_value = (
+                printable(text[:QUOTE_LIMIT]) for text in (key, *map(repr, values))
+            )
             raise ConfigError(
-                f"{printable(str(run))} was trained with {key} = {before.get(key)!r}, "
-                f"not {now.get(key)!r}; name another --run, or the old value"
+                f"{printable(str(run))} was trained with {option} = {old_value}, "
+                f"not {new_value}; name another --run, or the old value"
             )

@@ -120,6 +120,14 @@ def test_resuming_names_the_option_that_differs(tmp_path):
     refuse_another(old, {**new, "model": {"d_ff": 1}}, tmp_path)
 
 
+def test_a_key_of_another_run_stays_in_its_line(tmp_path):
+    """From a config.toml that somebody made: a section with a line feed for a name."""
+    with pytest.raises(ConfigError) as caught:
+        refuse_another({"\n": {"a": "x" * 5000}}, {}, tmp_path)
+    assert "trained with \\n.a = 'xxx" in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
 # Wang et al. (2019), Table 1: sequential absolute, relative; structural absolute, relative.
 TABLE_1 = {
     1: (False, False, False, False),
