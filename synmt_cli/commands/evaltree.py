@@ -31,7 +31,7 @@ MANUAL = Manual(
     ' false, "scores": {"las": {"precision": 77.1, "recall": 77.1, "f1": 77.1, …}, …}, "by":'
     ' null, "groups": []}`. Several systems have a table of F1 and one of tests; in JSON `{"gold":'
     ' …, "systems": [{"name": "b.conllu", "scores": {…}, "groups": [], "paired": {"las": {"delta":'
-    ' 1.2, "p": 0.001, …, "p_holm": 0.002}}}]}`.',
+    ' 1.2, "p": 0.001, …, "p_corrected": 0.002}}}]}`.',
     memory="The longest run of sentences until both streams end one at the same character: one"
     f" pair where the sentences agree. A sentence has at most {conllu.SENTENCE_LIMIT // 2**20}"
     " MiB. For several systems also some numbers for each sentence.",

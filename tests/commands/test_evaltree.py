@@ -137,7 +137,7 @@ def test_several_parsers(run, folder):
     arguments = ["gold", "noisy", "gold", "--paired", "ar", "--samples", "99", "-M", "las"]
     table = run("evaltree", *arguments, "--by", "length:3", cwd=folder).stdout.decode()
     assert "LAS         60.00     100.00^\n" in table
-    assert "gold    LAS     +40.00  [+40.00, +40.00]  1.0000    1.0000   two-sided  99" in table
+    assert "gold    LAS     +40.00  [+40.00, +40.00]  1.0000   two-sided  99" in table
     assert re.search(r"^3\+ +5 +60.00 +100.00 \(\+40.00\)$", table, re.MULTILINE)
     done = run("evaltree", *arguments, "--format", "json", cwd=folder)
     first, second = json.loads(done.stdout)["systems"]

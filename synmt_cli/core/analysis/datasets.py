@@ -14,6 +14,7 @@ from synmt_cli.formats import conllu, senteval
 from synmt_cli.formats.conllu import FORM, Sentence
 from synmt_cli.formats.detect import detected
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
+from synmt_cli.io.compression import SUFFIXES
 
 FEWEST = 10  # examples of a class, of which one is for dev and one for test
 OTHER = "other"  # the group of a task that is not among the ten
@@ -66,10 +67,14 @@ class Dataset:
 
 @dataclass(slots=True)
 class Gathered:
-    """Data sets in the order of TASKS. unmade: task -> why the trees do not give it."""
+    """Data sets in the order of TASKS.
+
+    unmade: task -> why the trees do not give it. sources: task -> where it comes from.
+    """
 
     datasets: list[Dataset] = field(default_factory=list)
     unmade: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -> Gathered:
@@ -99,20 +104,21 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
 def _task_of(name: str) -> str:
     """The task that a part of the name says, from its end; else the name without its suffixes.
 
-    >>> _task_of("past_present.txt.gz"), _task_of("probe.word-content.txt"), _task_of("own.txt")
-    ('tense', 'word-content', 'own')
+    >>> _task_of("past_present.txt.gz"), _task_of("probe.word-content.txt"), _task_of("probe.a.txt")
+    ('tense', 'word-content', 'probe.a')
     """
     known = {one.file: task for task, one in TASKS.items()} | {task: task for task in TASKS}
     path = PurePath(name)
     parts = [part for folder in path.parts for part in folder.split(".")]
-    return next(
-        (known[part] for part in reversed(parts) if part in known), path.name.partition(".")[0]
-    )
+    own = path.with_suffix("") if path.suffix in SUFFIXES else path
+    return next((known[part] for part in reversed(parts) if part in known), own.stem)
 
 
 def _add(gathered: Gathered, task: str, examples: list[Example], source: str) -> None:
-    if any(one.task == task for one in gathered.datasets):
-        raise UsageError(f"there are two data sets for {printable(task)}")
+    if task in gathered.sources:
+        others = f"{printable(gathered.sources[task])} and {printable(source)}"
+        raise UsageError(f"there are two data sets for {printable(task)}: {others}")
+    gathered.sources[task] = source
     try:
         gathered.datasets.append(Dataset(task, examples))
     except ValueError as problem:

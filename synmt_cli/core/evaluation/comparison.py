@@ -183,19 +183,13 @@ class _Comparisons:
         """Sets `corrected` everywhere, unless there is nothing to correct. Returns how many."""
         results = [one for of_metric in self.found for one in of_metric]
         results += [one for bucket in self.buckets for of in bucket.paired for one in of.values()]
-        if correction == HOLM and len(results) > 1:
-            corrected = iter(multiplicity.holm([one.p for one in results]))
-            self.found = [
-                [replace(one, corrected=next(corrected)) for one in of_metric]
-                for of_metric in self.found
-            ]
+        if correction == HOLM:
+            corrected = iter(multiplicity.corrected(results))
+            self.found = [[next(corrected) for _ in of_metric] for of_metric in self.found]
             self.buckets = [
                 replace(
                     bucket,
-                    paired=[
-                        {name: replace(one, corrected=next(corrected)) for name, one in of.items()}
-                        for of in bucket.paired
-                    ],
+                    paired=[{name: next(corrected) for name in of} for of in bucket.paired],
                 )
                 for bucket in self.buckets
             ]

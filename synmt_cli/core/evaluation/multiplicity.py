@@ -1,6 +1,17 @@
 """Many questions of one test set: p values corrected for their number, and clusters of systems."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from synmt_cli.formats.reports.scores import PairedComparison
+
+
+def corrected(results: Sequence[PairedComparison]) -> list[PairedComparison]:
+    """The comparisons of one report with p corrected for their number; one alone as it is."""
+    if len(results) < 2:
+        return [*results]
+    p_values = holm([one.p for one in results])
+    return [replace(one, corrected=p) for one, p in zip(results, p_values, strict=True)]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -17,10 +17,11 @@ import numpy as np
 from synmt_cli.core.evaluation import significance
 from synmt_cli.core.evaluation.attachment import Attachment
 from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.core.evaluation.multiplicity import holm
+from synmt_cli.core.evaluation.multiplicity import corrected
 from synmt_cli.core.evaluation.word_alignment import AlignedSpan, aligned_spans
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.reports.tree_comparison import ComparedParser, TestedMetric
+from synmt_cli.formats.reports.scores import PairedComparison
+from synmt_cli.formats.reports.tree_comparison import ComparedParser
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class ParserComparison:
 
         p is corrected for all metrics and systems together.
         """
-        tested: list[dict[str, TestedMetric]] = [{} for _ in names]
+        tested: list[dict[str, PairedComparison]] = [{} for _ in names]
         if test is not None:
             tested = self._tested(test)
         scored = zip(names, self.attachments, tested, strict=True)
@@ -105,7 +106,7 @@ class ParserComparison:
             for name, attachment, pairs in scored
         ]
 
-    def _tested(self, test: SignificanceTest) -> list[dict[str, TestedMetric]]:
+    def _tested(self, test: SignificanceTest) -> list[dict[str, PairedComparison]]:
         statistics = [
             [[np.array(rows[m], dtype=np.float64)] for rows in self._rows]  # (n_units, 3) each
             for m in range(len(self._metrics))
@@ -114,11 +115,11 @@ class ParserComparison:
         metrics = [*map(_metric, self._metrics)]
         results = significance.compare(test, metrics, statistics, pairs_of).pairs
         pairs = [pair for of_metric in results for pair in of_metric]
-        corrected = iter(holm([pair.p for pair in pairs]))
-        tested: list[dict[str, TestedMetric]] = [{} for _ in self._rows]
+        results_of = iter(corrected(pairs))
+        tested: list[dict[str, PairedComparison]] = [{} for _ in self._rows]
         for name, of_metric in zip(self._metrics, results, strict=True):
-            for system, pair in enumerate(of_metric, 1):
-                tested[system][name] = TestedMetric(pair, next(corrected))
+            for system in range(1, len(of_metric) + 1):
+                tested[system][name] = next(results_of)
         return tested
 
 

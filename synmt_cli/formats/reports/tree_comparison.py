@@ -3,28 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from synmt_cli.formats.reports.scores import TESTS, PairedComparison, shown_p, stars
-from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table
+from synmt_cli.formats.reports.scores import TESTS, PairedComparison, shown_p
+from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup
 
 MARKS = 3  # characters for the marks of a score: ^ and stars
 BY_GROUP = ("uas", "las")  # metrics that are shown for each group
-
-
-@dataclass(frozen=True, slots=True)
-class TestedMetric:
-    """A comparison with the first parser. corrected: p by Holm over everything tested."""
-
-    pair: PairedComparison
-    corrected: float
-
-    def mark(self) -> str:
-        """Stars by the corrected p, for a better parser or a worse one."""
-        return stars(self.corrected) if self.pair.mark() else ""
-
-    def document(self) -> Record:
-        """The comparison's columns, and the corrected p."""
-        return {**self.pair.record(), "p_holm": self.corrected}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +18,7 @@ class ComparedParser:
     name: str
     scores: dict[str, MatchCount]
     groups: list[TreeGroup]
-    tested: dict[str, TestedMetric]
+    tested: dict[str, PairedComparison]
 
     def f1(self, metric: str) -> float | None:
         """Its F1 of a metric."""
@@ -56,6 +40,16 @@ class ParserReport:
     def scored(self) -> list[ComparedParser]:
         """Whatever has scores of its own."""
         return self.parsers
+
+    @property
+    def pairs(self) -> list[PairedComparison]:
+        """Every comparison."""
+        return [pair for one in self.parsers for pair in one.tested.values()]
+
+    @property
+    def corrected(self) -> bool:
+        """Whether p is corrected for the number of comparisons."""
+        return any(pair.corrected is not None for pair in self.pairs)
 
     def sections(self) -> Iterator[Table | Notes]:
         """F1 of every metric, the comparisons, the groups, then what the marks mean."""
@@ -87,13 +81,18 @@ class ParserReport:
     def _comparisons(self) -> Table:
         rows: list[Row] = []
         for one in self.parsers[1:]:
-            for metric, tested in one.tested.items():
-                pair = tested.pair
+            for metric, pair in one.tested.items():
                 low, high = (f"{n:+.2f}" for n in pair.ci95)
-                shown = (f"{pair.delta:+.2f}", f"[{low}, {high}]", shown_p(pair.p))
-                facts = (shown_p(tested.corrected), pair.definition, Cell(pair.n, ","), pair.seed)
+                shown: list[Cell | Value] = [
+                    f"{pair.delta:+.2f}",
+                    f"[{low}, {high}]",
+                    shown_p(pair.p),
+                ]
+                shown += [shown_p(pair.corrected)] if self.corrected else []
+                facts = (pair.definition, Cell(pair.n, ","), pair.seed)
                 rows.append([one.name, LABELS[metric], *shown, *facts])
-        names = ["delta", "95 % interval", "p", "p (Holm)", "definition", "n", "seed"]
+        p = ["p", "p (Holm)"] if self.corrected else ["p"]
+        names = ["delta", "95 % interval", *p, "definition", "n", "seed"]
         title = f"{TESTS[pair.test]} against {self.parsers[0].name}"
         return Table(["system", "metric", *names], rows, 2, title[0].upper() + title[1:])
 
@@ -123,13 +122,12 @@ class ParserReport:
 
     def _legend(self) -> Iterator[str]:
         yield f"{BEST} the best score"
-        pairs = [tested.pair for one in self.parsers for tested in one.tested.values()]
-        for pair in pairs[:1]:
+        for pair in self.pairs[:1]:
             first = self.parsers[0].name
-            yield (
-                f"* p < 0.05, ** p < 0.01 against {first}, by p (Holm): corrected for "
-                f"{len(pairs)} comparisons"
-            )
+            stars = f"* p < 0.05, ** p < 0.01 against {first}"
+            if self.corrected:
+                stars += f", by p (Holm): corrected for {len(self.pairs)} comparisons"
+            yield stars
             yield f"p, {pair.definition}: {self.formula}, over {self.units:,} stretches of text"
             yield (
                 f"95 % interval of delta = system - {first}: percentile bootstrap, "
@@ -143,7 +141,7 @@ class ParserReport:
                 for metric, count in group.scores.items():
                     start: Record = {"parser": one.name, "group": group.name, "metric": metric}
                     tested = one.tested.get(metric) if group.name == ALL else None
-                    yield {**start, **count.document(), **(tested.document() if tested else {})}
+                    yield {**start, **count.document(), **(tested.record() if tested else {})}
 
     def document(self) -> dict[str, object]:
         """Each parser with its scores, groups and comparisons with the first."""

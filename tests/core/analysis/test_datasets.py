@@ -103,10 +103,19 @@ def test_files_are_tasks_by_their_names(tmp_path):
         ("mine", "other"),
     ]
     assert found[1].examples[3] == Example("te", "PAST", "z")
-    with pytest.raises(UsageError, match="two data sets for mine"):
+    with pytest.raises(UsageError, match=r"two data sets for mine: .*mine.tsv and .*mine.tsv"):
         gather([paths[0], paths[0]], "auto", [], 1)
     with pytest.raises(UsageError, match="--task names what is made of trees"):
         gather(paths, "auto", ["tense"], 1)
+
+
+def test_files_of_one_template_are_different_tasks(tmp_path):
+    rows = b"tr\tPAST\tHe slept .\ntr\tPRES\tx\nva\tPAST\ty\nte\tPAST\textra\tz\n"
+    paths = [tmp_path / f"probe.{task}.txt" for task in ("tense", "a", "b")]
+    for path in paths:
+        path.write_bytes(rows)
+    found = gather([*map(str, paths)], "auto", [], 1).datasets
+    assert [one.task for one in found] == ["tense", "probe.a", "probe.b"]
 
 
 @pytest.mark.parametrize(
