@@ -214,7 +214,7 @@ def train(
         if dry_run:
             with console.progress("reading", unit="records") as bar:
                 session = open_it(watch=bar.advance)
-            show_estimate(sized(session, choice))
+            show_estimate(settled(session, choice))
             return 0
         with ranks.joined(ranks.local_device(choose(device))) as together:
             return run_training(open_it, choice, Path(run), request, limit, together)
@@ -239,7 +239,7 @@ def run_training(
             session = open_it(place.cache, ranks, bar.advance)
         if ranks.is_first:
             report_left_out(session)
-        session = sized(session, choice, place, ranks.is_first)
+        session = settled(session, choice, place, ranks.is_first)
         trainer = session.trainer(place, ranks)
         is_resumed, first_step = trainer.resume(), trainer.state.step
         events = trainer.events(request, limit)
@@ -255,15 +255,13 @@ def run_training(
     return 0
 
 
-def sized(
+def settled(
     session: Session, choice: Choice, place: Run | None = None, says_so: bool = True
 ) -> Session:
-    """The session with its preset, which is told if it was not named."""
-    if choice.preset != AUTO:
-        return session
-    session, why = session.sized(choice, place)
-    if says_so:
-        console.info(why)
+    """The session with the settings that hold, which are told if nobody named them."""
+    session, told = session.settled(choice, place)
+    for line in told if says_so else ():
+        console.info(line)
     return session
 
 

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 from support.program import ENVIRONMENT
 
 from synmt_cli import cli, console
+from synmt_cli.core.run.config import LATER
 
 SIZE = ["--preset", "tiny", "--set", "d_model=16", "--set", "d_ff=16", "--threads", "1", "-q"]
 
@@ -71,6 +72,24 @@ def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(train, tmp_path, v
         assert train("parts", "--max-steps", steps, *options).returncode == 0
     assert same(digest(tmp_path / "whole", 12), digest(tmp_path / "parts", 12))
     assert not same(digest(tmp_path / "whole", 12), digest(tmp_path / "whole", 10))
+
+
+def test_a_run_of_an_earlier_version_goes_on_as_it_began(train, tmp_path):
+    """Newer settings are not in its config.toml, and the default of the seed was another."""
+    config = tmp_path / "r/config.toml"
+    assert train("r", "--seed", 1, "--max-steps", 2).returncode == 0
+    now = config.read_text()
+    newer = {key.partition(".")[2] for key in LATER}
+    lines = [line for line in now.splitlines() if line.split(" = ")[0] not in newer]
+    config.write_text("\n".join(lines))
+    refused = train("r", "--seed", 12345, "--max-steps", 3)
+    assert b"training.seed = 1, not 12345" in refused.stderr
+    assert train("r", "--max-steps", 3).returncode == 0
+    earlier = {**tomllib.loads(now)["training"], "max_steps": 3, "max_epochs": 0}
+    earlier |= {"transition_weight": 1.0, "transition_smoothing": 0.1}
+    assert tomllib.loads(config.read_text())["training"] == earlier
+    assert train("straight", "--seed", 1, "--max-steps", 3).returncode == 0
+    assert same(digest(tmp_path / "r", 3), digest(tmp_path / "straight", 3))
 
 
 def test_a_finished_run_is_left_alone(train, tmp_path):

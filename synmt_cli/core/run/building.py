@@ -11,7 +11,7 @@ from synmt_cli.core.model.layers import Encoder
 from synmt_cli.core.model.modifier import Modifier
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import tensors
-from synmt_cli.core.run.config import Config, resolve
+from synmt_cli.core.run.config import Config, SettingsLayer, resolve, unsaid
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.transitions.grammar import Grammar
@@ -23,7 +23,8 @@ def read_config(run: Run) -> Config:
     """The resolved configuration. Raises ReadError, ConfigError with file and line."""
     tables = run.tables()
     try:
-        config = resolve(tables.get("variant"), "base", [run.settings()])
+        newer = SettingsLayer(unsaid(tables), "settings newer than the run")
+        config = resolve(tables.get("variant"), "base", [newer, run.settings()])
         outlines(config)  # the variant's own checks of its options
     except UsageError as error:  # not the command line's fault
         raise ConfigError(f"{printable(str(run.config))}: {error}") from None

@@ -98,6 +98,26 @@ CHANGEABLE = frozenset(
 ) | {"preset", "data.train", "data.dev", "parser.file"}
 
 
+# Settings that config.toml of earlier versions lacks, and what held before there were any: a value,
+# or that of another setting of the section. A new setting of model, training or a variant has its
+# place here, so that runs which are in progress go on as they began.
+LATER: dict[str, Any] = {
+    "training.max_epochs": 0,
+    "training.batch_sentences": 0,
+    "training.prefix_share": 1.0,
+    "training.transition_weight": 1.0,
+    "training.transition_smoothing": "label_smoothing",
+    "training.shard": False,
+    "model.decoder_positions": "positions",
+}
+# Defaults that have changed since: a run that was begun with one of them keeps it.
+EARLIER_DEFAULTS = {
+    "training.seed": 1,
+    "training.transition_weight": 1.0,
+    "training.max_epochs": 0,  # in tiny and small too
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """A resolved run. options: {variant: {option: value}}, defaults included."""
@@ -314,9 +334,37 @@ def flatten(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def unsaid(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings that a config.toml lacks because they are newer, with what held without them."""
+    lacking: dict[str, dict[str, Any]] = {}
+    for key, before in LATER.items():
+        section, _, name = key.partition(".")
+        table = tables.get(section)
+        if isinstance(table, Mapping) and name not in table:
+            value = table.get(before) if isinstance(before, str) else before
+            if value is not None:
+                lacking.setdefault(section, {})[name] = value
+    return lacking
+
+
+def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:
+    """The settings that an earlier version began a run with, where it would not today.
+
+    tables: of its config.toml. Settings that the user names go before them.
+    """
+    earlier = unsaid(tables)
+    for key, default in EARLIER_DEFAULTS.items():
+        section, _, name = key.partition(".")
+        table = tables.get(section)
+        if isinstance(table, Mapping) and table.get(name) == default:
+            earlier.setdefault(section, {})[name] = default
+    return SettingsLayer(earlier, "config.toml of an earlier version")
+
+
 def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) -> None:
     """Raises ConfigError if `new` is not the run that `old` was: option, old, new value."""
-    before, now = flatten(old), flatten(new)
+    now = flatten(new)
+    before = {k: v for k, v in flatten(unsaid(old)).items() if k in now} | flatten(old)
     keys = before.keys() | now.keys()
     for key in sorted(keys, key=lambda key: ("." in key, key)):  # the variant before its options
         values = before.get(key), now.get(key)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,9 +24,9 @@ from synmt_cli.core.distributed.ranks import Ranks, local_device
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.building import build, grammar, needs, target_needs
-from synmt_cli.core.run.config import Choice, Config, Precision
+from synmt_cli.core.run.config import Choice, Config, Precision, as_begun, flatten
 from synmt_cli.core.run.directory import PARSER, Run
-from synmt_cli.core.run.presets import SIZES, by_data
+from synmt_cli.core.run.presets import AUTO, SIZES, by_data
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.training import precision, run_folder
 from synmt_cli.core.training.length import Length
@@ -83,15 +83,31 @@ class Session:
             tables["parser"] = {"file": file, "sha256": sha256(parser)}
         return tables
 
-    def sized(self, choice: Choice, run: Run | None = None) -> tuple["Session", str]:
-        """This session with the preset that `auto` is, and why; a run keeps what it began with."""
-        stored = _stored(run).get("preset")
-        if isinstance(stored, str) and stored in SIZES:
-            name, why = stored, "as this run began"
-        else:
-            name, why = by_data(self.train.n_tokens, self.device.type)
-            why += "; --preset NAME takes another"
-        return replace(self, config=choice.config(name)), f"preset {name}: {why}"
+    def settled(self, choice: Choice, run: Run | None = None) -> tuple["Session", list[str]]:
+        """This session with the settings that hold once data and run are known, and why.
+
+        The preset that `auto` is goes by the data, but a run keeps what it began with, and what
+        an earlier version of synmt began it with where nothing else is asked for.
+        """
+        stored, told = _stored(run), []
+        preset = choice.preset
+        if preset == AUTO:
+            preset, why = self._size(stored)
+            told.append(f"preset {preset}: {why}")
+        config = choice.config(preset)
+        if stored:
+            layers = [as_begun(stored), *choice.layers]
+            now, config = config, replace(choice, layers=layers).config(preset)
+            told += _kept(flatten(now.to_toml()), flatten(config.to_toml()))
+        return replace(self, config=config), told
+
+    def _size(self, stored: Mapping[str, Any]) -> tuple[str, str]:
+        """The preset for data and device, or that of the run, and why."""
+        name = stored.get("preset")
+        if isinstance(name, str) and name in SIZES:
+            return name, "as this run began"
+        name, why = by_data(self.train.n_tokens, self.device.type)
+        return name, f"{why}; --preset NAME takes another"
 
     def trainer(self, run: Run | None, ranks: Ranks) -> Trainer:
         """Builds the model with this run's seed; the first process writes or checks the run.
@@ -145,6 +161,12 @@ class Session:
             ranks,
             why=why,
         )
+
+
+def _kept(now: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[str]:
+    """Says which settings an earlier version began a run with; now: those of today."""
+    if changed := [f"{key} = {kept[key]}" for key in now if now[key] != kept[key]]:
+        yield f"as an earlier version began this run: {', '.join(changed)}"
 
 
 def _stored(run: Run | None) -> dict[str, Any]:

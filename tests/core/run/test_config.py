@@ -6,11 +6,13 @@ import pytest
 
 from synmt_cli.core.run.config import (
     SettingsLayer,
+    as_begun,
     flatten,
     from_file,
     from_settings,
     refuse_another,
     resolve,
+    unsaid,
 )
 from synmt_cli.core.run.presets import PRESETS
 from synmt_cli.errors import ConfigError, ReadError, UsageError
@@ -126,6 +128,21 @@ def test_a_key_of_another_run_stays_in_its_line(tmp_path):
         refuse_another({"\n": {"a": "x" * 5000}}, {}, tmp_path)
     assert "trained with \\n.a = 'xxx" in str(caught.value)
     assert len(str(caught.value)) < 1000
+
+
+def test_settings_newer_than_a_run_are_what_held_without_them():
+    tables = {"model": {"positions": "none"}, "training": {"label_smoothing": 0.2, "shard": True}}
+    assert unsaid(tables) == {
+        "model": {"decoder_positions": "none"},
+        "training": {"max_epochs": 0, "batch_sentences": 0, "prefix_share": 1.0}
+        | {"transition_weight": 1.0, "transition_smoothing": 0.2},
+    }
+    resolve(None, "base", [SettingsLayer(unsaid(tables), "")])  # all of them are settings
+    now = resolve(None, "tiny", []).to_toml()
+    assert as_begun(now).tables == {}
+    assert as_begun({**now, "training": {**now["training"], "seed": 1}}).tables == {
+        "training": {"seed": 1}
+    }
 
 
 # Wang et al. (2019), Table 1: sequential absolute, relative; structural absolute, relative.

@@ -59,15 +59,22 @@ def test_a_run_keeps_the_preset_and_the_precision_that_it_began_with(opened, tmp
     session, choice = opened
     run = Run(tmp_path / "r")
     run.folder.mkdir()
-    session, why = session.sized(choice, run)
+    session, _ = session.settled(choice, run)
     assert session.config.preset == "tiny"
     assert session.config.model.d_model == 16  # settings stand over the preset
-    run.write_config({"preset": "small", "training": {"precision": "bf16"}})
-    assert session.sized(choice, run)[0].config.preset == "tiny"  # nothing was trained yet
+    stored = {**session.config.to_toml()["training"], "precision": "bf16"}
+    run.write_config({"preset": "small", "training": stored})
+    assert session.settled(choice, run)[0].config.preset == "tiny"  # nothing was trained yet
     (run.folder / "checkpoints/step-1").mkdir(parents=True)
-    again, why = session.sized(choice, run)
-    assert (again.config.preset, why) == ("small", "preset small: as this run began")
+    again, told = session.settled(choice, run)
+    assert (again.config.preset, told) == ("small", ["preset small: as this run began"])
     assert again._precision(None, run, Ranks()) == ("bf16", "as this run began")
+    run.write_config({"preset": "tiny", "training": {"seed": 1, "label_smoothing": 0.2}})
+    again, told = session.settled(choice, run)
+    assert told[1] == (
+        "as an earlier version began this run: training.max_epochs = 0, "
+        "training.transition_weight = 1.0, training.transition_smoothing = 0.2, training.seed = 1"
+    )
 
 
 def test_a_setting_that_fits_one_size_alone_can_be_read(example_folder):
@@ -77,7 +84,7 @@ def test_a_setting_that_fits_one_size_alone_can_be_read(example_folder):
 
 def test_bf16_is_timed_only_where_it_may_pay(opened, monkeypatch):
     session, choice = opened
-    trainer = session.sized(choice)[0].trainer(None, Ranks())  # writes nothing
+    trainer = session.settled(choice)[0].trainer(None, Ranks())  # writes nothing
     asked = session.train, trainer.settings
     state = torch.get_rng_state()
     monkeypatch.setattr(precision, "ROUNDS", 1)
@@ -108,7 +115,7 @@ def test_the_length_of_a_run_is_that_of_its_epochs(opened):
 
 def test_the_norm_of_the_gradient_is_that_before_clipping(opened):
     session, choice = opened
-    trainer = session.sized(choice)[0].trainer(None, Ranks())
+    trainer = session.settled(choice)[0].trainer(None, Ranks())
     update = next(trainer.updates.since(0, 0))
     for batch, _ in update.batches:
         trainer._backward(batch, 1 / update.n_tokens)
