@@ -68,6 +68,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
     "analyze attention": ("analyze_attention", "Show attention weights as JSONL."),
     "analyze probe": ("analyze_probe", "Probe what the encoder knows about sentences."),
+    "plot curves": ("plot_curves", "Draw the course of trainings."),
+    "plot scores": ("plot_scores", "Draw the scores of systems, with intervals."),
+    "plot attention": ("plot_attention", "Draw attention weights as heat maps."),
+    "plot awsl": ("plot_awsl", "Draw the weight of syntax by layer."),
     "info": ("info", "Say what files are, with their figures."),
     "check": ("check", "Report everything that is wrong with files."),
     "view": ("view", "Draw dependency trees."),
@@ -79,6 +83,7 @@ GROUPS = {
     "vocab": "Train and apply subword vocabularies.",
     "mixup": "See whether models read case or word order.",
     "analyze": "Look into trained models.",
+    "plot": "Draw figures for papers and terminals.",
 }
 
 

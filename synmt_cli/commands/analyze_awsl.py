@@ -5,6 +5,7 @@ from typing import Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
+from synmt_cli.core.pictures import awsl, figures
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -63,16 +64,13 @@ def analyze_awsl(
 
     The input must have trees or is parsed, even for a run without syntax. Records without a tree
     are left out and counted. Several runs read the same records, parsed by the first run's parser
-    if they are text; they must share a vocabulary. --plot draws AWSL in red and the rest in blue,
-    each run as a line over the layers that its variant changes; runs with one such layer each are
-    one line, as in the paper. It needs matplotlib: pip install 'synmt-cli[plot]'.
+    if they are text; they must share a vocabulary. --plot draws what synmt plot awsl draws of the
+    results. It needs matplotlib: pip install 'synmt-cli[plot]'.
     """
     from synmt_cli.formats.reports.table import FORMATS
 
     if plot:
-        from synmt_cli.core.analysis import plot as plots
-
-        kind_of_plot = plots.kind_of(plot)
+        kind_of_plot = figures.kind_of(plot, "--plot")
     with writing.output(output) as writer, console.progress("measured", output=output) as bar:
         from synmt_cli.core.analysis import opened_run
         from synmt_cli.core.analysis.awsl import NEEDS, measure
@@ -89,5 +87,5 @@ def analyze_awsl(
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
         if plot:
             with writing.atomic(plot) as picture:
-                picture.write(plots.picture(report.runs, kind_of_plot))
+                picture.write(figures.picture([awsl.chart(report.runs)], kind_of_plot))
         writer.write(FORMATS[form](report))

@@ -7,11 +7,14 @@
 count from 0. A segment without weights has empty tokens, keys and weights.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import orjson
+
+from synmt_cli.errors import DataError, printable
+from synmt_cli.io import reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,49 @@ def to_bytes(one: Attention, decimals: int) -> bytes:
     ]
     fields |= {"stack": one.stack, "tokens": one.tokens, "keys": one.keys, "weights": weights}
     return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def read(source: reading.Source) -> Iterator[Attention]:
+    """Yields the segments of a source. Raises DataError, ReadError."""
+    for number, line in enumerate(reading.lines(source), 1):
+        try:
+            fields = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise DataError(source.name, number, f"invalid JSON: {printable(str(error))}") from None
+        problem = _problem(fields)
+        if problem:
+            raise DataError(source.name, number, f"not from `synmt analyze attention`: {problem}")
+        maps = {
+            (one["layer"], one["head"]): np.array(one["rows"], np.float64)
+            for one in fields["weights"]
+        }
+        texts = fields["id"], fields["status"], fields["stack"], fields.get("reason")
+        yield Attention(*texts, fields["tokens"], fields["keys"], maps)
+
+
+def _problem(fields: object) -> str:
+    """What is wrong with the object of a line, "" if nothing is."""
+    if not isinstance(fields, dict):
+        return "a line is not an object"
+    for name in ("id", "status", "stack"):
+        if not isinstance(fields.get(name), str):
+            return f"field {name} is missing or not a text"
+    for name in ("tokens", "keys"):
+        values = fields.get(name)
+        if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+            return f"field {name} is missing or not a list of texts"
+    if not isinstance(fields.get("weights"), list):
+        return "field weights is missing or not a list"
+    shape = len(fields["tokens"]), len(fields["keys"])
+    return next(filter(None, (_problem_of_map(one, shape) for one in fields["weights"])), "")
+
+
+def _problem_of_map(one: object, shape: tuple[int, int]) -> str:
+    if not isinstance(one, dict) or not all(type(one.get(n)) is int for n in ("layer", "head")):
+        return "weights without layer and head"
+    rows = one.get("rows")
+    try:
+        fits = np.array(rows, np.float64).shape == shape
+    except (TypeError, ValueError):
+        fits = False
+    return "" if fits else f"weights that are not {shape[0]} rows of {shape[1]} numbers"

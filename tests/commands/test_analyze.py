@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from synmt_cli.core.analysis.plot import lines, picture
+from synmt_cli.core.pictures.awsl import chart, lines
+from synmt_cli.core.pictures.figures import picture
 from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights
 
 NO_MATPLOTLIB = importlib.util.find_spec("matplotlib") is None
@@ -83,9 +84,9 @@ def test_a_line_is_a_run_or_runs_with_one_layer_each():
 )
 def test_a_picture_is_drawn_the_same_each_time(kind, begin):
     runs = [weights("all", layer0=0.5, layer1=0.4), weights("one", layer2=0.2)]
-    drawn = picture(runs, kind)
+    drawn = picture([chart(runs)], kind)
     assert drawn.startswith(begin)
-    assert picture(runs, kind) == drawn
+    assert picture([chart(runs)], kind) == drawn
 
 
 @pytest.mark.skipif(not NO_MATPLOTLIB, reason="matplotlib is there")

@@ -1,0 +1,83 @@
+"""`synmt plot attention`: attention weights as heat maps."""
+
+from typing import Annotated
+
+from synmt_cli.commands import Manual, chart_output, options
+from synmt_cli.commands.options import argument, option
+from synmt_cli.core.pictures.sentences import Picture
+from synmt_cli.errors import UsageError, quoted
+
+MANUAL = Manual(
+    input="The JSONL of `synmt analyze attention`.",
+    output="A picture as SVG, PDF or PNG; as text a row for each token, `▁dog |: @ . |`.",
+    memory="The weights of one segment.",
+    examples=(
+        "echo 'The dog sees the cat.' | synmt analyze attention -m runs/pascal --layers 0"
+        " | synmt plot attention",
+        "synmt analyze attention -m runs/pascal dev.en.conllu | synmt plot attention --id 2"
+        " --trees dev.en.conllu --heads 0 -o heads.pdf",
+    ),
+    see_also=("analyze attention", "plot awsl", "view"),
+)
+
+
+def plot_attention(
+    file: Annotated[
+        str | None, argument("FILE", "Weights of synmt analyze attention; none or - is stdin.")
+    ] = None,
+    id: Annotated[
+        str, option("--id ID", "Segment to draw.", shown_default="the first with weights")
+    ] = "",
+    layers: Annotated[str, option("--layers LIST", "Layers to draw, from 0; all if none.")] = "",
+    heads: Annotated[str, option("--heads LIST", "Heads to draw, from 0; all if none.")] = "",
+    trees: Annotated[
+        str,
+        option("--trees FILE", "CoNLL-U or records with the source's trees: frame their edges."),
+    ] = "",
+    form: chart_output.Form = None,
+    width: chart_output.Width = chart_output.WIDTH,
+    font: chart_output.Font = chart_output.FONT,
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Draw the attention weights of one segment, a heat map for each layer and head.
+
+    A row shows where its token looks; darker is more. --trees frames the cells of each word and
+    its head: a head that reads syntax is dark there. The tree is that of the same id, and a piece
+    belongs to the word whose letters it has.
+
+    Without -o or --format the maps are text, for a terminal. Pictures need matplotlib: pip install
+    'synmt-cli[plot]'. Letters that its font lacks, such as Chinese, are boxes in PDF and PNG.
+    """
+    options.refuse_two_stdins([file or "-", trees])
+    kind = chart_output.kind_of(form, output)
+    from synmt_cli.core.pictures import attention
+    from synmt_cli.formats.attention import read
+    from synmt_cli.io import reading
+
+    with reading.open_source(file or "-") as source:
+        segment = attention.chosen(read(source), id)
+    wanted = numbers("--layers", layers), numbers("--heads", heads)
+    tree = tree_of(trees, segment.id) if trees else None
+    chart_output.write(attention.maps(segment, *wanted, tree), kind, output, width, font)
+
+
+def numbers(option: str, text: str) -> list[int]:
+    """The numbers of a list with commas. Raises UsageError."""
+    if not all(one.isascii() and one.isdigit() for one in (text or "0").split(",")):
+        raise UsageError(f"{option} {quoted(text)}: expected numbers from 0 on, such as 0,2")
+    return [int(one) for one in text.split(",")] if text else []
+
+
+def tree_of(path: str, id: str) -> Picture:
+    """The tree of a segment. Raises UsageError without one of this id."""
+    from synmt_cli.core.jobs.delinearize import DelinearizeJob
+    from synmt_cli.core.jobs.view import read_pictures
+    from synmt_cli.core.transitions.delinearizer import Delinearizer
+
+    job = DelinearizeJob(Delinearizer(None), "conllu")
+    for one in read_pictures([path], "auto", job):
+        if one.id == id:
+            return one
+    raise UsageError(f"--trees: no tree has the id {quoted(id)}")

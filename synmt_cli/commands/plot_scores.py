@@ -1,0 +1,59 @@
+"""`synmt plot scores`: a comparison of systems as a figure."""
+
+from typing import Annotated
+
+from synmt_cli.commands import Manual, chart_output, options
+from synmt_cli.commands.options import argument, option
+from synmt_cli.core.pictures import score_charts
+from synmt_cli.formats.reports import score_files
+
+MANUAL = Manual(
+    input="The report of `synmt score --format json`.",
+    output="A picture as SVG, PDF or PNG; as text a row for each system and bucket,"
+    " `pascal.de  27.31   ---o---`.",
+    memory="The report.",
+    examples=(
+        "synmt score --by length:10,20,30 --format json --src test.en -o score.json"
+        " ref.de base.de pascal.de && synmt plot scores score.json",
+        "synmt score --format json ref.de base.de pascal.de | synmt plot scores --format svg"
+        " > scores.svg",
+    ),
+    see_also=("score", "plot curves", "report"),
+)
+
+
+def plot_scores(
+    file: Annotated[
+        str | None, argument("FILE", "Report of synmt score; none or - is stdin.")
+    ] = None,
+    metric: Annotated[
+        str, option("--metric NAME", "Metric to draw.", shown_default="the report's first")
+    ] = "",
+    by: Annotated[
+        str,
+        option(
+            "--by SPEC",
+            "Draw only these buckets of the report; systems: whole scores only.",
+            shown_default="all",
+        ),
+    ] = "",
+    form: chart_output.Form = None,
+    width: chart_output.Width = chart_output.WIDTH,
+    font: chart_output.Font = chart_output.FONT,
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Draw the scores of systems with their 95 % intervals, and their scores by bucket.
+
+    A system of several seeds is drawn by its mean, with the score of each seed as a small dot.
+    Buckets have two charts: the scores, and the differences to the first system with their 95 %
+    intervals, where score tested them. An interval that crosses 0 is no proof of a difference;
+    p values and their correction are in the tables of score.
+
+    Without -o or --format the charts are text, for a terminal. Pictures need matplotlib: pip
+    install 'synmt-cli[plot]'. The same report gives the same bytes.
+    """
+    kind = chart_output.kind_of(form, output)
+    charts = score_charts.charts(score_files.read(file or "-"), metric, by)
+    chart_output.write(charts, kind, output, width, font)

@@ -1,0 +1,93 @@
+"""Heat maps of the file that `synmt analyze attention` writes, with a tree's edges outlined."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from synmt_cli.core.pictures.charts import HeatMap
+from synmt_cli.core.pictures.sentences import Picture
+from synmt_cli.errors import UsageError, quoted
+from synmt_cli.formats.attention import Attention
+
+MOST = 24  # maps in one picture
+
+
+def chosen(segments: Iterable[Attention], id: str = "") -> Attention:
+    """The segment of this id, or the first with weights. Raises UsageError without one."""
+    for one in segments:
+        if one.id == id or (not id and one.weights):
+            if not one.weights:
+                raise UsageError(f"--id {quoted(id)}: the segment has no weights ({one.status})")
+            return one
+    raise UsageError(
+        f"--id {quoted(id)}: no segment has this id" if id else "no segment has weights"
+    )
+
+
+def maps(
+    one: Attention,
+    layers: Sequence[int] = (),
+    heads: Sequence[int] = (),
+    tree: Picture | None = None,
+) -> list[HeatMap]:
+    """A map of each layer and head that is asked for, of all by default. Raises UsageError.
+
+    tree: of the source; where token and key both are pieces of it, the cell of each word's piece
+    and a piece of its head is outlined.
+    """
+    for name, wanted, known in (
+        ("--layers", layers, {layer for layer, _ in one.weights}),
+        ("--heads", heads, {head for _, head in one.weights}),
+    ):
+        if missing := sorted(set(wanted) - known):
+            there = ", ".join(map(str, sorted(known)))
+            raise UsageError(f"{name} {missing[0]}: the file has {there}")
+    outlined = edges(one, tree) if tree else frozenset()
+    found = [
+        HeatMap(f"layer {layer}, head {head}", one.tokens, one.keys, rows.tolist(), outlined)
+        for (layer, head), rows in one.weights.items()
+        if (not layers or layer in layers) and (not heads or head in heads)
+    ]
+    if len(found) > MOST:
+        raise UsageError(
+            f"{len(found)} maps, and {MOST} are the most: choose by --layers and --heads"
+        )
+    return found
+
+
+def edges(one: Attention, tree: Picture) -> frozenset[tuple[int, int]]:
+    """The cells (token, key) of a word's pieces and its head's. Raises UsageError.
+
+    Pieces belong to the words whose letters they have.
+    """
+    if one.stack != "encoder":
+        raise UsageError(f"--trees outlines edges in encoder attention; this is {one.stack}'s")
+    word = _words_of_pieces(one.tokens, [column.form for column in tree.columns])
+    if word is None:
+        raise UsageError(
+            f"--trees: the words of the tree are not those of segment {quoted(one.id)}"
+        )
+    heads = {dependent: arc.head for dependent, arc in tree.tree().items()}
+    return frozenset(
+        (i, j)
+        for i, a in enumerate(word)
+        for j, b in enumerate(word)
+        if a is not None and b is not None and heads.get(a) == b
+    )
+
+
+def _words_of_pieces(pieces: Sequence[str], forms: Sequence[str]) -> list[int | None] | None:
+    """The word of each piece, None for one without letters; None where letters differ."""
+    letters = [(char, word) for word, form in enumerate(forms) for char in _letters(form)]
+    at, words = 0, []
+    for piece in pieces:
+        own = "" if piece in ("</s>", "<s>", "<pad>") else _letters(piece)
+        expected = "".join(char for char, _ in letters[at : at + len(own)])
+        if own != expected:
+            return None
+        words.append(letters[at][1] if own else None)
+        at += len(own)
+    return words if at == len(letters) else None
+
+
+def _letters(text: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", text).replace("▁", "").split())

@@ -1,0 +1,39 @@
+"""Figure 3 of Xie et al. (2021): the weight of syntax, and of plain attention, by layer."""
+
+from collections.abc import Sequence
+
+from synmt_cli.core.pictures.charts import Chart, Series
+from synmt_cli.formats.reports.awsl import RunWeights
+
+PlottedLine = tuple[str, list[tuple[int, float]]]  # name in the legend, and (layer, AWSL)
+
+
+def lines(runs: Sequence[RunWeights]) -> list[PlottedLine]:
+    """One line for each run, through the layers that its variant changes.
+
+    Runs with one such layer each form one line together, as in the paper, where the layer of
+    syntax is what varies.
+    """
+    lines: list[PlottedLine] = []
+    for run in runs:
+        points = [(o.layer, o.weight) for o in run.layers if o.weight is not None and o.variants]
+        if points:
+            lines.append((run.run, points))
+    if len(lines) > 1 and all(len(points) == 1 for _, points in lines):
+        return [("", sorted(points[0] for _, points in lines))]
+    return lines
+
+
+def chart(runs: Sequence[RunWeights]) -> Chart:
+    """AWSL and the rest, as in the paper; AWSL alone where several runs have lines of their own."""
+    drawn = lines(runs)
+    n_layers = max((len(run.layers) for run in runs), default=0)
+    series = []
+    for name, points in drawn:
+        layers, shares = [float(layer) for layer, _ in points], [share for _, share in points]
+        if len(drawn) == 1:
+            series.append(Series("standard", layers, [1 - share for share in shares]))
+        series.append(Series(name if len(drawn) > 1 else "AWSL", layers, shares))
+    label = "AWSL" if len(drawn) > 1 else "weight of logits"
+    ticks = [str(layer) for layer in range(n_layers)]
+    return Chart("", "layer (0 is the bottom one)", label, series, ticks, limits=(0, 1))

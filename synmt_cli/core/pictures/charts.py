@@ -1,0 +1,67 @@
+"""Charts as plain values, which figures.py draws and text_charts.py writes for a terminal.
+
+A figure is a list of charts. Lines, intervals and heat maps are all that results need here.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_SEED = re.compile(r"[.\-_](?:s|seed)?\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line, or a row of points. low, high: ends of intervals. group: runs of one look.
+
+    dots: further values at each x, such as those of single seeds. y is None where there is none.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    group: str = ""
+    dots: Sequence[Sequence[float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Series over numbers, or over categories where there are `ticks`. zero: draws y = 0."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    ticks: Sequence[str] = ()
+    joined: bool = True
+    zero: bool = False
+    limits: tuple[float, float] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Weights from 0 to 1: a row for each of `rows`. outlined: cells (row, column) of a tree."""
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    weights: Sequence[Sequence[float]]
+    outlined: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+
+
+Charts = Sequence[Chart] | Sequence[HeatMap]
+
+
+def group_of(name: str) -> str:
+    """The name of a run without its seed: runs that differ in the seed alone look alike.
+
+    >>> group_of("runs/pascal.2"), group_of("base-seed3"), group_of("7")
+    ('runs/pascal', 'base', '7')
+    """
+    match = _SEED.search(name)
+    while match and match.end() != len(name):
+        match = _SEED.search(name, match.end())
+    return name[: match.start()] if match and match.start() else name

@@ -1,0 +1,93 @@
+"""Training curves of runs, from the validations and reports in metrics.jsonl."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from synmt_cli.core.pictures.charts import Chart, Series, group_of
+from synmt_cli.core.run.directory import Run, read_metric
+from synmt_cli.errors import DataError, ReadError, printable
+from synmt_cli.io import json_files
+
+LABELS = {"bleu": "BLEU on dev", "accuracy": "accuracy on dev (%)", "loss": "-loss on dev"}
+WHAT = ("metric", "perplexity", "training")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One run. metrics: of each validation by its metric, (step, value); larger is better."""
+
+    name: str
+    metrics: dict[str, list[tuple[float, float]]]
+    perplexity: list[tuple[float, float]]
+    training: list[tuple[float, float]]
+
+    def points(self, what: str) -> list[tuple[float, float]]:
+        """perplexity, training (nats per token), or the name of a metric."""
+        if what in ("perplexity", "training"):
+            return self.perplexity if what == "perplexity" else self.training
+        return self.metrics.get(what, [])
+
+
+def read(folder: str) -> Curve:
+    """The curve of a run directory. Raises ReadError, DataError, ConfigError."""
+    run = Run(Path(folder))
+    run.settings()  # says what is wrong with a folder that is not a run
+    name = os.path.normpath(folder)
+    curve = Curve(name, {}, [], [])
+    if not os.path.lexists(run.metrics):
+        raise ReadError(f"{printable(folder)} has no metrics.jsonl: nothing was trained there yet")
+    for number, line in run.metric_lines():
+        if not line.endswith(b"\n"):
+            break  # a training is writing it
+        event = read_metric(line, run.metrics, number)
+        step = float(event["step"])
+        if event.get("event") == "dev":
+            metric = event.get("metric")
+            if not isinstance(metric, str):
+                raise DataError(str(run.metrics), number, "field metric is missing or not a text")
+            curve.metrics.setdefault(metric, []).append(
+                (step, _number(event, "value", run, number))
+            )
+            curve.perplexity.append((step, _number(event, "perplexity", run, number)))
+        elif json_files.is_number(event.get("nll")):
+            curve.training.append((step, float(event["nll"])))
+    return curve
+
+
+def _number(event: dict[str, Any], name: str, run: Run, line: int) -> float:
+    value = event.get(name)
+    if not json_files.is_number(value):
+        raise DataError(str(run.metrics), line, f"field {name} is missing or not a number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def charts(curves: Sequence[Curve], wanted: Sequence[str] = WHAT[:2]) -> list[Chart]:
+    """A chart for each metric on dev, for its perplexity, and for the loss of training."""
+    metrics = dict.fromkeys(metric for curve in curves for metric in curve.metrics)
+    panels = []
+    for what in wanted:
+        for each in metrics if what == "metric" else [what]:
+            label = LABELS.get(each, each)
+            if each == "training":
+                label = "training, nats per token"
+            elif each == "perplexity":
+                label = "perplexity on dev"
+            panels.append((label, each))
+    made = []
+    for label, each in dict.fromkeys(panels):
+        series = [
+            Series(
+                curve.name,
+                [step for step, _ in points],
+                [value for _, value in points],
+                group=group_of(curve.name),
+            )
+            for curve in curves
+            if (points := curve.points(each))
+        ]
+        if series:
+            made.append(Chart("", "updates", label, series))
+    return made

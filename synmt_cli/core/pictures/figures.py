@@ -1,0 +1,239 @@
+"""Charts as SVG, PDF and PNG, by matplotlib, which is an optional extra and imported only here.
+
+The same charts give the same bytes. Colours are those of Okabe and Ito that have enough contrast
+on white; series differ in their marks and dashes too, so that a figure can be read in grey.
+"""
+
+import importlib.util
+import io
+import logging
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
+from synmt_cli.core.pictures.sentences import shown
+from synmt_cli.errors import Unavailable, UsageError, printable
+
+KINDS = ("png", "svg", "pdf")
+PALETTE = ("#0072B2", "#D55E00", "#008060", "#A0508C", "#8A6A00", "#444444")
+MARKS = "osD^vPX*"
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
+INK = "#1b1b1b"
+MOST_TOKENS = 200  # of a heat map
+NEEDED = "pip install 'synmt-cli[plot]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of a figure: its width in inches and its type in points.
+
+    live: for a page, with text as text and ink in the page's colour.
+    """
+
+    width: float = 5.0
+    font: float = 8.0
+    live: bool = False
+
+
+def kind_of(path: str, option: str = "-o") -> str:
+    """png, svg or pdf, by suffix. Raises UsageError, and Unavailable without matplotlib."""
+    kind = PurePath(path).suffix.lower().removeprefix(".")
+    if kind not in KINDS:
+        raise UsageError(f"{option} {printable(path)}: the name must end in .png, .svg or .pdf")
+    require(option)
+    return kind
+
+
+def require(what: str) -> None:
+    """Raises Unavailable without matplotlib. what: needs it."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise Unavailable(f"{what} needs matplotlib; run: {NEEDED}")
+
+
+def picture(charts: Charts, kind: str, size: Size | None = None) -> bytes:
+    """The bytes of the picture's file. kind: one of KINDS."""
+    size = size or Size()
+    with _matplotlib(size) as figure_type:
+        figure = figure_type(layout="constrained")
+        if charts and isinstance(charts[0], HeatMap):
+            _heat_maps(figure, charts, size)  # type: ignore[arg-type]
+        else:
+            _charts(figure, charts, size)  # type: ignore[arg-type]
+        buffer = io.BytesIO()
+        dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(buffer, format=kind, dpi=300, metadata=dates[kind], transparent=size.live)
+    return buffer.getvalue()
+
+
+def for_page(charts: Charts, title: str, width: float = 8.5) -> str:
+    """The SVG element for a page, named by its title, in the page's own ink."""
+    text = picture(charts, "svg", Size(width, 9, live=True)).decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="[^"]*"', "<g", text).replace(INK, "currentColor")
+    from html import escape
+
+    return text.replace("<svg ", f'<svg class="chart" role="img" aria-label="{escape(title)}" ', 1)
+
+
+@contextmanager
+def _matplotlib(size: Size) -> Iterator[Any]:
+    """The type of figures, with settings that hold only here."""
+    with _temporary_cache(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        ink = dict.fromkeys(
+            ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
+        )
+        settings: dict[Any, Any] = {
+            **ink,
+            "svg.hashsalt": "synmt",
+            "svg.fonttype": "none" if size.live else "path",
+            "pdf.fonttype": 42,  # fonts as some publishers ask for
+            "text.parse_math": False,  # a name may have any character
+            "font.size": size.font,
+            "axes.titlesize": size.font,
+            "legend.fontsize": size.font,
+            "axes.linewidth": 0.6,
+            "lines.linewidth": 1.3,
+            "lines.markersize": 4,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+        }
+        with matplotlib.rc_context(settings):
+            yield Figure
+
+
+def _charts(figure: Any, charts: Sequence[Chart], size: Size) -> None:
+    """Two charts a row where the figure is wide enough, else one."""
+    n_columns = 2 if size.width >= 5 and len(charts) > 1 else 1
+    n_rows = max(-(-len(charts) // n_columns), 1)
+    figure.set_size_inches(size.width, 0.62 * size.width / n_columns * n_rows + 0.3)
+    looks = {group: i for i, group in enumerate(dict.fromkeys(_groups(charts)))}
+    handles: dict[str, Any] = {}
+    for i, chart in enumerate(charts):
+        axes = figure.add_subplot(n_rows, n_columns, i + 1)
+        _chart(axes, chart, looks, handles)
+    if len(handles) > 1:
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside upper center",
+            ncols=max(1, min(len(handles), int(size.width * 1.2))),
+            frameon=False,
+        )
+
+
+def _groups(charts: Sequence[Chart]) -> Iterator[str]:
+    for chart in charts:
+        yield from (one.group or one.name for one in chart.series)
+
+
+def _chart(axes: Any, chart: Chart, looks: dict[str, int], handles: dict[str, Any]) -> None:
+    count = {one.group: sum(o.group == one.group for o in chart.series) for one in chart.series}
+    for one in chart.series:
+        several = bool(one.group) and count[one.group] > 1
+        name = shown(one.group or one.name)
+        if several:
+            name += f" ({count[one.group]} seeds)"
+        look = looks[one.group or one.name]
+        drawn = _series(axes, one, look, chart.joined, faint=several)
+        if drawn is not None:
+            handles.setdefault(name, drawn)
+    axes.set_xlabel(chart.x_label)
+    axes.set_ylabel(shown(chart.y_label, 60))
+    if chart.title:
+        axes.set_title(shown(chart.title, 80))
+    if chart.note:
+        axes.text(1, 1.01, chart.note, transform=axes.transAxes, ha="right", va="bottom")
+    if chart.zero:
+        axes.axhline(0, color=INK, linewidth=0.6)
+    if chart.limits:
+        axes.set_ylim(*chart.limits)
+    _x_axis(axes, chart)
+    axes.grid(axis="y", color="#888888", alpha=0.25, linewidth=0.5)
+
+
+def _x_axis(axes: Any, chart: Chart) -> None:
+    if chart.ticks:
+        long = max(map(len, chart.ticks)) * len(chart.ticks) > 60
+        ticks = ["\n".join(shown(line, 24) for line in one.split("\n")) for one in chart.ticks]
+        turned = {"rotation": 30, "ha": "right"} if long else {}
+        axes.set_xticks(range(len(ticks)), ticks, **turned)
+        axes.set_xlim(-0.6, len(ticks) - 0.4)
+    else:
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def _series(axes: Any, one: Series, look: int, joined: bool, faint: bool) -> Any:
+    """Draws a series; returns what a legend shows, None for an empty one."""
+    points = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
+    if not points:
+        return None
+    colour, mark = PALETTE[look % len(PALETTE)], MARKS[look % len(MARKS)]
+    for x, dots in zip(one.x, one.dots, strict=False):
+        axes.plot([x + 0.12] * len(dots), dots, ".", color=colour, alpha=0.6, markersize=3)
+    for x, low, high in zip(one.x, one.low, one.high, strict=False):
+        if low is not None and high is not None:
+            axes.plot([x, x], [low, high], color=colour, linewidth=1.1, marker="_", markersize=5)
+    dash = DASHES[look % len(DASHES)] if joined else "none"
+    every = max(1, len(points) // 8)
+    (line,) = axes.plot(
+        *zip(*points, strict=True),
+        color=colour,
+        marker=mark,
+        linestyle=dash,
+        markevery=every if joined else 1,
+        alpha=0.75 if faint else 1.0,
+        linewidth=1.0 if faint else 1.3,
+    )
+    return line
+
+
+def _heat_maps(figure: Any, maps: Sequence[HeatMap], size: Size) -> None:
+    """Maps side by side, darker for more weight; a frame marks the edges of a tree."""
+    longest = max(max(len(one.rows), len(one.columns)) for one in maps)
+    if longest > MOST_TOKENS:
+        raise UsageError(f"{longest:,} tokens in a segment, and {MOST_TOKENS} are the most")
+    n_columns = min(len(maps), max(1, int(size.width // (1.2 + 0.11 * longest))))
+    n_rows = -(-len(maps) // n_columns)
+    width = size.width / n_columns
+    shape = len(maps[0].rows) / max(len(maps[0].columns), 1)
+    figure.set_size_inches(size.width, n_rows * (0.8 + max(width - 0.8, 0.8) * shape))
+    for i, one in enumerate(maps):
+        axes = figure.add_subplot(n_rows, n_columns, i + 1)
+        mesh = axes.imshow([*map(list, one.weights)], cmap="Greys", vmin=0, vmax=1)
+        for row, column in sorted(one.outlined):
+            xs, ys = [-0.5, 0.5, 0.5, -0.5, -0.5], [-0.5, -0.5, 0.5, 0.5, -0.5]
+            axes.plot([column + x for x in xs], [row + y for y in ys], color=PALETTE[1], lw=1)
+        labels = [[shown(name, 16) for name in names] for names in (one.columns, one.rows)]
+        axes.set_xticks(range(len(labels[0])), labels[0], rotation=90)
+        axes.set_yticks(range(len(labels[1])), labels[1])
+        axes.tick_params(length=0)
+        axes.set_title(shown(one.title, 40))
+    figure.colorbar(mesh, ax=figure.axes, label="weight", fraction=0.03, pad=0.01)
+
+
+@contextmanager
+def _temporary_cache() -> Iterator[None]:
+    """Lets matplotlib keep its cache in a folder that is removed afterwards."""
+    before = os.environ.get("MPLCONFIGDIR")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MPLCONFIGDIR"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["MPLCONFIGDIR"]
+            else:
+                os.environ["MPLCONFIGDIR"] = before

@@ -1,0 +1,102 @@
+"""Charts of a report of `synmt score`: systems with intervals, and buckets by system."""
+
+from collections.abc import Iterator, Sequence
+
+from synmt_cli.core.pictures.charts import Chart, Series
+from synmt_cli.errors import UsageError, quoted
+from synmt_cli.formats.reports.scores import MetricInfo, ScoredBucket, ScoreReport
+
+SYSTEMS = "systems"  # the chart of whole scores, as --by names it
+
+
+def charts(report: ScoreReport, metric: str = "", by: str = "") -> list[Chart]:
+    """The charts of one metric, the first by default, or of one division into buckets.
+
+    Raises UsageError for names that the report does not have.
+    """
+    names = {one.name: one for one in report.metrics}
+    if metric and metric not in names:
+        known = ", ".join(names)
+        raise UsageError(f"--metric {quoted(metric)}: the report has {known}")
+    divisions = [SYSTEMS, *dict.fromkeys(bucket.by for bucket in report.buckets)]
+    if by and by not in divisions:
+        raise UsageError(f"--by {quoted(by)}: the report has {', '.join(divisions)}")
+    chosen = names[metric] if metric else next(iter(report.metrics))
+    made = []
+    for division in [by] if by else divisions:
+        if division == SYSTEMS:
+            made.append(systems(report, chosen))
+        else:
+            made += buckets(report, chosen, division)
+    return made
+
+
+def systems(report: ScoreReport, metric: MetricInfo) -> Chart:
+    """The score of each system with its 95 % interval, and those of its seeds."""
+    n = len(report.systems)
+    intervals = [one.intervals.get(metric.name) for one in report.systems]
+    seeds = [one.seeds.get(metric.name, []) for one in report.systems]
+    several = any(len(one) > 1 for one in seeds)
+    series = [
+        Series(
+            system.name,
+            range(n),
+            _only(i, n, system.scores[metric.name]),
+            _only(i, n, ci95[0] if ci95 else None),
+            _only(i, n, ci95[1] if ci95 else None),
+            dots=[seeds[i] if several and at == i else () for at in range(n)],
+        )
+        for i, (system, ci95) in enumerate(zip(report.systems, intervals, strict=True))
+    ]
+    note = "95 % intervals" if any(intervals) else ""
+    note += ("; " if note else "") + "small: single seeds" if several else ""
+    ticks = [one.name for one in report.systems]
+    return Chart("", "", metric.label, series, ticks, joined=False, note=note)
+
+
+def _only(i: int, n: int, value: float | None) -> list[float | None]:
+    """n values of which only the i-th is there."""
+    return [value if at == i else None for at in range(n)]
+
+
+def buckets(report: ScoreReport, metric: MetricInfo, by: str) -> list[Chart]:
+    """The scores in each bucket, and the differences to the first system with intervals."""
+    of_division = [bucket for bucket in report.buckets if bucket.by == by]
+    ticks = [f"{bucket.name}\nn={bucket.n:,}" for bucket in of_division]
+    lines = [
+        Series(
+            system.name,
+            range(len(of_division)),
+            [bucket.scores[i][metric.name] for bucket in of_division],
+        )
+        for i, system in enumerate(report.systems)
+    ]
+    joined = any(bucket.low is not None for bucket in of_division)
+    made = [Chart("", by, metric.label, lines, ticks, joined)]
+    if len(report.systems) > 1:
+        first = report.systems[0].name
+        title = f"{metric.label} - {first}'s"
+        deltas = [*_deltas(report, metric, of_division)]
+        note = "95 % intervals" if any(any(one.low) for one in deltas) else ""
+        made.append(Chart("", by, title, deltas, ticks, joined=False, zero=True, note=note))
+    return made
+
+
+def _deltas(
+    report: ScoreReport, metric: MetricInfo, buckets: Sequence[ScoredBucket]
+) -> Iterator[Series]:
+    """Each system but the first against it; no interval where a bucket was not tested."""
+    n = len(report.systems)
+    for i, system in enumerate(report.systems):
+        if i == 0:
+            yield Series(system.name, (), ())  # keeps the looks of systems the same in all charts
+            continue
+        paired = [bucket.comparison(i, metric.name) for bucket in buckets]
+        aside = 0.5 * (i - n / 2) / n  # intervals stand next to one another
+        yield Series(
+            system.name,
+            [at + aside for at in range(len(buckets))],
+            [bucket.delta(i, metric.name) for bucket in buckets],
+            [one.ci95[0] if one else None for one in paired],
+            [one.ci95[1] if one else None for one in paired],
+        )

@@ -1,0 +1,114 @@
+"""Charts as lines of characters, for a terminal without pictures."""
+
+from collections.abc import Iterator, Sequence
+
+from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
+from synmt_cli.core.pictures.sentences import shown
+from synmt_cli.core.text.display_width import cut, padded, width
+
+MARKS = "ox+*#@%&"
+HEIGHT = 14
+SHADES = " .:-=+*#%@"
+NAME_ROOM = 30
+
+
+def text(charts: Charts, columns: int) -> str:
+    """The charts one below the other. columns: how wide they may be."""
+    lines: list[str] = []
+    for chart in charts:
+        lines += ["", *(_heat(chart) if isinstance(chart, HeatMap) else _chart(chart, columns))]
+    return "".join(f"{line.rstrip()}\n" for line in lines[1:])
+
+
+def _chart(chart: Chart, columns: int) -> Iterator[str]:
+    yield shown(chart.title or chart.y_label, columns)
+    yield from _bars(chart, columns) if chart.ticks else _lines(chart, columns)
+
+
+def _lines(chart: Chart, columns: int) -> Iterator[str]:
+    """A grid with a mark for each series; the last one drawn is seen where they meet."""
+    points = [(x, y) for one in chart.series for x, y in _points(one)]
+    low, high = min(y for _, y in points), max(y for _, y in points)
+    left, right = min(x for x, _ in points), max(x for x, _ in points)
+    room = max(len(f"{value:,.2f}") for value in (low, high))
+    n = max(columns - room - 3, 10)
+    grid = [[" "] * n for _ in range(HEIGHT)]
+    for i, one in enumerate(chart.series):
+        for x, y in _points(one):
+            column = round((n - 1) * (x - left) / ((right - left) or 1))
+            row = round((HEIGHT - 1) * (high - y) / ((high - low) or 1))
+            grid[row][column] = MARKS[i % len(MARKS)]
+    for row, cells in enumerate(grid):
+        value = high - (high - low) * row / (HEIGHT - 1)
+        label = f"{value:,.2f}" if row in (0, HEIGHT // 2, HEIGHT - 1) else ""
+        yield f"{label:>{room}} |{''.join(cells)}"
+    ends = f"{left:,g}", f"{chart.x_label}", f"{right:,g}"
+    gap = max(n - sum(map(len, ends)), 2)
+    yield " " * room + " +" + "-" * n
+    yield f"{' ' * room}  {ends[0]}{' ' * (gap // 2)}{ends[1]}{' ' * (gap - gap // 2)}{ends[2]}"
+    for i, one in enumerate(chart.series):
+        yield f"  {MARKS[i % len(MARKS)]} {shown(one.name, columns - 4)}"
+
+
+def _bars(chart: Chart, columns: int) -> Iterator[str]:
+    """A row for each category and series: a mark at its value, a line for its interval."""
+    values = [
+        one
+        for series in chart.series
+        for one in (*series.y, *series.low, *series.high, *((0,) if chart.zero else ()))
+        if one is not None
+    ]
+    if not values:
+        yield "  nothing was measured"
+        return
+    low, high = min(values), max(values)
+    own = [one.name for one in chart.series] != [*chart.ticks]  # else a row for each system
+    several = len(chart.series) > 1 and own
+    names = [shown(one.replace("\n", " "), NAME_ROOM) for one in chart.ticks]
+    systems = [shown(one.name, NAME_ROOM) if several else "" for one in chart.series]
+    rooms = [max(map(width, texts), default=0) for texts in (names, systems)]
+    n = max(columns - sum(rooms) - 14, 10)
+    for at, name in enumerate(names):
+        for one, system in zip(chart.series, systems, strict=True):
+            if at < len(one.y) and (own or one.y[at] is not None):
+                bar = _bar(one, at, low, (n - 1) / ((high - low) or 1), n, chart.zero)
+                start = f"{padded(name, rooms[0])}  {padded(system, rooms[1])}"
+                value = one.y[at]
+                figure = "-" if value is None else f"{value:.2f}"
+                yield f"{start}{figure:>9} {bar}"
+                name = ""
+    yield f"{'':{sum(rooms) + 12}}{low:,.2f}{f'{high:,.2f}':>{max(n - len(f'{low:,.2f}'), 1)}}"
+
+
+def _bar(one: Series, at: int, low: float, scale: float, n: int, zero: bool) -> str:
+    cells = [" "] * n
+    ends = [side[at] if at < len(side) else None for side in (one.low, one.high)]
+    if ends[0] is not None and ends[1] is not None:
+        first, last = (round((end - low) * scale) for end in ends if end is not None)
+        cells[first : last + 1] = "-" * (last + 1 - first)
+    if zero:
+        cells[round(-low * scale)] = "|"
+    value = one.y[at]
+    if value is not None:
+        cells[round((value - low) * scale)] = "o"
+    return "".join(cells)
+
+
+def _heat(one: HeatMap) -> Iterator[str]:
+    """A character of two columns for each weight; `]` follows an edge of the tree."""
+    yield shown(one.title, 80)
+    names = [cut(shown(name), NAME_ROOM) for name in one.rows]
+    room = max(map(width, names), default=0)
+    for i, (name, weights) in enumerate(zip(names, one.weights, strict=True)):
+        cells = (
+            SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
+            + ("]" if (i, j) in one.outlined else " ")
+            for j, weight in enumerate(weights)
+        )
+        yield f"{padded(name, room)} |{''.join(cells)}|"
+    columns = ", ".join(shown(name, 16) for name in one.columns)
+    yield f"columns: {columns}"
+
+
+def _points(one: Series) -> Sequence[tuple[float, float]]:
+    return [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]

@@ -1,0 +1,76 @@
+"""`synmt plot` as a user runs it: where it reads, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ATTENTION = {
+    "id": "1",
+    "status": "ok",
+    "stack": "encoder",
+    "tokens": ["▁A", "</s>"],
+    "keys": ["▁A", "</s>"],
+    "weights": [{"layer": 0, "head": 0, "rows": [[0.9, 0.1], [0.5, 0.5]]}],
+}
+AWSL = {
+    "runs": [
+        {
+            "run": "runs/gps",
+            "variant": "gps",
+            "sentences": 3,
+            "layers": [
+                {"layer": 0, "variants": ["gps"], "awsl": 0.4, "heads": [{"head": 0, "awsl": 0.4}]}
+            ],
+        }
+    ]
+}
+
+
+def lines(*objects):
+    return "".join(json.dumps(one) + "\n" for one in objects).encode()
+
+
+def test_figures_go_from_score_to_picture(run, tmp_path):
+    (tmp_path / "ref").write_text("a b c d e\n" * 5)
+    (tmp_path / "hyp").write_text("a b c d\n" * 5)
+    arguments = ["--format", "json", "--samples", "10", tmp_path / "ref", tmp_path / "hyp"]
+    scored = run("score", *arguments, cwd=tmp_path)
+    assert scored.returncode == 0
+    text = run("plot", "scores", stdin=scored.stdout)
+    assert (text.returncode, text.stderr) == (0, b"")
+    assert b"BLEU" in text.stdout
+    pytest.importorskip("matplotlib")
+    done = run("plot", "scores", "-o", "a.pdf", stdin=scored.stdout, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_attention_and_awsl_are_drawn_as_text(run):
+    done = run("plot", "attention", stdin=lines(ATTENTION))
+    assert done.stdout.decode().splitlines()[1] == "▁A   |@ . |"
+    assert "AWSL         0.40" in run("plot", "awsl", stdin=lines(AWSL)).stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "status", "message"),
+    [
+        (["scores"], b"", 65, b"invalid JSON"),
+        (["scores"], b"{}", 65, b"not from `synmt score --format json`"),
+        (["scores", "no.json"], b"", 66, b"no.json: No such file"),
+        (["awsl"], b'{"runs": []}', 65, b"no runs"),
+        (["awsl"], b"[1]", 65, b"not from `synmt analyze awsl --format json`"),
+        (["attention"], b"", 2, b"no segment has weights"),
+        (["attention"], b'{"id": 1}\n', 65, b"<stdin>:1: not from `synmt analyze attention`"),
+        (["attention", "--id", "9"], lines(ATTENTION), 2, b"--id '9': no segment has this id"),
+        (["attention", "--heads", "x"], lines(ATTENTION), 2, b"expected numbers from 0 on"),
+        (["curves", "no"], b"", 66, b"no is not a run directory"),
+        (["curves", "--show", "x", "no"], b"", 2, b"expected some of metric, perplexity"),
+        (["scores", "-o", "a.gif"], b"", 2, b"the name must end in .png, .svg or .pdf"),
+    ],
+)
+def test_bad_input_is_named(run, tmp_path, arguments, stdin, status, message):
+    done = run("plot", *arguments, stdin=stdin, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert message in done.stderr

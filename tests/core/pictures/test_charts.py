@@ -1,0 +1,157 @@
+"""Charts of runs, scores and attention: which values they show, and as what they are written."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+
+from synmt_cli.core.pictures import attention, awsl, curves, figures, score_charts, text_charts
+from synmt_cli.core.pictures.charts import Chart, HeatMap, Series
+from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture
+from synmt_cli.errors import DataError, ReadError, UsageError
+from synmt_cli.formats.attention import Attention
+from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights
+from synmt_cli.formats.reports.scores import (
+    MetricInfo,
+    PairedComparison,
+    ScoredBucket,
+    ScoredSystem,
+    ScoreReport,
+)
+
+needs_matplotlib = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="no matplotlib"
+)
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    """`run_folder("base.1", [lines])` makes a run directory with these metrics."""
+
+    def make(name, events):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "config.toml").write_bytes(b"format = 1\n")
+        lines = [one if isinstance(one, str) else json.dumps(one) + "\n" for one in events]
+        (folder / "metrics.jsonl").write_text("".join(lines))
+        return str(folder)
+
+    return make
+
+
+def dev(step, value, perplexity, metric="bleu"):
+    facts = {"metric": metric, "value": value, "perplexity": perplexity}
+    return {"event": "dev", "step": step, **facts}
+
+
+def test_curves_of_seeds_share_a_group(run_folder):
+    train = {"event": "train", "step": 5, "nll": 6.5}
+    half = '{"event": "dev", "st'  # of a training that is writing
+    folders = [run_folder(f"base.{i}", [train, dev(10, i, 90.0), half]) for i in (1, 2)]
+    read = [curves.read(folder) for folder in folders]
+    bleu, perplexity, training = curves.charts(read, curves.WHAT)
+    assert [one.y for one in bleu.series] == [[1.0], [2.0]]
+    assert {one.group for one in bleu.series} == {folders[0][:-2]}
+    assert (perplexity.series[0].y, training.series[0].y) == ([90.0], [6.5])
+
+
+def test_runs_without_figures_are_said(run_folder, tmp_path):
+    with pytest.raises(ReadError, match="not a run directory"):
+        curves.read(str(tmp_path))
+    bad = run_folder("bad", ['{"event": "dev", "step": 1}\n'])
+    with pytest.raises(DataError, match=r"metrics.jsonl:1: field metric"):
+        curves.read(bad)
+    assert curves.charts([curves.read(run_folder("new", []))]) == []
+
+
+def report():
+    metric = MetricInfo("bleu", "BLEU", "sig", True, 2)
+    paired = PairedComparison("bs", "centred", 9, 1, 2.0, (0.5, 3.5), 0.01)
+    systems = [
+        ScoredSystem("base", {"bleu": 20.0}, {}, [], {"bleu": [19.0, 21.0]}, {"bleu": (18, 22)}),
+        ScoredSystem("new", {"bleu": 22.0}, {"bleu": paired}, [], {"bleu": [22.0, 22.0]}),
+    ]
+    scores = [{"bleu": 10.0}, {"bleu": 12.0}]
+    full = ScoredBucket("0-9", 0, 9, 30, scores, "length", [{}, {"bleu": paired}])
+    empty = ScoredBucket("10+", 10, None, 0, [{"bleu": None}] * 2, "length")
+    return ScoreReport(60, ["ref"], [metric], systems, [full, empty])
+
+
+def test_scores_are_drawn_with_intervals_and_seeds():
+    whole, scores, deltas = score_charts.charts(report())
+    assert (whole.series[0].y, whole.series[0].low) == ([20.0, None], [18, None])
+    assert whole.series[1].low == [None, None]
+    assert whole.series[0].dots[0] == [19.0, 21.0]
+    assert scores.series[1].y == [12.0, None]
+    assert (deltas.series[1].y, deltas.series[1].low) == ([2.0, None], [0.5, None])
+    with pytest.raises(UsageError, match="--by 'x': the report has systems, length"):
+        score_charts.charts(report(), by="x")
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("kind", figures.KINDS)
+def test_the_same_charts_give_the_same_bytes(kind):
+    made = figures.picture(score_charts.charts(report()), kind)
+    assert made == figures.picture(score_charts.charts(report()), kind)
+    assert made.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
+
+
+@needs_matplotlib
+def test_names_are_text_in_a_page_and_nothing_else():
+    name = "<script>$x_1$\u202e" + "w" * 500
+    chart = Chart("", "x", name, [Series(name, [0, 1], [1, 2])], ticks=[name, "b"])
+    svg = figures.for_page([chart], '"><script>')
+    assert "<script>" not in svg
+    assert "\u202e" not in svg
+    assert "&lt;script&gt;$x_1$" in svg
+
+
+def test_text_shows_every_value():
+    text = text_charts.text(score_charts.charts(report()), 70)
+    squeezed = " ".join(text.split())
+    assert "base 20.00" in squeezed
+    assert "0-9 n=30 new 2.00" in squeezed
+    lines = [Series("a", [0, 10], [1.0, 2.0]), Series("b", [0, 10], [2.0, 1.0])]
+    grid = text_charts.text([Chart("", "updates", "BLEU", lines)], 40)
+    rows = [row for row in grid.splitlines() if "|" in row]
+    assert rows[0].endswith("x" + " " * (len(rows[0].split("|")[1]) - 2) + "o")
+    assert max(map(len, grid.splitlines())) <= 40
+
+
+def attention_of(pieces):
+    return Attention("1", "ok", "encoder", None, pieces, pieces, {(0, 1): np.eye(len(pieces))})
+
+
+def test_edges_join_the_pieces_of_a_word_and_of_its_head():
+    columns = [Column(form, "") for form in ("The", "dog", "sleeps", ".")]
+    arcs = [Arc(1, 0, "det"), Arc(2, 1, "nsubj"), Arc(ROOT, 2, "root"), Arc(2, 3, "punct")]
+    tree = Picture("1", "The dog sleeps.", columns, arcs)
+    one = attention_of(["▁The", "▁do", "g", "▁sleeps", ".", "</s>"])
+    found = attention.edges(one, tree)
+    assert found == {(0, 1), (0, 2), (1, 3), (2, 3), (4, 3)}
+    (drawn,) = attention.maps(one, heads=[1], tree=tree)
+    assert (drawn.title, drawn.outlined) == ("layer 0, head 1", found)
+    with pytest.raises(UsageError, match="--heads 0: the file has 1"):
+        attention.maps(one, heads=[0])
+    with pytest.raises(UsageError, match="not those of segment '1'"):
+        attention.edges(attention_of(["▁A"]), tree)
+
+
+@needs_matplotlib
+def test_heat_maps_are_drawn_in_all_forms():
+    maps = [HeatMap("layer 0", ["a", "犬"], ["$b", "c"], [[0, 1], [0.5, 0.5]], frozenset({(0, 1)}))]
+    assert figures.picture(maps, "svg").startswith(b"<?xml")
+    assert text_charts.text(maps, 80).splitlines()[1] == "a  |  @]|"
+
+
+def test_awsl_of_one_run_has_its_rest_and_of_several_not():
+    runs = [
+        RunWeights(name, "gps", 1, [LayerWeights(i, ["gps"], 0.25, []) for i in (0, 1)])
+        for name in ("a", "b")
+    ]
+    assert [one.name for one in awsl.chart(runs).series] == ["a", "b"]
+    alone = awsl.chart(runs[:1]).series
+    assert [(one.name, one.y) for one in alone] == [("standard", [0.75] * 2), ("AWSL", [0.25] * 2)]
