@@ -1,16 +1,20 @@
 """`synmt perturb`: CoNLL-U with other trees."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber, learn
 from synmt_cli.core.jobs.work import batches, cut_by_sentence
-from synmt_cli.core.trees.confusions import Confusions
 from synmt_cli.errors import DataError
 from synmt_cli.io import reading
+
+if TYPE_CHECKING:
+    from synmt_cli.core.trees.confusions import Confusions
 
 MANUAL = Manual(
     input="CoNLL-U: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",

@@ -4,18 +4,20 @@ All draws depend on the seed and the number of the sentence alone. Heads and lab
 apart, so that the share of one never changes the draws of the other.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
+from typing import TYPE_CHECKING
 
 from synmt_cli.core.evaluation.word_alignment import aligned_spans
 from synmt_cli.core.jobs.work import Done, Work, do, lines
 from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.core.trees import perturbation, shapes
-from synmt_cli.core.trees.confusions import Confusions, Tree
 from synmt_cli.core.trees.heads import ROOT, is_projective
 from synmt_cli.core.trees.relations import RELATIONS, ROOT_LABEL, universal
 from synmt_cli.core.trees.shapes import Draw
@@ -23,6 +25,9 @@ from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import DEPREL, DEPS, HEAD, Sentence
 from synmt_cli.io import reading
+
+if TYPE_CHECKING:
+    from synmt_cli.core.trees.confusions import Confusions
 
 RANDOM, SHUFFLED = "random", "shuffled"
 SHAPES: dict[str, Callable[[int], list[int]]] = {
@@ -126,6 +131,8 @@ class Perturber:
         upos: of each word, for confusions.
         """
         if self.confusions is not None:
+            from synmt_cli.core.trees.confusions import Tree  # NumPy
+
             tree = Tree(heads, labels, upos)
             draw = self._draw("heads", number)
             heads = self.confusions.other_heads(tree, self.heads, self.projective, draw)
@@ -180,6 +187,8 @@ def learn(gold: reading.Source, predicted: reading.Source) -> Confusions:
 
     Raises DataError, also where the texts differ or no word can be compared.
     """
+    from synmt_cli.core.trees.confusions import Confusions, Tree
+
     confusions = Confusions()
     names = gold.name, predicted.name
     for span in aligned_spans(conllu.read(gold), conllu.read(predicted), names):

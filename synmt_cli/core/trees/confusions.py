@@ -13,15 +13,21 @@ from those that the parser gave to words of this label, apart for right and for 
 
 A root error exchanges two heads: the old root depends on the new one. So only the old root draws
 it, and a word that the parser made the root does not count among the errors of its label.
+
+The kinds of all words are counted as arrays: a sentence of n words takes n * m numbers for m words
+with another head, which a Python loop would take seconds for where n is in the thousands.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
 
 from synmt_cli.core.trees.heads import ROOT, children, from_roots, is_projective
 from synmt_cli.core.trees.perturbation import projective_heads
@@ -34,6 +40,9 @@ ALL = ""
 UNKNOWN = "dep"  # of an old root where no label was learned for it
 _NOTHING: Counter[str] = Counter()
 Kind = tuple[str, int, str]  # UPOS, signed class of the distance, place in the tree
+PLACES = ("", "below", "over", "beside")
+_SIZES = 2 * len(DISTANCES) + 1  # signed classes of distances
+Indices = npt.NDArray[np.int64]
 
 
 class Tree:
@@ -41,22 +50,34 @@ class Tree:
 
     def __init__(self, heads: Sequence[int], labels: Sequence[str], upos: Sequence[str]) -> None:
         self.heads, self.labels, self.upos = heads, labels, upos
-        self._first, self._end = _numbered(heads)
+        first, end = _numbered(heads)
+        self._first, self._end = np.array(first, np.int64), np.array(end, np.int64)
+        self._heads = np.array(heads, np.int64)
+        self._tags = sorted(set(upos))
+        number = {tag: i for i, tag in enumerate(self._tags)}
+        self._tag = np.array([number[tag] for tag in upos], np.int64)
 
-    def is_below(self, word: int, other: int) -> bool:
-        """Whether `other` is a word or below it."""
-        return self._first[word] <= self._first[other] < self._end[word]
+    def codes(self, word: int) -> Indices:
+        """What each word would be as a wrong head of a word, (n,): `kind` says which kind it is."""
+        distance = np.arange(len(self.heads)) - word
+        size = np.searchsorted(DISTANCES, np.abs(distance), side="right")
+        signed = np.where(distance > 0, size, -size) + len(DISTANCES)
+        place = np.zeros(len(self.heads), np.int64)
+        first = self._first
+        place[(first >= first[word]) & (first < self._end[word])] = PLACES.index("below")
+        right = self.heads[word]
+        if right != ROOT:
+            place[self._heads == right] = PLACES.index("beside")
+            if self.heads[right] != ROOT:
+                place[self.heads[right]] = PLACES.index("over")
+        codes: Indices = (self._tag * _SIZES + signed) * len(PLACES) + place
+        return codes
 
-    def kind(self, word: int, head: int) -> Kind:
-        """What `head` would be as a wrong head of a word."""
-        distance, right = head - word, self.heads[word]
-        size = bisect_right(DISTANCES, abs(distance))
-        place = "below" if self.is_below(word, head) else ""
-        if right != ROOT and head == self.heads[right]:
-            place = "over"
-        elif right != ROOT and self.heads[head] == right:
-            place = "beside"
-        return self.upos[head], size if distance > 0 else -size, place
+    def kind(self, code: int) -> Kind:
+        """The kind of a code."""
+        rest, place = divmod(code, len(PLACES))
+        tag, size = divmod(rest, _SIZES)
+        return self._tags[tag], size - len(DISTANCES), PLACES[place]
 
 
 @dataclass(slots=True)
@@ -91,11 +112,14 @@ class Confusions:
                 self._learn_head(gold, word, head)
 
     def _learn_head(self, gold: Tree, word: int, head: int) -> None:
-        others = (one for one in range(len(gold.heads)) if one not in (word, gold.heads[word]))
-        kinds = Counter(gold.kind(word, one) for one in others)
+        codes = gold.codes(word)
+        others = np.ones(len(codes), bool)
+        others[[one for one in (word, gold.heads[word]) if one != ROOT]] = False
+        counts = np.bincount(codes[others])
+        kinds = {gold.kind(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
         for name in (gold.labels[word], ALL):
             self.possible.setdefault(name, Counter()).update(kinds)
-            self.chosen.setdefault(name, Counter())[gold.kind(word, head)] += 1
+            self.chosen.setdefault(name, Counter())[gold.kind(int(codes[head]))] += 1
 
     @property
     def head_share(self) -> float:
@@ -115,7 +139,7 @@ class Confusions:
         """
         factor = share / self.head_share if self.head_share else 0.0
         keeps = projective and is_projective(tree.heads)
-        heads = list(tree.heads)
+        heads, dependents = list(tree.heads), children(tree.heads)
         chosen = [
             word
             for word, label in enumerate(tree.labels)
@@ -125,16 +149,26 @@ class Confusions:
             word = chosen[i]
             if heads[word] != tree.heads[word]:
                 continue  # it has become the root in place of another
-            others = [one for one in _candidates(heads, word, keeps) if one != heads[word]]
-            if others:
-                weights = [self._weight(tree, word, one) for one in others]
-                _move(heads, word, others[_drawn(weights, draw)])
+            others = _candidates(heads, dependents, word, keeps)
+            others = others[others != heads[word]]
+            if len(others):
+                sums = np.cumsum(self._weights(tree, word, others))
+                place = int(np.searchsorted(sums, draw() * sums[-1], side="right"))
+                _move(heads, dependents, word, int(others[min(place, len(others) - 1)]))
         return heads
 
-    def _weight(self, tree: Tree, word: int, head: int) -> float:
-        kind = tree.kind(word, head)
+    def _weights(self, tree: Tree, word: int, heads: Indices) -> npt.NDArray[np.float64]:
+        """The weight of each of these heads, (m,)."""
+        codes = tree.codes(word)[heads]
+        counts = np.bincount(codes)
+        weights = np.zeros(len(counts))
+        for code in np.flatnonzero(counts).tolist():
+            weights[code] = self._weight(tree.labels[word], tree.kind(code))
+        of_heads: npt.NDArray[np.float64] = weights[codes]
+        return of_heads
+
+    def _weight(self, label: str, kind: Kind) -> float:
         back = _rate(self.chosen.get(ALL), self.possible.get(ALL), kind, LEAST)
-        label = tree.labels[word]
         return _rate(self.chosen.get(label), self.possible.get(label), kind, back)
 
     def other_labels(
@@ -181,32 +215,50 @@ def _rate(
     return (chosen[kind] + back) / (possible[kind] + 1)
 
 
-def _candidates(heads: list[int], word: int, projective: bool) -> list[int]:
+def _candidates(
+    heads: list[int], dependents: Sequence[list[int]], word: int, projective: bool
+) -> Indices:
     """The words that can be the head of a word, its present one among them."""
-    dependents = children(heads)
-    if heads[word] != ROOT:
-        if projective:
-            return projective_heads(heads, dependents, word)
-        below = {word}
-        for one in (reached := [word]):
-            reached += dependents[one]
-            below.update(dependents[one])
-        return [one for one in range(len(heads)) if one not in below]
-    others = [one for one in range(len(heads)) if one != word]
-    return [one for one in others if not projective or is_projective(_with_root(heads, one))]
+    if heads[word] == ROOT:
+        ends = {*_upwards(heads, 0), *_upwards(heads, len(heads) - 1)}
+        others = sorted(ends) if projective else [*range(len(heads))]
+        return np.array([one for one in others if one != word], np.int64)
+    if projective:
+        return np.array(projective_heads(heads, dependents, word), np.int64)
+    reached = [word]
+    for one in reached:
+        reached += dependents[one]
+    allowed = np.ones(len(heads), bool)
+    allowed[reached] = False
+    return np.flatnonzero(allowed)
 
 
-def _with_root(heads: Sequence[int], root: int) -> list[int]:
-    """The tree with another root, on which the old one depends."""
-    changed = list(heads)
-    changed[heads.index(ROOT)], changed[root] = root, ROOT
-    return changed
+def _upwards(heads: Sequence[int], word: int) -> list[int]:
+    """A word and all above it.
+
+    Those above the first and the last word are the possible roots that keep a tree projective:
+    the old root takes everything else, which must not have what is below the new one inside.
+    """
+    path = []
+    while word != ROOT:
+        path.append(word)
+        word = heads[word]
+    return path
 
 
-def _move(heads: list[int], word: int, head: int) -> None:
+def _move(heads: list[int], dependents: Sequence[list[int]], word: int, head: int) -> None:
     """Gives a word another head; that of the root becomes the root."""
-    heads[:] = _with_root(heads, head) if heads[word] == ROOT else heads
+    if heads[word] == ROOT:
+        _remove(dependents[heads[head]], head)
+        heads[head] = ROOT
+    else:
+        _remove(dependents[heads[word]], word)
     heads[word] = head
+    insort(dependents[head], word)
+
+
+def _remove(dependents: list[int], word: int) -> None:
+    del dependents[bisect_left(dependents, word)]
 
 
 def _numbered(heads: Sequence[int]) -> tuple[list[int], list[int]]:
