@@ -25,7 +25,8 @@ def main() -> None:
     for setting in launches.SETTINGS:
         counts = launches.update(setting)
         plain = plain or counts.n_launches
-        asked = ", ".join(f"{n} {what}" for what, n in sorted(counts.synchronisations.items()))
+        waits = sorted(counts.synchronisations.items())
+        asked = ", ".join(f"{n} {what}" for what, n in waits) or "none"
         ratio = counts.n_launches / plain
         print(f"| {setting} | {counts.n_launches:,} | {ratio:.2f} | {asked} |", flush=True)
 

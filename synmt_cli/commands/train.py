@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import math
 import re
 import sys
 import time
@@ -18,7 +19,12 @@ import typer
 from synmt_cli import console, signals
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
-from synmt_cli.core.distributed.launch import end_with_launcher, launch, without
+from synmt_cli.core.distributed.launch import (
+    end_with_launcher,
+    launch,
+    refuse_one_card,
+    without,
+)
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
 from synmt_cli.errors import Stopped, UsageError, quoted
@@ -201,11 +207,12 @@ def train(
     choice = resolve(variant, preset, config, settings or (), flags)
     resolved = choice.provisional()  # refused once, not by each process
     if nproc > 1 and not dry_run:
+        refuse_one_card(device, nproc)
         return launch(without("--nproc", sys.argv[1:]), nproc)
     end_with_launcher()
     with signals.requested() as request:
         from synmt_cli.core.distributed import ranks
-        from synmt_cli.core.run.device import choose, set_threads
+        from synmt_cli.core.run.device import set_threads
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
@@ -216,7 +223,7 @@ def train(
                 session = open_it(watch=bar.advance)
             show_estimate(settled(session, choice))
             return 0
-        with ranks.joined(ranks.local_device(choose(device))) as together:
+        with ranks.joined(ranks.own_device(device)) as together:
             return run_training(open_it, choice, Path(run), request, limit, together)
 
 
@@ -373,7 +380,8 @@ class Watch:
         note = f"epoch {pulse.epoch}, {pulse.doing}"
         if not pulse.doing:
             rate = f"{pulse.tokens_per_second:,.0f} tokens/s"
-            note = f"epoch {pulse.epoch}, nll {pulse.nll:.3f}, {rate}"
+            nll = "" if math.isnan(pulse.nll) else f"nll {pulse.nll:.3f}, "
+            note = f"epoch {pulse.epoch}, {nll}{rate}"
         self._bar.advance(pulse.step - self._bar.done, note)
         is_known = pulse.step - self._first >= SOME and time.monotonic() - self._begin >= SETTLED
         if is_known and not self._told and not pulse.doing:

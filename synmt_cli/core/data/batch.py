@@ -5,6 +5,7 @@ The source ends in EOS; the decoder reads the target after BOS and writes it up 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.moving import moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +56,30 @@ class Batch:
         return Batch(
             to_device(self.source, device),
             to_device(self.target, device),
-            self.target_out.to(device, non_blocking=True),
+            moved(self.target_out, device),
             self.lengths,
-            None if self.real is None else self.real.to(device, non_blocking=True),
+            None if self.real is None else moved(self.real, device),
         )
+
+    def tensors(self) -> Iterator[Tensor]:
+        """All that are in the batch."""
+        for side in (self.source, self.target):
+            yield from (side.ids, *side.features.values())
+            yield from () if side.pad is None else (side.pad,)
+            if side.paths:
+                yield from (side.paths.labels, side.paths.shorter)
+                yield from (side.paths.whole, side.paths.places)
+        yield self.target_out
+        yield from () if self.real is None else (self.real,)
 
 
 def to_device(source: Side, device: torch.device) -> Side:
     """The same side on another device."""
 
-    def moved(x: Tensor) -> Tensor:
-        return x.to(device, non_blocking=True)
-
     return Side(
-        moved(source.ids),
-        None if source.pad is None else moved(source.pad),
-        {name: moved(values) for name, values in source.features.items()},
+        moved(source.ids, device),
+        None if source.pad is None else moved(source.pad, device),
+        {name: moved(values, device) for name, values in source.features.items()},
         source.paths and source.paths.to(device),
         source.is_single,
     )

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from synmt_cli import signals
-from synmt_cli.errors import WorkerLost, reason
+from synmt_cli.errors import UsageError, WorkerLost, reason
 
 MEETING, LIFELINE = "SYNMT_MEETING", "SYNMT_LIFELINE"  # a path, and the number of a descriptor
 DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
@@ -65,6 +65,7 @@ def _start(
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
         "WORLD_SIZE": str(n),
+        "LOCAL_WORLD_SIZE": str(n),
         "GLOO_SOCKET_IFNAME": loopback,
         "NCCL_SOCKET_IFNAME": loopback,
         "PYTHONSAFEPATH": "1",  # as -P, for its own children
@@ -139,6 +140,14 @@ def _wait_for_end(lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refuse_one_card(device: str, n: int) -> None:
+    """Raises UsageError where n processes of one machine would share the card that is named."""
+    if n > 1 and device.startswith("cuda:"):
+        raise UsageError(
+            f"--device {device} names one GPU for {n} processes; --device cuda gives each its own"
+        )
 
 
 def one_of(statuses: Sequence[int]) -> int:

@@ -16,7 +16,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.distributed.launch import MEETING
+from synmt_cli.core.distributed.launch import MEETING, refuse_one_card
+from synmt_cli.core.run import device as devices
 from synmt_cli.errors import ConfigError, WorkerLost
 
 PATIENCE = timedelta(hours=2)  # the first process may validate that long
@@ -24,10 +25,14 @@ OWN = "@"  # before the rank, in names of tensors that belong to one process
 
 
 class Ranks:
-    """This process, `rank`, among `size`. device: where messages lie. Alone it sends none."""
+    """This process, `rank`, among `size`. Alone it sends no messages.
 
-    def __init__(self, rank: int = 0, size: int = 1, device: torch.device | None = None) -> None:
-        self.rank, self.size, self._device = rank, size, device or torch.device("cpu")
+    Tensors on GPUs go from card to card. Messages of the host, such as flags, go from host to
+    host, so that no card is waited for.
+    """
+
+    def __init__(self, rank: int = 0, size: int = 1) -> None:
+        self.rank, self.size = rank, size
 
     @property
     def is_first(self) -> bool:
@@ -38,23 +43,25 @@ class Ranks:
         """The rows that this process takes."""
         return rows[self.rank :: self.size]
 
-    def reduce(self, parameters: Sequence[nn.Parameter], sums: Sequence[float]) -> list[float]:
+    def reduce(self, parameters: Sequence[nn.Parameter], sums: Tensor) -> Tensor:
         """Makes each gradient the sum over all processes. Returns the sums over all processes.
 
-        A parameter that no process used gets no gradient.
+        sums: (N,) float64. A parameter that no process used gets no gradient.
         """
         if self.size == 1:
-            return list(sums)
+            return sums
         gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
-        used = [float(p.grad is not None) for p in parameters]
-        numbers = torch.tensor([*used, *sums], dtype=torch.float64, device=self._device)
+        used = torch.tensor([p.grad is not None for p in parameters], dtype=sums.dtype)
         self.total(flat)
-        reduced = self.total(numbers).tolist()
+        if sums.device.type == "cpu":  # one message less
+            used, sums = self.total(torch.cat((used, sums))).split([len(used), len(sums)])
+        else:
+            used, sums = self.total(used), self.total(sums)
         parts = flat.split([p.numel() for p in parameters])
-        for parameter, part, n_users in zip(parameters, parts, reduced, strict=False):
+        for parameter, part, n_users in zip(parameters, parts, used.tolist(), strict=True):
             parameter.grad = part.view_as(parameter) if n_users else None
-        return reduced[len(parameters) :]
+        return sums
 
     def total(self, tensor: Tensor) -> Tensor:
         """Makes the tensor the sum of all processes' tensors, and returns it."""
@@ -65,13 +72,13 @@ class Ranks:
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is set in any process."""
-        return bool(self.total(torch.tensor(int(flag), device=self._device)).item())
+        return bool(self.total(torch.tensor(int(flag))).item())
 
     def from_first(self, values: Sequence[float]) -> list[float]:
         """The first process's values; the others pass as many of any kind."""
         if self.size == 1:
             return list(values)
-        message = torch.tensor(values, dtype=torch.float64, device=self._device)
+        message = torch.tensor(values, dtype=torch.float64)
         with _collective():
             dist.broadcast(message, 0)
         return [float(value) for value in message.tolist()]
@@ -81,16 +88,15 @@ class Ranks:
         self.any(False)
 
     def gather(self, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors of all processes, of one shape each; those of rank n > 0 as `name@n`."""
+        """The CPU tensors of all processes, of one shape each; those of rank n > 0 as `name@n`."""
         gathered = dict(own)
         if self.size == 1:
             return gathered
         for name, tensor in own.items():
-            here = tensor.to(self._device)
-            everyones = [torch.empty_like(here) for _ in range(self.size)]
+            everyones = [torch.empty_like(tensor) for _ in range(self.size)]
             with _collective():
-                dist.all_gather(everyones, here)
-            gathered |= {f"{name}{OWN}{n}": t.cpu() for n, t in enumerate(everyones) if n}
+                dist.all_gather(everyones, tensor)
+            gathered |= {f"{name}{OWN}{n}": t for n, t in enumerate(everyones) if n}
         return gathered
 
     def own(self, gathered: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -141,15 +147,27 @@ def asked_for() -> bool:
     return {"RANK", "WORLD_SIZE"} <= os.environ.keys() and (by_torchrun or MEETING in os.environ)
 
 
-def local_device(device: torch.device) -> torch.device:
-    """The GPU of this process if one process was started for each; else `device`."""
-    if device.type != "cuda" or device.index is not None or not asked_for():
-        return device
-    index = int(os.environ.get("LOCAL_RANK", "0"))
-    if index >= torch.cuda.device_count():
-        raise ConfigError(f"process {index} of this machine has no GPU of its own")
-    torch.cuda.set_device(index)
-    return torch.device("cuda", index)
+def own_device(name: str) -> torch.device:
+    """The device of this process: its own GPU if several were started here for GPUs.
+
+    It is chosen before anything is put on a device, so no process takes memory on another's card.
+    Raises Unavailable, UsageError, and ConfigError where there are fewer cards than processes.
+    """
+    device = devices.named(name)
+    if device.type != "cuda" or not asked_for():
+        return devices.tried(device)
+    refuse_one_card(name, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    if device.index is None:
+        index, n_cards = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+        if 0 < n_cards <= index:
+            raise ConfigError(
+                f"process {index} of this machine, counted from 0, has no GPU of its own: "
+                f"there are {n_cards}; start as many processes"
+            )
+        device = torch.device("cuda", index)
+    if torch.cuda.is_available():
+        torch.cuda.set_device(device)
+    return devices.tried(device)
 
 
 @contextlib.contextmanager
@@ -158,7 +176,7 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     if not asked_for():
         yield Ranks()
         return
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     with _collective():
         if (meeting := os.environ.get(MEETING)) is None:
             dist.init_process_group(backend, timeout=PATIENCE)
@@ -167,6 +185,6 @@ def joined(device: torch.device) -> Iterator[Ranks]:
             store = dist.FileStore(meeting, size)  # type: ignore[attr-defined]
             dist.init_process_group(backend, None, PATIENCE, size, rank, store)
     try:
-        yield Ranks(dist.get_rank(), dist.get_world_size(), device)
+        yield Ranks(dist.get_rank(), dist.get_world_size())
     finally:
         dist.destroy_process_group()

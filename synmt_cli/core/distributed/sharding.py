@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -65,7 +65,7 @@ class Share:
         parts = map(self.ranks.part, batches)
         return [Part(rows, True) for rows in parts if len(rows)]
 
-    def reduce(self, sums: Sequence[float]) -> list[float]:
+    def reduce(self, sums: Tensor) -> Tensor:
         """Makes the gradient that of all processes. Returns the sums over all of them."""
         return self.ranks.reduce(self.whole, sums)
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.relations import Related
 
 
@@ -44,7 +45,7 @@ class Paths:
     def to(self, device: torch.device | str) -> Paths:
         """The same paths on a device."""
         tensors = self.labels, self.shorter, self.whole, self.places
-        labels, shorter, whole, places = (x.to(device, non_blocking=True) for x in tensors)
+        labels, shorter, whole, places = (moved(x, device) for x in tensors)
         return Paths(labels, shorter, self.sizes, whole, places)
 
 

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from synmt_cli.core.model.layers import Prefixes
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.trees.arc_standard import NEVER
 
 CELLS = 2**14  # tokens of a pass; or more, where a batch has more
@@ -55,7 +56,7 @@ class Pass:
     def to(self, device: torch.device) -> Pass:
         """The same pass on a device."""
         tensors = self.cells, self.newest, self.ends, self.following
-        return Pass(self.targets, *(x.to(device, non_blocking=True) for x in tensors))
+        return Pass(self.targets, *(moved(x, device) for x in tensors))
 
     def side(self, target: Side) -> Side:
         """The packed prefixes, (R, W). target: whole ones, (B, T).

@@ -11,15 +11,31 @@ MAX_THREADS = 1024  # with more, the threads' library ends the process silently
 
 def choose(name: str) -> torch.device:
     """`auto` is the GPU where there is one. Raises Unavailable."""
+    return tried(named(name))
+
+
+def named(name: str) -> torch.device:
+    """The device of this name, which may not be there: nothing is put on it. Raises Unavailable."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        device = torch.device(name)
+        return torch.device(name)
+    except RuntimeError as error:
+        raise _missing(name, error) from None
+
+
+def tried(device: torch.device) -> torch.device:
+    """The same device, on which something can be computed. Raises Unavailable."""
+    try:
         torch.zeros(1, device=device).item()  # `meta` has no values
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0]
-        raise Unavailable(f"no device {name!r}: {reason}; try --device cpu") from None
+        raise _missing(str(device), error) from None
     return device
+
+
+def _missing(name: str, error: Exception) -> Unavailable:
+    reason = str(error).split("\n")[0]
+    return Unavailable(f"no device {name!r}: {reason}; try --device cpu")
 
 
 def has_bf16(device: torch.device) -> bool:

@@ -9,7 +9,7 @@ import dataclasses
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,6 @@ from torch import Tensor
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.directory import OPTIMIZER, STATE, WEIGHTS, Run, read_state
-from synmt_cli.core.training.gradient import Sums
 from synmt_cli.errors import ConfigError, cannot_create, printable
 from synmt_cli.io import json_files, regular_files, writing
 
@@ -55,11 +54,12 @@ class TrainingState:
     finished: str = ""
     random: dict[str, Tensor] = field(default_factory=dict)
 
-    def add(self, sums: Sums, n_tokens: int) -> None:
-        """Adds the losses of one update."""
-        self.loss += sums.smoothed
-        self.nll += sums.nll
-        for name, value in sums.losses.items():
+    def add(self, sums: Sequence[float], names: Sequence[str], n_tokens: int) -> None:
+        """Adds the losses of one update. sums: as `Sums.stacked` with these names."""
+        smoothed, nll, *losses = sums
+        self.loss += smoothed
+        self.nll += nll
+        for name, value in zip(names, losses, strict=True):
             self.losses[name] = self.losses.get(name, 0.0) + value
         self.tokens += n_tokens
 

@@ -28,7 +28,8 @@ class Report:
 class Pulse:
     """What training does now. nll: mean since the last report, in nats per target token.
 
-    doing: "" in updates.
+    On a GPU it is that of the last report, and not a number before there was one. doing: "" in
+    updates.
     """
 
     step: int

@@ -12,8 +12,8 @@ source and is then forgotten, so memory is that of one pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -21,47 +21,37 @@ from torch import Tensor
 
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.layers import Memory
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.prefixes import CELLS, draw, passes
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.training.loss import ArcLoss, cross_entropy
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums over target tokens. losses: the modifiers', by variant."""
+    """Sums over target tokens, on the device: nobody waits for it. losses: by variant."""
 
-    smoothed: float = 0.0
-    nll: float = 0.0
-    losses: dict[str, float] = field(default_factory=dict)
+    smoothed: Tensor
+    nll: Tensor
+    losses: dict[str, Tensor]
 
-    def add(self, other: Sums) -> None:
-        """Adds the sums of another batch."""
-        self.smoothed += other.smoothed
-        self.nll += other.nll
-        for name, value in other.losses.items():
-            self.losses[name] = self.losses.get(name, 0.0) + value
+    def stacked(self, names: Sequence[str]) -> Tensor:
+        """smoothed, nll and the losses of these names, 0 where there is none; (2 + names,)."""
+        zero = torch.zeros_like(self.nll)
+        own = [self.smoothed, self.nll, *(self.losses.get(name, zero) for name in names)]
+        return torch.stack(own).to(widest(zero.device))
 
-    def to_list(self, names: Sequence[str]) -> list[float]:
-        """The sums as numbers, with the losses of these names."""
-        return [self.smoothed, self.nll, *(self.losses.get(name, 0.0) for name in names)]
 
-    @classmethod
-    def of(cls, numbers: Sequence[float], names: Sequence[str]) -> Sums:
-        """The sums that `to_list` wrote."""
-        smoothed, nll, *losses = numbers
-        return cls(smoothed, nll, dict(zip(names, losses, strict=True)))
-
-    @property
-    def total(self) -> float:
-        """The loss that is trained on."""
-        return self.smoothed + sum(self.losses.values())
+def widest(device: torch.device) -> torch.dtype:
+    """The most exact numbers of a device."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def backward(
     model: Transformer,
     batch: Batch,
     smoothing: float,
-    scale: float,
+    scale: float | Tensor,
     prefix_share: float = 1.0,
     arcs: ArcLoss | None = None,
 ) -> Sums:
@@ -69,7 +59,7 @@ def backward(
 
     prefix_share: the chance that a re-reading decoder is trained on the prefixes of a length,
     drawn once for all targets of the batch; prefixes that are drawn count 1 / prefix_share
-    times, so that gradient and sums are unbiased.
+    times, so that gradient and sums are unbiased. Nothing here waits for the device.
     """
     memory = model.encode(batch.source)
     if model.rereads:
@@ -81,10 +71,15 @@ def backward(
     losses = [*memory.losses.items(), *others.items()]
     total = sum((loss for _, loss in losses), entropy.smoothed) * scale
     _differentiate([total], [None])
-    sums = Sums(entropy.smoothed.item(), entropy.nll.item())  # read last: a GPU waits for it
+    return Sums(entropy.smoothed.detach(), entropy.nll, _by_name(losses))
+
+
+def _by_name(losses: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    """The sum of the losses of each name, without their gradient."""
+    found: dict[str, Tensor] = {}
     for name, loss in losses:
-        sums.add(Sums(losses={name: loss.item()}))
-    return sums
+        found[name] = found[name] + loss.detach() if name in found else loss.detach()
+    return found
 
 
 def _from_prefixes(
@@ -92,18 +87,18 @@ def _from_prefixes(
     batch: Batch,
     memory: Memory,
     smoothing: float,
-    scale: float,
+    scale: float | Tensor,
     prefix_share: float,
     arcs: ArcLoss | None,
 ) -> Sums:
     drawn = draw(max(batch.lengths), prefix_share)
     longest_first = np.argsort(-np.array(batch.lengths), kind="stable")
-    order = torch.from_numpy(longest_first).to(batch.target_out.device, non_blocking=True)
+    order = moved(torch.from_numpy(longest_first), batch.target_out.device)
     target, target_out = batch.target[order], batch.target_out[order]
     allowed = None if memory.allowed is None else memory.allowed[order]
     projected = model.decoder.keys_values(Memory(memory.states[order], allowed))
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
-    sums = Sums(losses={name: loss.item() for name, loss in memory.losses.items()})
+    smoothed = nll = torch.zeros((), device=target_out.device)
     lengths = [batch.lengths[row] for row in longest_first]
     n_cells = max(CELLS, target_out.numel())  # as much memory as a batch takes that is read once
     for one in passes(lengths, target_out.size(1), drawn, n_cells):
@@ -123,8 +118,8 @@ def _from_prefixes(
             arcs,
         )
         _differentiate([entropy.smoothed * (scale / prefix_share)], [None])
-        sums.smoothed += entropy.smoothed.item() / prefix_share
-        sums.nll += entropy.nll.item() / prefix_share
+        smoothed = smoothed + entropy.smoothed.detach() / prefix_share
+        nll = nll + entropy.nll / prefix_share
     roots: list[Tensor] = [loss * scale for loss in memory.losses.values()]
     gradients: list[Tensor | None] = [None for _ in roots]
     for pair, leaves in zip(projected, sources, strict=True):
@@ -133,7 +128,7 @@ def _from_prefixes(
                 roots.append(tensor)
                 gradients.append(leaf.grad)
     _differentiate(roots, gradients)
-    return sums
+    return Sums(smoothed, nll, _by_name(memory.losses.items()))
 
 
 def _differentiate(roots: list[Tensor], gradients: list[Tensor | None]) -> None:

@@ -5,7 +5,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,14 +27,17 @@ from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.training import checkpoint
 from synmt_cli.core.training.checkpoint import TrainingState
 from synmt_cli.core.training.events import Ended, Event, Pulse, Report, Restored, Saved, Validated
-from synmt_cli.core.training.gradient import Sums, backward
+from synmt_cli.core.training.gradient import Sums, backward, widest
 from synmt_cli.core.training.loss import ArcLoss
 from synmt_cli.core.training.prefetch import prefetch
 from synmt_cli.core.training.schedule import inverse_square_root
+from synmt_cli.core.training.transfer import Transfer
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Measured, Validation
 from synmt_cli.errors import ConfigError
 
+# A GPU is not waited for between two reports: the losses of updates stay on it, and are read
+# where something is reported, validated or saved. That one is not a number is found there.
 REPORT_EVERY = 50  # updates; fixed, so that the reports of a resumed run are the same
 LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a higher limit
 
@@ -76,6 +79,9 @@ class Trainer:
         self._draw_anew()
         self._seconds = 0.0  # spent in updates since the last report
         self._norms: list[Tensor] = []  # of the gradients since then, where they were computed
+        self._unread: list[tuple[int, int, Tensor]] = []  # step, tokens and sums of updates
+        self._nll = math.nan  # mean of the updates that were read last
+        self._transfer = Transfer(self.device)
         self._saved: tuple[int, str] | None = None  # step and end of the newest checkpoint
 
     def resume(self) -> bool:
@@ -115,10 +121,11 @@ class Trainer:
         """
         self.model.train()
         begin, times = time.perf_counter(), [0.0]
-        with contextlib.closing(prefetch(self.updates.since(0, 0))) as updates:
+        with contextlib.closing(self._updates_since(0, 0)) as updates:
             for update in updates:
                 start = time.perf_counter()
                 self._update(update, signals.Request())
+                self._read_losses()  # waits for a GPU
                 times.append(time.perf_counter() - start)
                 if time.perf_counter() - begin > budget:
                     break
@@ -130,10 +137,12 @@ class Trainer:
         deadline = time.monotonic() + time_limit if time_limit else math.inf
         checkpoint.restore_random(self.state.random, self.device)
         self.model.train()
-        with contextlib.closing(
-            prefetch(self.updates.since(self.state.epoch, self.state.batch))
-        ) as updates:
+        with contextlib.closing(self._updates_since(self.state.epoch, self.state.batch)) as updates:
             yield from self._go_on(updates, request, deadline)
+
+    def _updates_since(self, epoch: int, batch: int) -> Generator[Update]:
+        """The updates from there on, made and brought to the device ahead."""
+        return prefetch(map(self._transfer.send, self.updates.since(epoch, batch)))
 
     def _go_on(
         self, updates: Iterator[Update], request: signals.Request, deadline: float
@@ -174,46 +183,58 @@ class Trainer:
     def _update(self, update: Update, request: signals.Request) -> bool:
         """Makes one update. False if an end was asked for in the middle: then nothing changed."""
         start = time.perf_counter()
-        settings, sums = self.settings, Sums()
+        sums = torch.zeros(2 + len(self._losses), dtype=widest(self.device), device=self.device)
         self.optimizer.zero_grad()
-        for batch, counts in update.batches:
-            if request and sums.smoothed and self.ranks.size == 1:
+        for number, (batch, counts) in enumerate(self._transfer.receive(update).batches):
+            if request and number and self.ranks.size == 1:
                 return False  # the state, generators included, is that of the last update
             if counts:
-                sums.add(self._backward(batch, 1 / update.n_tokens))
+                sums += self._backward(batch, 1 / update.n_tokens).stacked(self._losses)
             else:  # leaves the generators as if nothing had been passed
                 random = checkpoint.random_states(self.device)
                 self._backward(batch, 0.0)
                 checkpoint.restore_random(random, self.device)
-        reduced = self.share.reduce(sums.to_list(self._losses))
-        sums = Sums.of(reduced, self._losses)
         step = self.state.step + 1
-        if not math.isfinite(sums.total):
-            raise ConfigError(
-                f"the loss is {sums.total} at step {step} (lr {settings.lr:g}); "
-                "lower training.lr or raise training.warmup; saved checkpoints are whole"
-            )
+        self._unread.append((step, update.n_tokens, self.share.reduce(sums)))
+        if self.device.type == "cpu":  # nobody waits for a CPU
+            self._read_losses()
         self._apply(step)
         self.state.step = step
         self.state.epoch, self.state.batch = update.epoch, update.batch
-        self.state.add(sums, update.n_tokens)
         self.state.random = checkpoint.random_states(self.device)
         self._seconds += time.perf_counter() - start
         self._show("")
         return True
 
+    def _read_losses(self) -> None:
+        """Adds the losses of updates to the state. Raises ConfigError if one is not a number."""
+        state = self.state
+        if not self._unread:
+            return
+        steps, tokens, sums = zip(*self._unread, strict=True)
+        self._unread = []
+        for step, n_tokens, numbers in zip(steps, tokens, torch.stack(sums).tolist(), strict=True):
+            loss = numbers[0] + sum(numbers[2:])
+            if not math.isfinite(loss):
+                raise ConfigError(
+                    f"the loss is {loss} at step {step} (lr {self.settings.lr:g}); "
+                    "lower training.lr or raise training.warmup; saved checkpoints are whole"
+                )
+            state.add(numbers, self._losses, n_tokens)
+        self._nll = state.nll / state.tokens
+
     def _show(self, doing: str) -> None:
         state = self.state
-        rate = state.tokens / self._seconds if self._seconds else 0.0
-        nll = state.nll / max(state.tokens, 1)
-        self.watch(Pulse(state.step, state.epoch + 1, nll, rate, doing))
+        n_tokens = state.tokens + sum(tokens for _, tokens, _ in self._unread)
+        rate = n_tokens / self._seconds if self._seconds else 0.0
+        self.watch(Pulse(state.step, state.epoch + 1, self._nll, rate, doing))
 
     def _backward(self, batch: Batch, scale: float) -> Sums:
         settings = self.settings
         with devices.precision(settings.precision, self.device), self.share.passing():
             return backward(
                 self.model,
-                batch.to(self.device),
+                batch,
                 settings.label_smoothing,
                 scale,
                 settings.prefix_share,
@@ -232,9 +253,13 @@ class Trainer:
 
     def _reports(self) -> Iterator[Report]:
         state = self.state
-        if state.step % REPORT_EVERY or not state.tokens:
+        if state.step % REPORT_EVERY:
             return
-        self._sum_norms()
+        start = time.perf_counter()
+        self._read()
+        self._seconds += time.perf_counter() - start
+        if not state.tokens:
+            return
         yield Report(
             state.step,
             state.epoch + 1,
@@ -248,9 +273,12 @@ class Trainer:
         state.clear_sums()
         self._seconds = 0.0
 
-    def _sum_norms(self) -> None:
-        """Adds the norms of the gradients to the state. A GPU is waited for only here."""
-        self.state.gradient_norm += sum(torch.stack(self._norms).tolist()) if self._norms else 0.0
+    def _read(self) -> None:
+        """Adds the losses and the norms of the gradients to the state."""
+        self._read_losses()
+        if self._norms:
+            for norm in torch.stack(self._norms).tolist():  # one by one, whenever they are read
+                self.state.gradient_norm += norm
         self._norms = []
 
     def _owes_validation(self) -> bool:
@@ -297,6 +325,7 @@ class Trainer:
         return {"vocabulary": self.vocabularies.fingerprint, "step": str(step)}
 
     def _validate_and_save(self, request: signals.Request) -> Iterator[Event]:
+        self._read()
         regular = self.state.step % self.settings.validate_every == 0
         wanted = regular or self.state.finished in LIMITS
         if self.dev is not None and wanted and self.state.validated != self.state.step:
@@ -355,9 +384,9 @@ class Trainer:
     def _save(self) -> Iterator[Saved]:
         if self._saved == (self.state.step, self.state.finished):
             return
+        self._read()
         if self.dev is None:
             self._save_best()
-        self._sum_norms()
         random = self.ranks.gather(self.state.random)
         checkpoint.save(
             self.run,

@@ -20,9 +20,8 @@ from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader, RecordLines, lines_of
 from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.data.task_tags import refuse_untagged
-from synmt_cli.core.distributed.ranks import Ranks, local_device
+from synmt_cli.core.distributed.ranks import Ranks, own_device
 from synmt_cli.core.model.transformer import Transformer
-from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.building import build, grammar, needs, target_needs
 from synmt_cli.core.run.config import Choice, Config, Precision, as_begun, flatten
 from synmt_cli.core.run.directory import PARSER, Run
@@ -192,7 +191,7 @@ def open_session(
     """
     if "-" in (*inputs.train, inputs.dev):
         raise UsageError("training reads its records more than once; name files, not -")
-    chosen = local_device(devices.choose(device))
+    chosen = own_device(device)
     vocabularies = _vocabularies(inputs)
     targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
     check = refuse_untagged if variants.plan(config.variant).data == "multitask" else None

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+import torch
+
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
@@ -16,13 +18,14 @@ class Update(NamedTuple):
     """The data of one update. epoch, batch: the position in the data after it.
 
     n_tokens: target tokens of all processes. batches: this process's part, each with whether it
-    contributes to the gradient (`Part.counts`).
+    contributes to the gradient (`Part.counts`). arrival: when they are on a GPU (transfer.py).
     """
 
     epoch: int
     batch: int
     n_tokens: int
     batches: list[tuple[Batch, bool]]
+    arrival: torch.cuda.Event | None = None
 
 
 @dataclass(frozen=True, slots=True)

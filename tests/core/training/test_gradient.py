@@ -78,7 +78,7 @@ def test_the_gradient_is_that_of_each_prefix_alone(name, norm):
     wanted, _ = gradients(whole, None)
     whole.zero_grad()
     found, sums = gradients(whole, backward(whole, batch(), 0.1, 0.5))
-    assert sums.smoothed == pytest.approx(expected, rel=1e-5)
+    assert sums.smoothed.item() == pytest.approx(expected, rel=1e-5)
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
 
@@ -89,7 +89,7 @@ def test_passes_cut_by_memory_change_nothing(monkeypatch):
     whole.zero_grad()
     monkeypatch.setattr(gradient, "passes", lambda *given: passes(*given[:3], 8))
     other, again = gradients(whole, backward(whole, batch(), 0.1, 1.0))
-    assert again.smoothed == pytest.approx(sums.smoothed)
+    assert again.smoothed.item() == pytest.approx(sums.smoothed.item())
     for a, b in zip(one, other, strict=True):
         torch.testing.assert_close(a, b)
 
@@ -124,9 +124,9 @@ def test_prefixes_of_targets_of_one_even_length_need_no_padding():
 
 def test_drawn_prefixes_give_the_same_on_average():
     whole = model()
-    everything = backward(whole, batch(), 0.0, 1.0).nll
+    everything = backward(whole, batch(), 0.0, 1.0).nll.item()
     torch.manual_seed(3)
-    drawn = [backward(whole, batch(), 0.0, 1.0, prefix_share=0.4).nll for _ in range(400)]
+    drawn = [backward(whole, batch(), 0.0, 1.0, prefix_share=0.4).nll.item() for _ in range(400)]
     mean = sum(drawn) / len(drawn)
     spread = (sum((d - mean) ** 2 for d in drawn) / len(drawn)) ** 0.5
     assert abs(mean - everything) < 4 * spread / len(drawn) ** 0.5
@@ -163,7 +163,7 @@ def test_arcs_of_no_weight_train_nothing_and_are_still_measured(name):
     found = backward(whole, batch(), 0.1, 1.0, arcs=ArcLoss(is_arc, 0.0, 0.0))
     weighted = [None if p.grad is None else p.grad.clone() for p in whole.parameters()]
     whole.zero_grad()
-    assert found.nll == pytest.approx(backward(whole, batch(), 0.1, 1.0).nll, rel=1e-5)
+    assert found.nll == pytest.approx(backward(whole, batch(), 0.1, 1.0).nll.item(), rel=1e-5)
     whole.zero_grad()
     states, _ = whole.decode(batch().target, whole.encode(batch().source))
     out = batch().target_out
