@@ -1,4 +1,4 @@
-"""Writes the man pages into man1/: synmt.1 and one for each command.
+"""Writes the man pages: synmt.1 and one for each command into man1/, synmt-config.5 into man5/.
 
 Everything comes from the command table, the option tables and each module's MANUAL, so a
 page cannot differ from the program. `python man/generate.py --check` only compares.
@@ -13,9 +13,12 @@ from pathlib import Path
 import typer
 
 from synmt_cli import __version__, cli
+from synmt_cli.core.run import settings
+from synmt_cli.core.run.presets import PRESETS
+from synmt_cli.formats.reports.settings import shown
 
 HERE = Path(__file__).parent
-PAGES = HERE / "man1"
+SECTIONS = {"config": 5}  # of the pages that are of no command
 EXIT_STATUS = (
     ("0", "Done."),
     ("1", "A question was answered no (check, score --fail-under)."),
@@ -62,11 +65,11 @@ def tagged(rows: list[tuple[str, str]]) -> str:
     return "".join(f".TP\n\\fB{escape(tag)}\\fR\n{escape(text)}\n" for tag, text in rows)
 
 
-def heading(name: str, what: str) -> str:
-    """Title line and NAME."""
+def heading(name: str, what: str, number: int = 1) -> str:
+    """Title line and NAME. number: the manual's section."""
     title = name.replace(" ", "-")
     return (
-        f'.TH "{title.upper()}" 1 "" "synmt {__version__}" "synmt"\n'
+        f'.TH "{title.upper()}" {number} "" "synmt {__version__}" "synmt"\n'
         f".SH NAME\n{escape(title)} \\- {escape(what.rstrip('.'))}\n"
     )
 
@@ -88,7 +91,7 @@ def page(name: str) -> str:
     context = typer.Context(command, info_name=f"synmt {name}")
     options = [r for p in command.get_params(context) if (r := p.get_help_record(context))]
     usage = " ".join(command.collect_usage_pieces(context))
-    others = ", ".join(f"\\fBsynmt\\-{escape(o.replace(' ', '-'))}\\fR(1)" for o in manual.see_also)
+    others = ", ".join(map(reference, manual.see_also))
     return "".join(
         [
             heading(f"synmt {name}", cli.COMMANDS[name][1]),
@@ -103,6 +106,64 @@ def page(name: str) -> str:
             ".SH SEE ALSO\n\\fBsynmt\\fR(1)" + (f", {others}" if others else "") + "\n",
         ]
     )
+
+
+def reference(name: str) -> str:
+    """Another page, as SEE ALSO names it."""
+    return f"\\fBsynmt\\-{escape(name.replace(' ', '-'))}\\fR({SECTIONS.get(name, 1)})"
+
+
+CONFIG = """\
+A setting is section.key=value for synmt train --set, and the line key = value below [section] in
+a file of TOML for synmt train --config and in the config.toml that a run directory keeps. The
+sections are model, training, and the names of variants. The keys variant and preset stand before
+all sections. Defaults give way to the preset, that to --config, and that to --set and options
+of their own, such as --seed. The same is printed by synmt settings."""
+EXAMPLE = """\
+variant = "pascal"
+preset = "tiny"
+
+[model]
+dropout = 0.2
+
+[training]
+lr = 0.002
+betas = [0.9, 0.98]
+
+[pascal]
+heads = 1"""
+
+
+def configuration() -> str:
+    """The page of all settings and presets."""
+    known = settings.every()
+    rows = [
+        (
+            f"{one.key} = {shown(one.option.default)}",
+            f"{one.option.meaning} ({one.option.values()})",
+        )
+        for one in known
+    ]
+    presets = [(name, ", ".join(set_by(name, known)) or "The defaults.") for name in PRESETS]
+    return "".join(
+        [
+            heading("synmt config", "settings of models and training, and config.toml", 5),
+            section("DESCRIPTION", CONFIG),
+            ".SH EXAMPLE\n" + verbatim(EXAMPLE),
+            ".SH SETTINGS\n" + tagged(rows),
+            ".SH PRESETS\n" + tagged(presets),
+            ".SH SEE ALSO\n" + ", ".join(map(reference, ("settings", "train", "variants"))) + "\n",
+        ]
+    )
+
+
+def set_by(preset: str, known: list[settings.Setting]) -> list[str]:
+    """What a preset sets that is not the default."""
+    return [
+        f"{one.key} = {shown(value)}"
+        for one in known
+        if preset in one.presets and (value := one.presets[preset]) != one.option.default
+    ]
 
 
 def overview() -> str:
@@ -128,24 +189,25 @@ def _root_options() -> list[tuple[str, str]]:
 
 
 def pages() -> dict[str, str]:
-    """File name -> text of every page."""
-    commands = {f"synmt-{name.replace(' ', '-')}.1": page(name) for name in cli.COMMANDS}
-    return {"synmt.1": overview(), **commands}
+    """Path in man/ -> text of every page."""
+    commands = {f"man1/synmt-{name.replace(' ', '-')}.1": page(name) for name in cli.COMMANDS}
+    return {"man1/synmt.1": overview(), **commands, "man5/synmt-config.5": configuration()}
 
 
 def main() -> None:
     """Writes the pages, or with --check exits 1 if one of them is out of date."""
     current = pages()
-    for path in set(PAGES.glob("*.1")) - {PAGES / name for name in current}:
+    for path in {*HERE.glob("man?/*.?")} - {HERE / name for name in current}:
         if "--check" in sys.argv:
             sys.exit(f"{path.name} is of no command: run `make man`")
         path.unlink()
     for name, text in current.items():
-        path = PAGES / name
+        path = HERE / name
         if "--check" in sys.argv:
             if not path.exists() or path.read_text(encoding="utf-8") != text:
                 sys.exit(f"{name} is out of date: run `make man`")
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
 

@@ -54,6 +54,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "split": ("split", "Split a parallel text into parts that share no line."),
     "multitask": ("multitask", "Make records that teach a plain model syntax."),
     "variants": ("variants", "List the model variants, their papers and options."),
+    "settings": ("settings", "List the settings of models and training, and their presets."),
     "train": ("train", "Train a model from JSONL records."),
     "average": ("average", "Average several checkpoints into one model."),
     "export": ("export", "Write a model for CTranslate2."),

@@ -235,7 +235,7 @@ def test_formats_trees_and_run_directories_never_load_torch():
     """Not by way of another module either."""
     rooms = (
         *("formats", "core/trees", "core/segments", "core/options", "core/pictures"),
-        *("core/run/config", "core/run/directory", "core/inspection/models"),
+        *("core/run/config", "core/run/directory", "core/run/settings", "core/inspection/models"),
     )
     names = [
         "synmt_cli." + place(path).replace("/", ".").removesuffix(".__init__")

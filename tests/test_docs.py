@@ -9,8 +9,11 @@ import pytest
 from support.program import ROOT
 
 from synmt_cli import cli
+from synmt_cli.core.run.presets import PRESETS
+from synmt_cli.core.run.settings import every
 
-PAGES = ROOT / "man" / "man1"
+MAN = ROOT / "man"
+PAGES = MAN / "man1"
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +26,14 @@ def generate():
 
 def test_man_pages_are_what_the_option_table_gives(generate):
     for name, text in generate.pages().items():
-        assert (PAGES / name).read_text(encoding="utf-8") == text, f"{name}: run make man"
-    assert {p.name for p in (PAGES).glob("*.1")} == generate.pages().keys()
+        assert (MAN / name).read_text(encoding="utf-8") == text, f"{name}: run make man"
+    assert {str(p.relative_to(MAN)) for p in MAN.glob("man*/*")} == generate.pages().keys()
+
+
+def test_every_setting_and_preset_is_in_the_page_of_settings(generate):
+    page = generate.configuration()
+    for key in (*(one.key for one in every()), *PRESETS):
+        assert generate.escape(key) in page
 
 
 @pytest.mark.parametrize("name", list(cli.COMMANDS))

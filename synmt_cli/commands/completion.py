@@ -9,7 +9,6 @@ together again, `after_cut` takes from an answer what bash has already.
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import textwrap
@@ -154,21 +153,30 @@ def setting(ctx: typer.Context, incomplete: str) -> Iterator[Item]:
         yield f"{one}=", _short(known[one].meaning)
 
 
+def _named_settings() -> dict[str, str]:
+    from synmt_cli.core.run.config import SECTIONS
+    from synmt_cli.core.run.settings import every
+
+    sections = dict.fromkeys(SECTIONS, "all of its settings")
+    keys = {one.key: _short(one.option.meaning) for one in every()}
+    return {**sections, **_variants(), **dict.fromkeys(_presets(), "a preset"), **keys}
+
+
+setting_or_preset = one_of(_named_settings)
+
+
 def _settings(chosen: str) -> dict[str, Setting]:
     """All settings of the model, training and the variants chosen, or of all variants."""
-    from synmt_cli.core.options import options
     from synmt_cli.core.run.config import SECTIONS
+    from synmt_cli.core.run.settings import every
     from synmt_cli.core.variants import VARIANTS
 
-    found = {}
-    for section, owner in SECTIONS.items():
-        for key, one in options(owner).items():
-            values = _choices(one.hint) or (_written(one.default),)
-            found[f"{section}.{key}"] = Setting(values, one.meaning)
-    for name in [one for one in chosen.split("+") if one in VARIANTS] or VARIANTS:
-        for path in (VARIANTS[name].encoder, VARIANTS[name].decoder):
-            found |= _settings_of_builder(name, path) if path else {}
-    return found
+    wanted = [one for one in chosen.split("+") if one in VARIANTS] or [*VARIANTS]
+    return {
+        one.key: Setting(_choices(one.option.hint) or (_written(one.option.default),), meaning)
+        for one in every()
+        if one.section in (*SECTIONS, *wanted) and (meaning := one.option.meaning)
+    }
 
 
 def _choices(hint: Any) -> tuple[str, ...]:
@@ -181,39 +189,6 @@ def _choices(hint: Any) -> tuple[str, ...]:
 
 def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-def _settings_of_builder(variant: str, path: str) -> dict[str, Setting]:
-    """The keyword-only parameters of `module:function`, read without importing the module."""
-    from synmt_cli.core import variants
-
-    module, _, function = path.partition(":")
-    text = Path(variants.__file__).with_name(f"{module}.py").read_bytes()
-    [builder] = [
-        one
-        for one in ast.parse(text).body
-        if isinstance(one, ast.FunctionDef) and one.name == function
-    ]
-    parameters = zip(builder.args.kwonlyargs, builder.args.kw_defaults, strict=True)
-    return {
-        f"{variant}.{one.arg}": _setting(one.annotation, default) for one, default in parameters
-    }
-
-
-def _setting(annotation: ast.expr | None, default: ast.expr | None) -> Setting:
-    """From `Annotated[hint, meaning, ...] = default`."""
-    assert isinstance(annotation, ast.Subscript)
-    assert isinstance(annotation.slice, ast.Tuple)
-    hint, meaning, *_ = annotation.slice.elts
-    values: tuple[str, ...] = ()
-    if isinstance(hint, ast.Name) and hint.id == "bool":
-        values = "true", "false"
-    elif isinstance(hint, ast.Subscript) and ast.unparse(hint.value) == "Literal":
-        literal = ast.literal_eval(hint.slice)
-        values = tuple(map(str, literal if isinstance(literal, tuple) else (literal,)))
-    elif isinstance(default, (ast.Constant, ast.UnaryOp)):
-        values = (_written(ast.literal_eval(default)),)
-    return Setting(values, str(ast.literal_eval(meaning)))
 
 
 def whole(environment: MutableMapping[str, str]) -> str:

@@ -57,7 +57,7 @@ MANUAL = Manual(
         "--train de.trees.jsonl --run runs/gcn --max-steps 2",
         "synmt train --preset paper-pascal-nc11-en-de --train train.jsonl --dry-run",
     ),
-    see_also=("featurize", "variants", "multitask", "translate"),
+    see_also=("featurize", "variants", "settings", "config", "multitask", "translate"),
 )
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
 TRIAL = 10.0  # seconds that --dry-run makes updates
@@ -168,8 +168,9 @@ def train(
 
     Settings come from the preset, then --config, then --set and the other options. A setting
     is `section.key=value`, where the section is model, training, or a variant's name:
-    model.norm=pre, training.batch_tokens=8192, pascal.variance=4. `synmt variants` lists the
-    variants and their options. Names joined by + are combined.
+    model.norm=pre, training.batch_tokens=8192, pascal.variance=4. `synmt settings` lists all,
+    their defaults, bounds and what the presets make of them; `synmt variants` lists the variants.
+    Names joined by + are combined.
 
     --preset auto, the default, is tiny for fewer than 1,000,000 target tokens (pieces), small for
     fewer than 5,000,000 or without a GPU, and else base; tiny and small end after 100 passes over

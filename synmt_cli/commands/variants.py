@@ -27,7 +27,7 @@ MANUAL = Manual(
         "synmt variants --format json"
         " | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'",
     ),
-    see_also=("train", "multitask", "featurize"),
+    see_also=("train", "settings", "multitask", "featurize"),
 )
 WIDTH = 100
 

@@ -58,6 +58,19 @@ class Option:
     meaning: str
     bounds: Bounds
 
+    def values(self) -> str:
+        """The values that it can have, for people.
+
+        >>> Option(float, 0.1, "", Bounds(0, 1)).values(), Option(bool, True, "", Bounds()).values()
+        ('a number from 0 to 1', 'true or false')
+        """
+        kind, bounds = described(self.hint), self.bounds
+        if bounds.high < math.inf:
+            return f"{kind} from {digits(bounds.low)} to {digits(bounds.high)}"
+        if bounds.above > -math.inf:
+            return f"{kind} above {digits(bounds.above)}"
+        return kind if bounds == Bounds() else f"{kind}, at least {digits(bounds.low)}"
+
     def problem(self, value: Any) -> str:
         """Why the option cannot have `value`; "" if it can."""
         if problem := wrong_type(value, self.hint):
@@ -100,7 +113,7 @@ def wrong_type(value: Any, hint: Any) -> str:
     ('expected a whole number, not True', '')
     """
     if not _matches(value, hint):
-        return f"expected {_described(hint)}, not {value!r}"
+        return f"expected {described(hint)}, not {value!r}"
     for number in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(number, float) and not math.isfinite(number):
             return f"must be finite, not {number:g}"
@@ -126,16 +139,21 @@ def _matches(value: Any, hint: Any) -> bool:
     return isinstance(value, (int, float) if hint is float else hint)
 
 
-def _described(hint: Any) -> str:
+def described(hint: Any) -> str:
+    """The values of a type, for people.
+
+    >>> described(int | typing.Literal["all"]), described(tuple[float, float])
+    ('a whole number or all', 'a list of 2 numbers')
+    """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(map(_described, arguments))
+        return " or ".join(map(described, arguments))
     if origin is typing.Literal:
-        return "one of " + ", ".join(map(str, arguments))
+        return "one of " * (len(arguments) > 1) + ", ".join(map(str, arguments))
     if origin is tuple:
         return f"a list of {len(arguments)} numbers"
     if origin is list:
-        return f"a list of {_described(arguments[0]).removeprefix('a ')}s"
+        return f"a list of {described(arguments[0]).removeprefix('a ')}s"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
     return names[hint]
 

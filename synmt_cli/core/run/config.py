@@ -5,6 +5,7 @@ written to the run directory's config.toml and compared when a run resumes.
 """
 
 import dataclasses
+import difflib
 import json
 import re
 import tomllib
@@ -18,6 +19,7 @@ from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import SEED, Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
+from synmt_cli.core.variants.declared import declared
 from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, UsageError, printable, quoted
 from synmt_cli.io import json_files, regular_files
 
@@ -228,7 +230,13 @@ def _section_of(name: str) -> str:
     for section, owner in SECTIONS.items():
         if name in options(owner):
             return section
-    raise UsageError(f"--set {name}: no such key in model or training; name its section")
+    keys = [f"{one.name}.{name}" for one in variants.VARIANTS.values() if name in declared(one)]
+    near = difflib.get_close_matches(
+        name, {key for one in SECTIONS.values() for key in options(one)}
+    )
+    meant = keys or near[:1]
+    hint = f"did you mean {' or '.join(meant)}?" if meant else "name its section"
+    raise UsageError(f"--set {name}: no such key in model or training; {hint} (see synmt settings)")
 
 
 def _value(text: str) -> Any:
@@ -241,7 +249,8 @@ def _value(text: str) -> Any:
 def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -> Config:
     """Joins all layers over the preset. Raises UsageError, ConfigError."""
     if preset not in PRESETS:
-        raise UsageError(f"no preset {preset!r}; {suggestion(preset, PRESETS)}")
+        hint = suggestion(preset, (AUTO, *PRESETS))
+        raise UsageError(f"no preset {preset!r}; {hint} (see synmt-config(5))")
     layers = [SettingsLayer(PRESETS[preset], f"preset {preset}"), *layers]
     for layer in layers:
         for key in ("variant", "preset"):
@@ -299,15 +308,20 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
         if section in ("variant", "preset", *INFORMATION) or layer.is_unused(section, sections):
             continue
         if section not in sections:
-            layer.refuse(section, f"no such section here; {suggestion(section, sections)}")
+            hint = suggestion(section, sections)
+            layer.refuse(section, f"no such section here; {hint} (see synmt settings)")
         if not isinstance(table, Mapping):
             layer.refuse(section, f"expected a table, not {quoted(str(table))}")
         known = _options(section)
         for key, value in table.items():
             if key not in known:
-                layer.refuse(f"{section}.{key}", f"no such key; {suggestion(key, known)}")
+                hint = suggestion(key, known)
+                layer.refuse(
+                    f"{section}.{key}", f"no such key; {hint} (see synmt settings {section})"
+                )
             if problem := known[key].problem(value) or json_files.unusual(value, finite=False):
-                layer.refuse(f"{section}.{key}", problem)
+                key = f"{section}.{key}"
+                layer.refuse(key, f"{problem} (see synmt settings {key})")
             is_pair = typing.get_origin(known[key].hint) is tuple
             yield section, key, tuple(value) if is_pair else value
 
