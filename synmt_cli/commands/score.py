@@ -19,6 +19,7 @@ from synmt_cli.io import writing
 if TYPE_CHECKING:
     from synmt_cli.core.evaluation.divisions import Division, Spec
     from synmt_cli.core.evaluation.metrics import Metric, TextSettings
+    from synmt_cli.core.evaluation.outside import Scores
     from synmt_cli.core.evaluation.significance import SignificanceTest, Statistics
     from synmt_cli.core.evaluation.systems import SystemFiles
 
@@ -45,6 +46,7 @@ MANUAL = Manual(
         "synmt score ref.de base.de pascal.de --by labels:particle.labels",
         "synmt score ref.de base.de pascal.de -M chrf --format segments > chrf.seg.score",
         "synmt score ref.de base.de pascal.de -M mine --segment-scores mine=chrf.seg.score",
+        "synmt score --segment-scores mine=chrf.seg.score --format markdown",
         "synmt score ref.de base.de pascal.de --paired ar --format json > scores.json",
         "synmt score ref.de base.de pascal.de --paired sign -M chrf+ --format json > chrf.json",
         "synmt score --sign-over chrf.json -M chrf+",
@@ -66,7 +68,10 @@ ScoreFormat = Annotated[
 
 
 def score(
-    ref: Annotated[str, argument("REF", "The reference translations.")],
+    ref: Annotated[
+        str | None,
+        argument("REF", "The reference translations; not for --segment-scores alone."),
+    ] = None,
     systems: Annotated[
         list[str] | None,
         argument(
@@ -226,7 +231,9 @@ def score(
     --segment-scores METRIC=FILE takes a metric from elsewhere, such as COMET or the judgements
     of people: a line for each system and segment, segments in order, as in the .seg.score files
     of mt-metrics-eval. A system is named there as on the command line, a seed by its FILE. Its
-    score is the mean. --format segments writes such a file for one metric.
+    score is the mean. --format segments writes such a file for one metric. Where all metrics come
+    from elsewhere, REF and FILE may be left out: the systems are then those of the first file, in
+    its order.
 
     --by SPEC scores buckets of segments, each with its difference, interval and p:
 
@@ -251,7 +258,7 @@ def score(
     An empty output line is scored like any other. An empty reference causes a warning with its
     line; RIBES leaves it out of its mean.
     """
-    from synmt_cli.core.evaluation import divisions  # NumPy, sacreBLEU
+    from synmt_cli.core.evaluation import divisions, outside  # NumPy, sacreBLEU
     from synmt_cli.core.evaluation.comparison import Questions, evaluate
     from synmt_cli.core.evaluation.metrics import TextSettings
     from synmt_cli.core.evaluation.parallel_lines import read_parallel
@@ -259,40 +266,42 @@ def score(
 
     settings = TextSettings(tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order)
     if sign_over:
-        unfit = [refs, samples, by, src, src_trees, ref_trees, get, fail_under, segment_scores]
-        unfit += [lower_is_better, all_pairs, form == SEGMENTS, settings != TextSettings()]
-        if any(unfit) or (p, correct) != ("centred", "holm") or paired not in (None, "sign"):
-            raise UsageError("--sign-over reads scores from reports: only -M and --format apply")
-        _sign_over([ref, *(systems or [])], metrics, form, output)
+        tests = (p, correct) != ("centred", "holm") or paired not in (None, "sign") or all_pairs
+        others = [refs, samples, by, src, src_trees, ref_trees, get, fail_under, segment_scores]
+        unfit = [*others, lower_is_better, tests, form == SEGMENTS, settings != TextSettings()]
+        _sign_over([*([ref] if ref else []), *(systems or [])], metrics, form, output, any(unfit))
         return
     _check(settings, get, form, by)
     limits = _limits(fail_under or [])
     scored = _outside(segment_scores or [], lower_is_better or [])
-    names = _names(metrics, get, limits, scored, form, tokenize)
-    outputs = parse(systems or ["-"])
+    specs = [divisions.parse(text) for text in by or []]
+    trees = _trees(specs, src, src_trees, ref_trees)
+    _check_reference(ref, specs, src, bool(scored) and not refs)
+    names = _names(metrics, get, limits, scored, form, tokenize, ref is not None)
+    outputs = parse(systems or ["-"]) if ref else []
+    references = [ref, *(refs or [])] if ref else []
+    files = [file for one in outputs for file in one.files]
+    paths = [*references, *files, *([src] if src else [])]
+    _refuse_two_stdins([*paths, trees], specs, scored)
+    given = {name: outside.read(of) for name, of in scored.items()}
+    outputs = outputs or outside.systems(given[names[0]])
     test = _test(paired, p, samples, seed, outputs) if not get and form != SEGMENTS else None
     options.refuse(
         {"--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:])}
     )
-    specs = [divisions.parse(text) for text in by or []]
-    trees = _trees(specs, src, src_trees, ref_trees)
-    references, files = [ref, *(refs or [])], [file for one in outputs for file in one.files]
-    paths = [*references, *files, *([src] if src else [])]
     with writing.output(output) as writer:
-        named = [spec.detail for spec in specs if spec.kind in ("rare", "labels")]
-        options.refuse_two_stdins(
-            [*paths, *named, trees, *(one for of in scored.values() for one in of)]
+        texts = read_parallel(paths) if paths else {}
+        _warn(texts, references, files, names, tokenize)
+        chosen = _metrics(
+            names, scored, lower_is_better or [], [texts[one] for one in references], settings
         )
-        texts = read_parallel(paths)
-        _warn(texts, references, files if "bleu" in names and tokenize != "none" else [])
-        _warn_of_slow_lines(texts, files if "ter" in names else [])
-        of_references = [texts[path] for path in references]
-        chosen = _metrics(names, scored, lower_is_better or [], of_references, settings)
-        statistics = _statistics(chosen, scored, outputs, texts)
+        statistics = _statistics(chosen, given, outputs, texts)
         if form == SEGMENTS:
             writer.write(_segments(chosen[0], statistics[0], outputs))
             return
-        divided = _divided(specs, texts[src] if src else None, texts[ref], trees)
+        divided = _divided(
+            specs, len(statistics[0][0][0]), texts.get(src or ""), texts.get(ref or ""), trees
+        )
         questions = Questions(test, all_pairs, correct, divided, settings.document())
         report = evaluate(chosen, statistics, outputs, references, questions)
         writer.write(_shown(report, get, form, verbose))
@@ -311,6 +320,27 @@ def _check(settings: TextSettings, get: str | None, form: str, by: list[str] | N
             and smooth in ("exp", "none"),
         }
     )
+
+
+def _check_reference(
+    ref: str | None, specs: Sequence[Spec], src: str | None, dispensable: bool
+) -> None:
+    """dispensable: whether there are scores by other programs, and no further reference."""
+    of_words = any(spec.kind == "rare" for spec in specs)
+    options.refuse(
+        {
+            "REF is missing: only --segment-scores alone can do without": ref is None
+            and not dispensable,
+            "--by rare needs --src, or REF": ref is None and of_words and not src,
+        }
+    )
+
+
+def _refuse_two_stdins(
+    paths: Sequence[str | None], specs: Sequence[Spec], scored: dict[str, list[str]]
+) -> None:
+    named = [spec.detail for spec in specs if spec.kind in ("rare", "labels")]
+    options.refuse_two_stdins([*paths, *named, *(one for of in scored.values() for one in of)])
 
 
 def _trees(
@@ -344,13 +374,19 @@ def _names(
     scored: dict[str, list[str]],
     form: str,
     tokenize: str,
+    with_text: bool,
 ) -> list[str]:
-    """The metrics to compute, in order. Raises UsageError if one is unknown or not used."""
+    """The metrics to compute, in order. Raises UsageError if one is unknown or not used.
+
+    with_text: whether there are a reference and outputs, for metrics of our own.
+    """
     from synmt_cli.core.evaluation import metrics as available
 
-    asked = [get] if get else metrics.split(",") if metrics else [*METRICS.split(","), *scored]
+    default = [*(METRICS.split(",") if with_text else ()), *scored]
+    asked = [get] if get else metrics.split(",") if metrics else default
     names = list(dict.fromkeys([*asked, *limits]))
-    available.check([name for name in names if name not in scored], tokenize)
+    own = [name for name in names if name not in scored]
+    available.check(own, tokenize)
     several = form == SEGMENTS and len(names) > 1
     options.refuse(
         {
@@ -358,6 +394,7 @@ def _names(
             for name in scored
         }
         | {f"--format {SEGMENTS} writes one metric: name it in --metrics": several}
+        | {f"{name} needs REF and the outputs": not with_text for name in own}
     )
     return names
 
@@ -398,30 +435,37 @@ def _metrics(
 
 def _statistics(
     metrics: Sequence[Metric],
-    scored: dict[str, list[str]],
+    given: dict[str, dict[str, Scores]],
     systems: Sequence[SystemFiles],
     texts: dict[str, list[str]],
 ) -> list[Statistics]:
-    """For each metric what it counts in each output. Files of scores are read first."""
+    """For each metric what it counts in each output. Files of scores come first.
+
+    Without text, the first output has as many segments as it has scores by the first metric.
+    """
     from synmt_cli.core.evaluation import outside
 
-    n = len(next(iter(texts.values())))
-    given = {name: outside.statistics(paths, systems, n) for name, paths in scored.items()}
+    text = next(iter(texts.values()), None)
+    n = outside.n_segments(given[metrics[0].name]) if text is None else len(text)
+    checked = {name: outside.statistics(scores, systems, n) for name, scores in given.items()}
     return [
-        given[metric.name]
-        if metric.name in given
+        checked[metric.name]
+        if metric.name in checked
         else [[metric.statistics(texts[file]) for file in one.files] for one in systems]
         for metric in metrics
     ]
 
 
 def _divided(
-    specs: Sequence[Spec], source: Sequence[str] | None, reference: Sequence[str], trees: str | None
+    specs: Sequence[Spec],
+    n: int,
+    source: Sequence[str] | None,
+    reference: Sequence[str] | None,
+    trees: str | None,
 ) -> list[Division]:
     """The buckets. Rare words are those of the source, or without it of the reference."""
     from synmt_cli.core.evaluation import divisions
 
-    n = len(reference)
     read = divisions.read_trees(trees, n) if trees else None
     lines = {"length": source, "rare": reference if source is None else source}
     return [divisions.divided(one, n, lines.get(one.kind), read) for one in specs]
@@ -439,9 +483,18 @@ def _segments(metric: Metric, statistics: Statistics, systems: Sequence[SystemFi
     )
 
 
-def _sign_over(paths: Sequence[str], metrics: str | None, form: str, output: str) -> None:
+def _sign_over(
+    paths: Sequence[str], metrics: str | None, form: str, output: str, unfit: bool
+) -> None:
+    """The sign test over reports. unfit: whether there are options of other tests."""
     from synmt_cli.core.evaluation import set_comparison
 
+    options.refuse(
+        {
+            "--sign-over reads scores from reports: only -M and --format apply": unfit,
+            "--sign-over needs reports": not paths,
+        }
+    )
     options.refuse_two_stdins(paths)
     with writing.output(output) as writer:
         names = list(dict.fromkeys(metrics.split(","))) if metrics else None
@@ -488,18 +541,27 @@ def _test(
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)
 
 
-def _warn(texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]) -> None:
-    """Warns of what makes scores doubtful: empty references, tokenized outputs."""
+def _warn(
+    texts: dict[str, list[str]],
+    references: Sequence[str],
+    systems: Sequence[str],
+    metrics: Sequence[str],
+    tokenize: str,
+) -> None:
+    """Warns of what makes scores doubtful: empty references, tokenized outputs; of slow lines."""
     for name in references:
         blank = [number for number, line in enumerate(texts[name], 1) if not line.strip()]
         for number in blank[:SHOWN]:
             console.warn(f"{printable(name)}:{number}: empty reference")
         if len(blank) > SHOWN:
             console.warn(f"{printable(name)}: {len(blank):,} empty references in all")
-    for name in dict.fromkeys(systems):
+    tokenized = "bleu" in metrics and tokenize != "none"
+    for name in dict.fromkeys(systems if tokenized else ()):
         n = sum(line.endswith(" .") for line in texts[name])
         if n >= TOKENIZED:
             console.warn(f"{printable(name)}: {n:,} lines end in ' .': is the text tokenized?")
+    if "ter" in metrics:
+        _warn_of_slow_lines(texts, systems)
 
 
 def _warn_of_slow_lines(texts: dict[str, list[str]], systems: Sequence[str]) -> None:

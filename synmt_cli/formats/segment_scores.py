@@ -50,7 +50,7 @@ def _from_tsv(line: bytes, source: str, number: int) -> SegmentScore:
     try:
         score = float(columns[1])
     except ValueError:
-        raise DataError(source, number, _not_finite(columns[1])) from None
+        raise DataError(source, number, _not_finite(columns[0], columns[1])) from None
     return _checked(columns[0], score, columns[1], source, number)
 
 
@@ -64,7 +64,7 @@ def _from_json(line: bytes, source: str, number: int) -> SegmentScore:
         raise DataError(source, number, 'expected {"system": TEXT, "score": NUMBER}')
     score: Any = record.get("score")
     if type(score) not in (int, float):
-        raise DataError(source, number, _not_finite("null" if score is None else str(score)))
+        raise DataError(source, number, _not_finite(system, str(score)))
     return _checked(system, float(score), str(score), source, number)
 
 
@@ -72,9 +72,12 @@ def _checked(system: str, score: float, text: str, source: str, number: int) -> 
     if not system:
         raise DataError(source, number, "the name of the system is empty")
     if not math.isfinite(score):
-        raise DataError(source, number, _not_finite(text))
+        raise DataError(source, number, _not_finite(system, text))
     return SegmentScore(system, score, number)
 
 
-def _not_finite(text: str) -> str:
-    return f"the score {quoted(text)} is not a finite number"
+def _not_finite(system: str, text: str) -> str:
+    """What is wrong with a score. mt-metrics-eval writes None for a segment without one."""
+    if text == "None":
+        return f"no score of {quoted(system)}: every segment needs one"
+    return f"the score {quoted(text)} of {quoted(system)} is not a finite number"

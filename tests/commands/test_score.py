@@ -26,6 +26,7 @@ def folder(tmp_path):
     (tmp_path / "nan").write_text("new\t1\nnew\tnan\n")
     (tmp_path / "many").write_text("new\t1\n" * 5)
     (tmp_path / "gap").write_text("a\n\tx\na\nb\n")
+    (tmp_path / "missing").write_text("new\t1\nnew\tNone\n")
     return tmp_path
 
 
@@ -161,13 +162,23 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         ([*OUTSIDE, "-M", "bleu"], 2, "--segment-scores 'x' is not used"),
         (OUTSIDE, 65, "scores:4: 3 scores of 'new', but 4 segments"),
         (["ref", "base", "--segment-scores", "x=scores"], 65, "scores:1: no system 'new'"),
-        (["ref", "new", "--segment-scores", "x=nan"], 65, "nan:2: the score 'nan' is not a finite"),
+        (["ref", "new", "--segment-scores", "x=nan"], 65, "nan:2: the score 'nan' of 'new' is not"),
         (["ref", "new", "--segment-scores", "x=many"], 65, "many:5: more scores of 'new' than"),
         (["ref", "new", "--by", "length:9,3", "--src", "ref"], 2, "edges must be positive"),
         (["ref", "new", "--src", "ref"], 2, "--src is for --by"),
         (["ref", "new", "--fail-under", "bleu=x"], 2, "--fail-under takes"),
         (["ref", "new", "--seed", "-1"], 2, "Invalid value for '--seed'"),
-        ([], 2, "Missing argument 'REF'"),
+        ([], 2, "REF is missing: only --segment-scores alone can do without"),
+        (["--segment-scores", "x=scores", "-M", "bleu,x"], 2, "bleu needs REF and the outputs"),
+        (["--segment-scores", "x=scores"], 65, "scores:3: 1 scores of 'base', but 3 segments"),
+        (["--segment-scores", "x=none"], 65, "none: no scores"),
+        (
+            ["--segment-scores", "x=missing"],
+            65,
+            "missing:2: no score of 'new': every segment needs one",
+        ),
+        (["--segment-scores", "x=nan", "--by", "rare:ref"], 2, "--by rare needs --src, or REF"),
+        (["--segment-scores", "x=-", "--segment-scores", "y=-"], 2, "only one input can be stdin"),
     ],
 )
 def test_mistakes_give_one_line_and_nothing_on_stdout(run, folder, arguments, status, message):
@@ -402,6 +413,13 @@ def test_our_segment_scores_come_back_as_a_metric_from_outside(run, paper):
     both = [one["systems"][1]["scores"]["up"]["score"] for one in (x, y)]
     assert np.mean(both) == pytest.approx(scores["up"]["score"])
     assert x["systems"][1]["scores"]["up"]["paired"]["p_corrected"] is not None
+    files = ("ref.en", *(one.partition("=")[2] for one in OUTPUTS[1:]))
+    named, alone = (
+        json.loads(run("score", *outputs, *given, *options, cwd=paper).stdout)
+        for outputs in (files, ())
+    )
+    assert (alone["references"], alone["buckets"]) == ([], named["buckets"])
+    assert alone["systems"] == named["systems"]
     bare = run("score", *OUTPUTS, *given[:2], "--get", "up", cwd=paper).stdout.split()
     assert float(bare[1]) == pytest.approx(expected, abs=0.0001)
 

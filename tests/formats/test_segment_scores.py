@@ -29,8 +29,8 @@ def test_jsonl_is_the_same():
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b"a\tNone", "f:2: the score 'None' is not a finite number"),
-        (b"a\tnan", "f:2: the score 'nan' is not a finite number"),
+        (b"a\tNone", "f:2: no score of 'a': every segment needs one"),
+        (b"a\tnan", "f:2: the score 'nan' of 'a' is not a finite number"),
         (b"a\t1\t2", "f:2: 3 columns, expected SYSTEM<TAB>SCORE"),
         (b"a", "f:2: 1 columns"),
         (b"\t1", "f:2: the name of the system is empty"),
@@ -45,8 +45,8 @@ def test_a_bad_line_is_named(line, problem):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (b'{"system":"a","score":null}', "f:2: the score 'null' is not a finite number"),
-        (b'{"system":"a","score":true}', "f:2: the score 'True' is not"),
+        (b'{"system":"a","score":null}', "f:2: no score of 'a': every segment needs one"),
+        (b'{"system":"a","score":true}', "f:2: the score 'True' of 'a' is not"),
         (b'{"system":"a"', "f:2: invalid JSON"),
         (b"[1]", "f:2: expected"),
     ],

@@ -5,7 +5,7 @@ divided into buckets and reported like BLEU.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os.path import basename
 
 import numpy as np
@@ -15,7 +15,7 @@ from synmt_cli.core.evaluation.formulas import Array
 from synmt_cli.core.evaluation.metrics import Metric
 from synmt_cli.core.evaluation.significance import Statistics
 from synmt_cli.core.evaluation.systems import SystemFiles
-from synmt_cli.errors import DataError, quoted
+from synmt_cli.errors import DataError, printable, quoted
 from synmt_cli.formats import segment_scores
 from synmt_cli.io import reading
 
@@ -23,11 +23,35 @@ DIGITS = 4
 
 
 @dataclass(slots=True)
-class _Read:
-    """The scores of one output, and where the last of them stands."""
+class Scores:
+    """The scores of one output, segment by segment. places: file and line of each."""
 
-    scores: list[float]
-    place: tuple[str, int | None]
+    values: list[float] = field(default_factory=list)
+    places: list[tuple[str, int]] = field(default_factory=list)
+
+
+def read(paths: Sequence[str]) -> dict[str, Scores]:
+    """The scores of each output, in the order of the first. Raises DataError, ReadError."""
+    found: dict[str, Scores] = {}
+    for path in paths:
+        with reading.open_source(path) as source:
+            for one in segment_scores.read(source):
+                scores = found.setdefault(one.system, Scores())
+                scores.values.append(one.score)
+                scores.places.append((source.name, one.line))
+    if not found:
+        raise DataError(paths[-1], None, "no scores")
+    return found
+
+
+def systems(found: dict[str, Scores]) -> list[SystemFiles]:
+    """The outputs that have scores, as systems with one seed each."""
+    return [SystemFiles(name, [name]) for name in found]
+
+
+def n_segments(found: dict[str, Scores]) -> int:
+    """How many segments the first output has."""
+    return len(next(iter(found.values())).values)
 
 
 def metric(name: str, paths: Sequence[str], higher_is_better: bool) -> Metric:
@@ -45,32 +69,32 @@ def _no_text(hypotheses: Sequence[str]) -> Array:
     raise ValueError("the scores of this metric come from a file")
 
 
-def statistics(paths: Sequence[str], systems: Sequence[SystemFiles], n: int) -> Statistics:
+def statistics(found: dict[str, Scores], systems: Sequence[SystemFiles], n: int) -> Statistics:
     """(n, 2) for each system and seed: the score of each of n segments, and 1.
 
     A file names an output as the command line does: by its FILE, or by the NAME of a system with
-    one seed. Raises ReadError; DataError for other names and unless each output has n scores.
+    one seed. Raises DataError for other names and unless each output has n scores.
     """
-    found = {name: _Read([], (paths[-1], None)) for one in systems for name in one.labels}
-    for path in paths:
-        with reading.open_source(path) as source:
-            for one in segment_scores.read(source):
-                if one.system not in found:
-                    problem = f"no system {quoted(one.system)}; there are {', '.join(found)}"
-                    raise DataError(source.name, one.line, problem)
-                rows = found[one.system]
-                rows.scores.append(one.score)
-                rows.place = (source.name, one.line)
-                if len(rows.scores) > n:
-                    problem = f"more scores of {quoted(one.system)} than segments ({n:,})"
-                    raise DataError(*rows.place, problem)
-    return [[_column(label, seed, found, n) for seed, label in one.outputs()] for one in systems]
+    known = dict.fromkeys(name for one in systems for name in one.labels)
+    for name, scores in found.items():
+        if name not in known:
+            problem = f"no system {quoted(name)}; there are {', '.join(map(printable, known))}"
+            raise DataError(*scores.places[0], problem)
+    last = next(reversed(found.values())).places[-1]
+    return [
+        [_column(label, found.get(label) or found.get(file), last, n) for file, label in outputs]
+        for outputs in (one.outputs() for one in systems)
+    ]
 
 
-def _column(label: str, file: str, found: dict[str, _Read], n: int) -> Array:
-    """label, file: the two names of an output."""
-    rows = found[label] if found[label].scores else found[file]
-    if len(rows.scores) != n:
-        problem = f"{len(rows.scores):,} scores of {quoted(label)}, but {n:,} segments"
-        raise DataError(*rows.place, problem)
-    return np.stack([np.array(rows.scores), np.ones(n)], axis=1)  # (n, 2)
+def _column(label: str, scores: Scores | None, last: tuple[str, int], n: int) -> Array:
+    """The scores of an output. last: the end of the file, where missing ones are expected."""
+    if scores is None:
+        raise DataError(*last, f"0 scores of {quoted(label)}, but {n:,} segments")
+    if len(scores.values) > n:
+        problem = f"more scores of {quoted(label)} than segments ({n:,})"
+        raise DataError(*scores.places[n], problem)
+    if len(scores.values) < n:
+        problem = f"{len(scores.values):,} scores of {quoted(label)}, but {n:,} segments"
+        raise DataError(*scores.places[-1], problem)
+    return np.stack([np.array(scores.values), np.ones(n)], axis=1)  # (n, 2)

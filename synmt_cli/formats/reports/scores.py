@@ -278,7 +278,8 @@ class ScoreReport:
                 row.append(metric.cell(score, marks, room))
         labels = [Cell(metric.label, room=room) for metric in self.metrics]
         seeds = f", means of {self.n_seeds} seeds" if self.n_seeds > 1 else ""
-        title = f"{self.n:,} sentences against {', '.join(self.references)}{seeds}"
+        against = f" against {', '.join(self.references)}" if self.references else ""
+        title = f"{self.n:,} sentences{against}{seeds}"
         return Table(["system", *labels], rows, title=title)
 
     def _alone(self) -> Table:
