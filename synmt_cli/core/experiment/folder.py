@@ -9,6 +9,7 @@ from pathlib import Path
 
 from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.experiment.makefile import makefile
+from synmt_cli.core.run import device as devices
 from synmt_cli.core.segments import reader
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.errors import CreateError, DataError, ReadError, UsageError, cannot_read, printable
@@ -22,6 +23,7 @@ SETTINGS = """\
 validate_every = 250  # updates
 save_every = 250
 patience = 8          # validations without a better one before a training ends
+precision = "{}"    # the same for all, so that they compare; this machine has bf16: {}
 """
 
 
@@ -106,9 +108,14 @@ def write(folder: Path, design: Design, n_pairs: int, texts: Texts, parsers: Par
             (new / name).mkdir()
         for link, path in links.items():
             _link(new / link, path)
-        for file, content in (("Makefile", rules), ("config.toml", SETTINGS)):
+        for file, content in (("Makefile", rules), ("config.toml", _settings())):
             with writing.atomic(new / file) as writer:
                 writer.write(content.encode())
+
+
+def _settings() -> str:
+    has_bf16 = devices.has_bf16(devices.choose("auto"))
+    return SETTINGS.format("bf16" if has_bf16 else "fp32", "yes" if has_bf16 else "no")
 
 
 def _link(link: Path, path: str) -> None:
