@@ -36,7 +36,7 @@ Tables = dict[str, Any]
 AUTO = "auto"  # one of SIZES, by the data and the device
 SIZES = ("base", "small", "tiny")
 # Target tokens, EOS counted, from which a corpus is for `small` and for `base`;
-# docs/decisions/0028-sizes-by-the-data.md says why.
+# docs/decisions/0029-sizes-by-the-data.md says why.
 FOR_SMALL, FOR_BASE = 1_000_000, 5_000_000
 MOST_PASSES = 100  # over a small corpus: more only learn it by heart
 
