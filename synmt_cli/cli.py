@@ -73,6 +73,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plot scores": ("plot_scores", "Draw the scores of systems, with intervals."),
     "plot attention": ("plot_attention", "Draw attention weights as heat maps."),
     "plot awsl": ("plot_awsl", "Draw the weight of syntax by layer."),
+    "report": ("report", "Write a comparison as one page."),
     "info": ("info", "Say what files are, with their figures."),
     "check": ("check", "Report everything that is wrong with files."),
     "view": ("view", "Draw dependency trees."),

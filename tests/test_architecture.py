@@ -51,6 +51,7 @@ CORE = (
     "jobs",
     "analysis",
     "inspection",
+    "report",
     "experiment",
 )
 # Never imported there, at the top of a file or inside a function.

@@ -60,6 +60,7 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     for variant in variants.split(","):
         assert variant in scores
         assert len((folder / f"output/{variant}.1.txt").read_bytes().split(b"\n")) == 21
+    assert (folder / "report.html").read_bytes().count(b"<svg") > 20  # figures, and each tree
     assert "Nothing to be done" in make(folder, forked)
     # An interrupted training goes on; one whose settings have changed makes way.
     (folder / "runs/vanilla.1.trained").unlink()

@@ -11,7 +11,7 @@ from synmt_cli.core.experiment.design import Design
 _HEAD = """\
 # Does syntax help on this text? Written by `synmt init`, and yours to change.
 #
-#   make -j2         everything, two trainings at a time; the result is scores.txt
+#   make -j2         everything, two trainings at a time; the results are scores.txt and report.html
 #   make data        trees, vocabulary and records
 #   make train       the models, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
 #   make -n          the commands that would run
@@ -25,7 +25,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all data train translate
-all: scores.txt scores.json
+all: scores.txt scores.json report.html
 
 # --- What to compare; change it as you like ---
 
@@ -141,6 +141,11 @@ scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
 scores.txt: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
 	$(SCORE)
 	cat $@
+
+# The page needs two more packages: pip install 'synmt-cli[report]'.
+report.html: scores.json{trees}
+	synmt report --score scores.json --src text/test.src --ref text/test.tgt{options} -o $@ \\
+		$(SYSTEMS:%=runs/%) || [ $$? -eq 69 ]
 """
 
 
@@ -174,7 +179,10 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
             parser=" src.udpipe" if reads_trees else "",
             options=" --parser src.udpipe" if reads_trees else "",
         )
-    yield _TEST
+    trees = "data/test.src.conllu" if design.source_trees else ""
+    yield _TEST.replace("{trees}", f" {trees}".rstrip()).replace(
+        "{options}", f" --trees {trees}" if trees else ""
+    )
 
 
 def _trees(design: Design) -> Iterator[str]:

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import PurePath
 from typing import Any
 
@@ -76,10 +77,11 @@ def for_page(charts: Charts, title: str, width: float = 8.5) -> str:
     """The SVG element for a page, named by its title, in the page's own ink."""
     text = picture(charts, "svg", Size(width, 9, live=True)).decode()
     text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # A style in an SVG would hold for the whole page; the page's own says the same of charts.
+    text = re.sub(r"<(metadata|style)\b.*?</\1>", "", text, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*"', "<g", text).replace(INK, "currentColor")
-    from html import escape
-
+    for i, colour in enumerate(PALETTE):
+        text = text.replace(colour.lower(), f"var(--c{i}, {colour})")
     return text.replace("<svg ", f'<svg class="chart" role="img" aria-label="{escape(title)}" ', 1)
 
 
@@ -141,6 +143,7 @@ def _groups(charts: Sequence[Chart]) -> Iterator[str]:
 
 def _chart(axes: Any, chart: Chart, looks: dict[str, int], handles: dict[str, Any]) -> None:
     count = {one.group: sum(o.group == one.group for o in chart.series) for one in chart.series}
+    named = [one.name for one in chart.series] == [*chart.ticks]  # below the axis
     for one in chart.series:
         several = bool(one.group) and count[one.group] > 1
         name = shown(one.group or one.name)
@@ -148,7 +151,7 @@ def _chart(axes: Any, chart: Chart, looks: dict[str, int], handles: dict[str, An
             name += f" ({count[one.group]} seeds)"
         look = looks[one.group or one.name]
         drawn = _series(axes, one, look, chart.joined, faint=several)
-        if drawn is not None:
+        if drawn is not None and not named:
             handles.setdefault(name, drawn)
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(shown(chart.y_label, 60))

@@ -71,9 +71,14 @@ def shown(text: str, limit: int = LONGEST_WORD) -> str:
     >>> shown("a" + chr(0x202E) + "b"), shown("x" * 100, 5)
     ('a\\\\u202eb', 'xxxx…')
     """
-    text = text[: 4 * limit]  # of a word of a million characters nothing else is shown
-    parts = (one if one in _JOINERS else printable(one) for one in text)
-    return cut(text if text.isprintable() else "".join(parts), limit)
+    return cut(clean(text[: 4 * limit]), limit)  # no more of a million characters is shown
+
+
+def clean(text: str) -> str:
+    """Text with control and bidi characters escaped, but not the joiners of a script."""
+    if text.isprintable():
+        return text
+    return "".join(one if one in _JOINERS else printable(one) for one in text)
 
 
 def of_sentence(sentence: Sentence, id: str) -> Picture:

@@ -1,0 +1,237 @@
+"""`synmt report`: a comparison as one page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from synmt_cli import console
+from synmt_cli.commands import Manual, options
+from synmt_cli.commands.options import argument, option
+from synmt_cli.errors import DataError, printable
+from synmt_cli.formats.reports.scores import ScoreReport
+from synmt_cli.io import writing
+
+if TYPE_CHECKING:
+    from synmt_cli.core.pictures.charts import HeatMap
+    from synmt_cli.core.pictures.sentences import Picture
+    from synmt_cli.core.report.segments import Texts
+
+    Trees = list[list[Picture]]
+
+MANUAL = Manual(
+    input="Run directories, the report of `synmt score --format json`, and the lines and trees of"
+    " a test set.",
+    output="One HTML page below 5 MB, which fetches nothing: `<!doctype html>`.",
+    memory="The test set, and the page several times.",
+    examples=(
+        "synmt score --by length:10,20 --src test.en --format json -o score.json"
+        " ref.de base.de pascal.de && synmt report --score score.json --src test.en"
+        " --trees test.en.conllu -o report.html runs/base runs/pascal",
+        "synmt report --ref ref.de --segments base.de --segments pascal.de -o segments.html",
+        "synmt report runs/base runs/pascal > training.html",
+    ),
+    see_also=("score", "plot scores", "plot curves", "view", "init"),
+)
+ATTENTION_SEGMENTS, ATTENTION_MAPS = 3, 8
+
+
+def report(
+    runs: Annotated[list[str] | None, argument("[RUN]", "Run directories.")] = None,
+    score: Annotated[
+        str, option("--score FILE", "Report of synmt score --format json; - is stdin.")
+    ] = "",
+    segments: Annotated[
+        list[str] | None,
+        option(
+            "--segments [NAME=]FILE",
+            "Output of a system; repeatable, the first is the baseline.",
+            shown_default="the files that --score names, the first of each system",
+        ),
+    ] = None,
+    src: Annotated[str, option("--src FILE", "Source lines.")] = "",
+    ref: Annotated[
+        str,
+        option("--ref FILE", "Reference lines.", shown_default="the file that --score names"),
+    ] = "",
+    trees: Annotated[
+        str, option("--trees FILE", "CoNLL-U or records: the trees of the source.")
+    ] = "",
+    tgt_trees: Annotated[
+        str, option("--tgt-trees FILE", "The same of what a decoder wrote, drawn next to them.")
+    ] = "",
+    awsl: Annotated[str, option("--awsl FILE", "Report of synmt analyze awsl --format json.")] = "",
+    attention: Annotated[
+        str, option("--attention FILE", "Weights of synmt analyze attention: the first segments.")
+    ] = "",
+    title: Annotated[str, option("--title TEXT", "Title of the page.")] = "Comparison",
+    output: options.Output = "-",
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Write one page that holds a comparison, to read without a network and to pass on.
+
+    It has what there is of: the table of systems with intervals, standard deviations over seeds
+    and corrected p; scores in buckets, as figures with intervals and as tables; the training
+    curves of all runs; the weight of syntax and attention next to the tree's edges; the segments,
+    to sort and to search, with the words marked that differ from the first system's, and with the
+    trees of their sources; settings and versions of the runs; and the commands that make each
+    part again. A part whose files are not there is named on the page and as a warning.
+
+    Segments are in order of the difference between the best and the worst system by chrF. The page
+    stays below 5 MB: of more than 3,000 segments, or of long ones, it shows those that differ most
+    and a random third of others, and trees for as many as there is room for, and says so.
+
+    The page works with a keyboard, on a telephone, in the dark, in print and without JavaScript.
+    Text of the data cannot become markup. It needs Jinja2 and matplotlib:
+    pip install 'synmt-cli[report]'.
+    """
+    from synmt_cli.core.report import page
+
+    files = [score, src, ref, trees, tgt_trees, awsl, attention, *(segments or [])]
+    options.refuse_two_stdins(files)
+    options.refuse(
+        {"there is nothing to report: name runs, --score or --segments": not (runs or any(files))}
+    )
+    page.require()
+    from synmt_cli.core.pictures import awsl as awsl_charts
+    from synmt_cli.core.report import runs as run_facts
+    from synmt_cli.core.report import trees as tree_files
+    from synmt_cli.formats.reports import awsl_files, score_files
+
+    with writing.output(output) as writer:
+        scored = score_files.read(score) if score else None
+        missing: list[str] = []
+        texts = _texts(segments, src, ref, scored, missing)
+        if texts is None and (src or ref or trees or tgt_trees) and not missing:
+            missing.append("Segments are not shown: name outputs by --segments or --score.")
+        of_source = tree_files.read(trees) if trees else []
+        of_target = tree_files.read(tgt_trees) if tgt_trees else []
+        _refuse_other_trees({trees: of_source, tgt_trees: of_target}, texts)
+        content = page.Content(
+            title,
+            [run_facts.read(run) for run in runs or ()],
+            scored,
+            texts,
+            of_source,
+            of_target,
+            awsl_charts.chart(awsl_files.read(awsl).runs) if awsl else None,
+            _attention(attention, of_source) if attention else (),
+            missing,
+            _commands(runs or [], score, scored, awsl, attention, trees),
+        )
+        for one in missing:
+            console.warn(printable(one))
+        writer.write(page.page(content).encode())
+
+
+def _texts(
+    segments: Sequence[str] | None,
+    src: str,
+    ref: str,
+    scored: ScoreReport | None,
+    missing: list[str],
+) -> Texts | None:
+    """The lines of the test set; None where there are no outputs, which `missing` says.
+
+    Raises DataError for files of other lengths, ReadError.
+    """
+    from synmt_cli.core.evaluation import parallel_lines, systems
+    from synmt_cli.core.report.segments import Texts, refuse_other_lengths
+
+    if segments:
+        named = {one.name: one.files[0] for one in systems.parse(segments)}
+    else:
+        named = {one.name: one.files[0] for one in scored.systems if one.files} if scored else {}
+        absent = [file for file in named.values() if not os.path.exists(file)]
+        if absent:
+            missing.append(
+                f"Segments are not shown: {absent[0]}, which the scores are of, is not there. "
+                "Name outputs by --segments."
+            )
+            return None
+    if not named:
+        return None
+    if not ref and scored:
+        if os.path.exists(scored.references[0]):
+            ref = scored.references[0]
+        else:
+            missing.append(f"The reference {scored.references[0]} is not there: name it by --ref.")
+    lines = {file: parallel_lines.read(file) for file in [*named.values(), src, ref] if file}
+    first = next(iter(lines))
+    expected = (scored.n, "segments were scored") if scored else (len(lines[first]), f"in {first}")
+    refuse_other_lengths(lines, *expected)
+    outputs = {name: lines[file] for name, file in named.items()}
+    return Texts(outputs, lines.get(src), lines.get(ref))
+
+
+def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:
+    for name, trees in files.items():
+        if name and texts and len(trees) != texts.n:
+            raise DataError(name, None, f"trees of {len(trees):,} lines, but {texts.n:,} segments")
+
+
+def _attention(path: str, trees: Trees) -> list[tuple[str, list[HeatMap]]]:
+    """The first maps of the first segments with weights, with the edges of their trees."""
+    from synmt_cli.core.pictures import attention
+    from synmt_cli.formats.attention import Attention, read
+    from synmt_cli.io import reading
+
+    by_id = {line[0].id: line[0] for line in trees if len(line) == 1}
+    found = []
+    with reading.open_source(path) as source:
+        for one in read(source):
+            if one.weights and len(one.tokens) <= 60:
+                first = dict([*one.weights.items()][:ATTENTION_MAPS])
+                tree = by_id.get(one.id) if one.stack == "encoder" else None
+                whole = Attention(one.id, one.status, one.stack, None, one.tokens, one.keys, first)
+                found.append((one.id, attention.maps(whole, tree=tree)))
+            if len(found) == ATTENTION_SEGMENTS:
+                break
+    return found
+
+
+def _commands(
+    runs: Sequence[str],
+    score: str,
+    scored: ScoreReport | None,
+    awsl: str,
+    attention: str,
+    trees: str,
+) -> dict[str, list[list[str]]]:
+    """The commands that make the parts of the page again."""
+    made: dict[str, list[list[str]]] = {"report": [["synmt", *sys.argv[1:]]]}
+    if scored:
+        metrics = [one.name for one in scored.metrics]
+        by = dict.fromkeys(bucket.by for bucket in scored.buckets)
+        outputs = [
+            f"{one.name}={file}" if one.name != file else file
+            for one in scored.systems
+            for file in one.files
+        ]
+        options = [word for spec in by for word in ("--by", spec)]
+        words = ["-M", ",".join(metrics), *options, "--format", "json", "-o", score]
+        made["scores"] = [["synmt", "score", *words, scored.references[0], *outputs]]
+        plots = ["synmt", "plot", "scores", "--metric"]
+        made["scores"] += [
+            [*plots, name, "--by", "systems", "-o", f"{name}.pdf", score] for name in metrics
+        ]
+        made["buckets"] = [
+            [*plots, name, "--by", spec, "-o", f"{name}.{spec.split(':')[0]}.pdf", score]
+            for spec in by
+            for name in metrics
+        ]
+        made["segments"] = [["synmt", "score", "-M", "chrf", "--format", "segments",
+                             scored.references[0], *outputs]]  # fmt: skip
+    if runs:
+        made["curves"] = [["synmt", "plot", "curves", "-o", "curves.pdf", *runs]]
+    if awsl:
+        made["awsl"] = [["synmt", "plot", "awsl", "-o", "awsl.pdf", awsl]]
+    if attention:
+        of = ["--trees", trees] if trees else []
+        made["attention"] = [["synmt", "plot", "attention", *of, "-o", "heads.pdf", attention]]
+    if trees:
+        made.setdefault("segments", []).append(["synmt", "view", "--format", "html", trees])
+    return made

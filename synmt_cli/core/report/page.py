@@ -1,0 +1,204 @@
+"""The page itself: a template that escapes everything, filled with tables, figures and segments.
+
+Jinja2 is an optional extra, imported only here.
+"""
+
+import importlib.util
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from synmt_cli import __version__
+from synmt_cli.core.pictures import figures, score_charts, tree_page
+from synmt_cli.core.pictures.charts import Chart, HeatMap
+from synmt_cli.core.pictures.curves import charts as curve_charts
+from synmt_cli.core.pictures.sentences import Picture, clean
+from synmt_cli.core.report import runs as run_tables
+from synmt_cli.core.report import segments as segments_of
+from synmt_cli.core.report import trees as trees_of
+from synmt_cli.core.report.runs import RunFacts
+from synmt_cli.core.report.segments import Shown, Texts
+from synmt_cli.errors import Unavailable
+from synmt_cli.formats.reports.scores import MetricInfo, ScoreReport, shown_p
+
+LIMIT = 4_900_000  # bytes of a page
+NEEDED = "pip install 'synmt-cli[report]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the page is made of; any part may be missing. missing: parts that were looked for in
+    vain, in words. commands: how the parts are made again, by the name of the part.
+    """
+
+    title: str
+    runs: Sequence[RunFacts] = ()
+    score: ScoreReport | None = None
+    texts: Texts | None = None
+    trees: Sequence[Sequence[Picture]] = ()
+    written: Sequence[Sequence[Picture]] = ()
+    awsl: Chart | None = None
+    attention: Sequence[tuple[str, Sequence[HeatMap]]] = ()
+    missing: Sequence[str] = ()
+    commands: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+
+
+def require() -> None:
+    """Raises Unavailable unless the packages of the extra are there."""
+    for name in ("jinja2", "matplotlib"):
+        if importlib.util.find_spec(name) is None:
+            raise Unavailable(f"synmt report needs {name}; run: {NEEDED}")
+
+
+def page(content: Content) -> str:
+    """The page, below LIMIT bytes: trees are drawn as long as there is room."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["clean"] = clean
+    template = environment.from_string(_asset("report.html"))
+    shown = segments_of.shown(content.texts) if content.texts else []
+    values: dict[str, Any] = {
+        "title": content.title,
+        "version": __version__,
+        "policy": tree_page.POLICY,
+        "style": Markup(tree_page.asset("page.css") + _asset("report.css")),
+        "script": Markup(_asset("report.js")),
+        "missing": content.missing,
+        "commands": {
+            part: [shlex.join(clean(word) for word in command) for command in commands]
+            for part, commands in content.commands.items()
+        },
+        "scores": _scores(content.score) if content.score else None,
+        "figures": {name: Markup(svg) for name, svg in _figures(content).items()},
+        "attention": [
+            (id, Markup(figures.for_page(maps, f"attention of segment {id}")))
+            for id, maps in content.attention
+        ],
+        "runs": content.runs,
+        "settings": run_tables.table(content.runs),
+        "doubts": run_tables.doubts(content.runs),
+        "segments": shown,
+        "n_segments": content.texts.n if content.texts else 0,
+        "names": list(content.texts.outputs) if content.texts else [],
+        "trees": {},
+    }
+    text = template.render(values)
+    room = LIMIT - len(text.encode())
+    drawn = _trees(content, shown, room)
+    if drawn:
+        values["trees"] = {
+            number: [(name, Markup(one)) for name, one in of] for number, of in drawn.items()
+        }
+        text = template.render(values)
+    return text
+
+
+def _asset(name: str) -> str:
+    return (Path(__file__).parent / name).read_bytes().decode()
+
+
+def _figures(content: Content) -> dict[str, str]:
+    """The SVG of each figure by its name."""
+    found = {}
+    if content.score:
+        whole = [score_charts.systems(content.score, one) for one in content.score.metrics]
+        width = 8.5 if len(whole) > 1 else 5
+        found["scores"] = figures.for_page(whole, "scores of systems", width)
+        for metric in content.score.metrics:
+            for by in dict.fromkeys(bucket.by for bucket in content.score.buckets):
+                charts = score_charts.charts(content.score, metric.name, by)
+                found[f"{by} {metric.name}"] = figures.for_page(charts, f"{metric.label} by {by}")
+    curves = curve_charts([run.curve for run in content.runs]) if content.runs else []
+    if curves:
+        found["curves"] = figures.for_page(curves, "training curves of all runs")
+    if content.awsl and content.awsl.series:
+        title = "weight of syntax by layer"
+        found["awsl"] = figures.for_page([content.awsl], title, width=5)
+    return found
+
+
+def _scores(report: ScoreReport) -> dict[str, Any]:
+    """The tables of a report, as texts."""
+    divisions = list(dict.fromkeys(bucket.by for bucket in report.buckets))
+    return {
+        "report": report,
+        "rows": [
+            (system.name, [_score(report, metric, i) for metric in report.metrics])
+            for i, system in enumerate(report.systems)
+        ],
+        "corrected": report.corrected,
+        "divisions": divisions,
+        "buckets": {
+            (by, metric.name): [
+                (
+                    bucket.name,
+                    bucket.n,
+                    [_in_bucket(report, metric, bucket, i) for i in range(len(report.systems))],
+                )
+                for bucket in report.buckets
+                if bucket.by == by
+            ]
+            for by in divisions
+            for metric in report.metrics
+        },
+    }
+
+
+def _score(report: ScoreReport, metric: MetricInfo, i: int) -> dict[str, Any]:
+    """A cell: the score with its spread and interval, and the comparison with the first system."""
+    system = report.systems[i]
+    scores = [one.scores[metric.name] for one in report.systems]
+    best = max(scores) if metric.higher_is_better else min(scores)
+    deviation, interval = system.deviation(metric.name), system.intervals.get(metric.name)
+    paired = system.paired.get(metric.name)
+    cell: dict[str, Any] = {
+        "value": scores[i],
+        "text": metric.cell(scores[i]).text,
+        "best": len(scores) > 1 and scores[i] == best,
+        "sd": "" if deviation is None else metric.cell(deviation).text,
+        "interval": metric.interval(interval) if interval else "",
+        "comparison": "",
+        "mark": paired.mark() if paired else "",
+    }
+    if paired:
+        p = shown_p(paired.decisive).text
+        name = "p (Holm)" if paired.corrected is not None else "p"
+        equals = "" if p.startswith("<") else "= "
+        change = f"{metric.difference(paired.delta)} {metric.interval(paired.ci95, '+')}"
+        cell["comparison"] = f"{change}, {name} {equals}{p}"
+    return cell
+
+
+def _in_bucket(report: ScoreReport, metric: MetricInfo, bucket: Any, i: int) -> str:
+    score, delta = bucket.scores[i][metric.name], bucket.delta(i, metric.name)
+    if score is None:
+        return "-"
+    text = str(metric.cell(score).text)
+    if not i or delta is None:
+        return text
+    paired = bucket.comparison(i, metric.name)
+    interval = f" {metric.interval(paired.ci95, '+')}{paired.mark()}" if paired else ""
+    return f"{text} ({metric.difference(delta)}{interval})"
+
+
+def _trees(content: Content, shown: Sequence[Shown], room: int) -> dict[int, list[tuple[str, str]]]:
+    """The named drawings of segments, in the order of the page, as long as there is room."""
+    sides = ("tree of the source", content.trees), ("tree that the decoder wrote", content.written)
+    drawn: dict[int, list[tuple[str, str]]] = {}
+    for one in shown:
+        pictures = [
+            (name, trees_of.drawing([*trees[one.number - 1]], f"{one.number}{name[-1]}"))
+            for name, trees in sides
+            if one.number <= len(trees)
+        ]
+        room -= sum(len(picture.encode()) + 200 for _, picture in pictures)
+        if room < 0 or not pictures:
+            break
+        drawn[one.number] = pictures
+    return drawn

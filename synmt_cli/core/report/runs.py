@@ -1,0 +1,87 @@
+"""Settings and versions of runs, side by side: what differs first."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from synmt_cli.core.pictures import curves
+from synmt_cli.core.pictures.curves import Curve
+from synmt_cli.core.run.directory import Run
+from synmt_cli.errors import printable
+
+FINGERPRINTS = ("sha256", "fingerprint", "dev_sha256", "train_sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """A run: its curve, and its settings and versions by dotted name."""
+
+    name: str
+    curve: Curve
+    settings: dict[str, str]
+
+    @property
+    def best(self) -> tuple[str, float, float] | None:
+        """(metric, step, value) of the best validation, None before the first."""
+        metric = next(iter(self.curve.metrics), None)
+        if metric is None:
+            return None
+        step, value = max(self.curve.metrics[metric], key=lambda point: point[1])
+        return metric, step, value
+
+
+def read(folder: str) -> RunFacts:
+    """The facts of a run directory. Raises ReadError, DataError, ConfigError."""
+    run = Run(Path(folder))
+    curve = curves.read(folder)
+    settings = dict(_flat(run.tables()))
+    if os.path.lexists(run.environment):
+        settings |= dict(_flat({"environment": run.read_environment()}))
+    return RunFacts(curve.name, curve, settings)
+
+
+def _flat(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in tables.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            values = value if isinstance(value, list) else [value]
+            yield f"{prefix}{name}", printable(", ".join(map(_text, values)))
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A setting of all runs, "" where one does not have it."""
+
+    name: str
+    values: list[str]
+    differs: bool
+
+
+def table(runs: Sequence[RunFacts]) -> list[Row]:
+    """Every setting: those in which runs differ first."""
+    names = dict.fromkeys(name for run in runs for name in run.settings)
+    rows = [
+        Row(name, values, len(set(values)) > 1)
+        for name in names
+        if (values := [run.settings.get(name, "") for run in runs])
+    ]
+    return sorted(rows, key=lambda row: not row.differs)
+
+
+def doubts(runs: Sequence[RunFacts]) -> list[str]:
+    """Why the curves of the runs may not be comparable, in words."""
+    said = []
+    if len({run.settings.get("data.dev_sha256") for run in runs}) > 1:
+        said.append("The runs were validated on different data: their curves are not comparable.")
+    if len({metric for run in runs for metric in run.curve.metrics}) > 1:
+        said.append("The runs were validated by different metrics.")
+    if len({run.settings.get("data.train_sha256") for run in runs}) > 1:
+        said.append("The runs were trained on different data.")
+    return said

@@ -1,0 +1,145 @@
+"""The segments of a comparison: which to show, and which words of the outputs differ."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from synmt_cli.core.evaluation import metrics
+from synmt_cli.core.pictures.sentences import clean
+from synmt_cli.errors import DataError, printable
+
+MOST = 3000  # on a page
+BYTES = 3_600_000  # of segments on a page, without trees
+LONGEST = 4000  # characters of a text; more is cut
+COMPARED = 400  # words of an output that are compared; marks stop there
+SEED = 1  # of the segments that are drawn at random
+Mark = tuple[str, bool]  # a stretch of text, and whether it differs
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A test set: source and reference may be missing. outputs: by the name of the system."""
+
+    outputs: dict[str, list[str]]
+    source: list[str] | None = None
+    reference: list[str] | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of segments."""
+        return len(next(iter(self.outputs.values()), ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A segment on the page. number: from 1. scores: chrF of each output, empty without a
+    reference. difference: the greatest between two systems.
+    """
+
+    number: int
+    source: str
+    reference: str
+    outputs: list[tuple[str, list[Mark], float | None]]
+    difference: float
+    length: int
+
+
+def refuse_other_lengths(columns: dict[str, list[str]], n: int, of: str) -> None:
+    """Raises DataError for a file that does not have n lines. of: what has them."""
+    for name, lines in columns.items():
+        if len(lines) != n:
+            problem = f"{len(lines):,} lines, but {n:,} {of}"
+            raise DataError("<stdin>" if name == "-" else printable(name), None, problem)
+
+
+def scores(texts: Texts) -> list[list[float]]:
+    """chrF of each segment by each system; without a reference nothing."""
+    if texts.reference is None or not texts.n:
+        return []
+    (metric,) = metrics.build(["chrf"], [texts.reference])
+    columns = [
+        metric.sentences(metric.statistics(lines)).tolist() for lines in texts.outputs.values()
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def differences(texts: Texts, scored: list[list[float]]) -> list[float]:
+    """How much systems differ in each segment: in chrF, else in the share of unequal outputs."""
+    if scored:
+        return [max(row) - min(row) for row in scored]
+    rows = zip(*texts.outputs.values(), strict=True)
+    return [100 * (len(set(row)) - 1) / max(len(row) - 1, 1) for row in rows]
+
+
+def chosen(differing: Sequence[float], most: int = MOST) -> list[int]:
+    """Which segments are shown, in order of difference: all, or two thirds of `most` where
+    systems differ most, and a third drawn from the rest.
+    """
+    order = sorted(range(len(differing)), key=lambda i: (-differing[i], i))
+    if len(order) <= most:
+        return order
+    first = 2 * most // 3
+    drawn = random.Random(SEED).sample(order[first:], most - first)
+    return order[:first] + sorted(drawn, key=lambda i: (-differing[i], i))
+
+
+def shown(texts: Texts, most: int = MOST) -> list[Shown]:
+    """The segments of the page, those that differ most first; fewer where texts are long."""
+    scored = scores(texts)
+    differing = differences(texts, scored)
+    segments: list[Shown] = []
+    room = BYTES
+    for i in chosen(differing, most):
+        texts_of = [lines[i] for lines in texts.outputs.values()]
+        first = _words(texts_of[0])
+        outputs = []
+        for at, (name, text) in enumerate(zip(texts.outputs, texts_of, strict=True)):
+            marks = marked(first, _words(text)) if at else [(_cut(text), False)]
+            outputs.append((name, marks, scored[i][at] if scored else None))
+        source = _cut(texts.source[i]) if texts.source else ""
+        reference = _cut(texts.reference[i]) if texts.reference else ""
+        length = len(source.split()) if texts.source else len(first)
+        one = Shown(i + 1, source, reference, outputs, differing[i], length)
+        room -= size(one)
+        if room < 0 and segments:
+            break
+        segments.append(one)
+    return segments
+
+
+def size(one: Shown) -> int:
+    """About how many bytes a segment takes on the page."""
+    texts = [one.source, one.reference, *(text for _, marks, _ in one.outputs for text, _ in marks)]
+    n_marks = sum(len(marks) for _, marks, _ in one.outputs)
+    return sum(len(text.encode()) for text in texts) + 14 * n_marks + 45 * len(one.outputs) + 260
+
+
+def _words(text: str) -> list[str]:
+    return _cut(text).split()
+
+
+def _cut(text: str) -> str:
+    text = clean(text[:LONGEST])
+    return text if len(text) < LONGEST else text[:LONGEST] + "…"
+
+
+def marked(first: Sequence[str], other: Sequence[str]) -> list[Mark]:
+    """The words of `other`, in stretches that the first output has too, and those it has not.
+
+    >>> marked("a dog sees".split(), "a cat sees".split())
+    [('a', False), ('cat', True), ('sees', False)]
+    """
+    if first == other:
+        return [(" ".join(other), False)] if other else []
+    head, rest = other[:COMPARED], other[COMPARED:]
+    same = SequenceMatcher(None, first[:COMPARED], head, autojunk=False).get_matching_blocks()
+    marks: list[Mark] = []
+    at = 0
+    for block in same:
+        if block.b > at:
+            marks.append((" ".join(head[at : block.b]), True))
+        if block.size:
+            marks.append((" ".join(head[block.b : block.b + block.size]), False))
+        at = block.b + block.size
+    return [*marks, (" ".join(rest), False)] if rest else marks

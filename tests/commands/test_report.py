@@ -1,0 +1,249 @@
+"""`synmt report` as a user runs it, and its page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from support.browser import CHROMIUM, Browser
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+HOSTILE = "</details><script>alert(1)</script> \"'&amp; \u202eabc " + "w" * 10_000
+VOID = {"meta", "br", "input", "use", "path", "line"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, forked):
+    """A comparison of two seeds of two systems, with hostile text in all places."""
+    made = tmp_path_factory.mktemp("report")
+    n = 12
+    (made / "src").write_text("".join(f"Satz {i} {HOSTILE}\n" for i in range(n)))
+    (made / "ref").write_text("".join(f"sentence {i} of the test set\n" for i in range(n)))
+    for seed in (1, 2):
+        text = "".join(f"sentence {i} of a test\n" for i in range(n))
+        (made / f"base.{seed}").write_text(text)
+        text = "".join(f"sentence {i} {'of the' * (i % 2)} {HOSTILE}\n" for i in range(n))
+        (made / f"new.{seed}").write_text(text)
+    tree = (
+        f"1\tSatz\t_\tX\t_\t_\t2\t{HOSTILE[:60]}\t_\t_\n2\t{HOSTILE}\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    )
+    (made / "trees").write_text(tree.replace(" ", "\xa0").replace("\u202e", "") * n)
+    for name in ("base.1", "new.1"):
+        run = made / "runs" / name
+        run.mkdir(parents=True)
+        (run / "config.toml").write_text(f'format = 1\nvariant = "{name}"\n[training]\nlr = 0.1\n')
+        facts = {"event": "dev", "metric": "bleu", "perplexity": 9.0}
+        lines = [json.dumps({**facts, "step": i, "value": i}) for i in range(1, 4)]
+        (run / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    systems = [f"{name}={name}.{seed}" for name in ("base", "new") for seed in (1, 2)]
+    options = ["--format", "json", "-o", "score.json", "--samples", "50", "--by", "length:5"]
+    done = forked("score", *options, "--src", "src", "ref", *systems, cwd=made)
+    assert done.returncode == 0, done.stderr
+    all_parts = ["--score", "score.json", "--src", "src", "--trees", "trees", "-o", "r.html"]
+    done = forked("report", *all_parts, "runs/base.1", "runs/new.1", cwd=made)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return made
+
+
+class Elements(HTMLParser):
+    """The elements of a page; fails where they are not nested."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.open, self.text = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        while self.open and self.open[-1] in ("dd", "dt") and tag not in ("dd", "dt"):
+            self.open.pop()
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_holds_every_part_and_no_text_is_markup(folder):
+    page = (folder / "r.html").read_text()
+    elements = Elements(page)
+    assert [tag for tag, _ in elements.found].count("script") == 1
+    assert not [a for _, a in elements.found if any(name.startswith("on") for name in a)]
+    addresses = [a[name] for _, a in elements.found for name in ("src", "href") if a.get(name)]
+    assert all(one.startswith(("#", "data:")) for one in addresses)
+    assert "\u202e" not in page
+    assert "\\u202e" in page
+    ids = [
+        a["id"] for _, a in elements.found if "id" in a and not re.match("[mp][0-9a-f]", a["id"])
+    ]
+    assert len(ids) == len(set(ids))
+    text = "".join(elements.text)
+    for part in ("Scores in buckets", "Training", "Segments", "Settings and versions"):
+        assert part in text
+    assert "95 % interval" in text
+    assert "means of 2 seeds ± standard deviation" in text
+    assert "synmt plot scores --metric bleu --by systems" in text
+    assert page.count('class="seg"') == 12
+    assert page.count("tree of the source") == 12
+    assert len(page.encode()) < 5_000_000
+
+
+def test_what_is_missing_is_said(forked, folder, tmp_path):
+    (tmp_path / "score.json").write_bytes((folder / "score.json").read_bytes())
+    done = forked("report", "--score", "score.json", cwd=tmp_path)
+    assert done.returncode == 0
+    said = "base.1, which the scores are of, is not there. Name outputs by --segments."
+    assert said.encode() in done.stderr
+    assert said.encode() in done.stdout
+    alone = forked("report", folder / "runs/base.1", cwd=tmp_path)
+    assert alone.returncode == 0
+    assert b"<h2>Training</h2>" in alone.stdout
+    assert b"<h2>Segments</h2>" not in alone.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, b"there is nothing to report: name runs, --score or --segments"),
+        (["--score", "no"], 66, b"no: No such file"),
+        (["--score", "empty"], 65, b"empty: not from `synmt score --format json`: invalid JSON"),
+        (["--score", "score.json", "--src", "one"], 65, b"one: 1 lines, but 12 segments were"),
+        (["--segments", "one", "--trees", "trees"], 65, b"trees: trees of 12 lines, but 1 segm"),
+        (["--segments", "one", "--trees", "one"], 65, b"one:1: expected CoNLL-U or records"),
+        (["--segments", "one", "--ref", "ref"], 65, b"ref: 12 lines, but 1 in one"),
+        (["runs"], 66, b"runs is not a run directory"),
+    ],
+)
+def test_bad_input_is_named(forked, folder, arguments, status, message):
+    (folder / "empty").write_bytes(b"")
+    (folder / "one").write_bytes(b"one line\n")
+    done = forked("report", *arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert message in done.stderr
+
+
+def test_one_segment_and_none(forked, folder):
+    (folder / "one").write_bytes(b"one line\n")
+    (folder / "empty").write_bytes(b"")
+    one = forked("report", "--segments", "one", "--ref", "one", cwd=folder)
+    assert one.stdout.count(b'class="seg"') == 1
+    none = forked("report", "--segments", "empty", cwd=folder)
+    assert b"There are no segments." in none.stdout
+
+
+# --- in a browser ----------------------------------------------------------------------------
+
+
+def needs_browser(test):
+    """Marks a test that looks at a page with a real browser."""
+    reason = "no chromium (Debian: apt-get install chromium)"
+    return pytest.mark.browser(pytest.mark.skipif(CHROMIUM is None, reason=reason)(test))
+
+
+SHOWN = (
+    "[...document.querySelectorAll('.seg')].filter(one => !one.hidden).map(one => one.dataset.i)"
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    one = Browser(tmp_path_factory.mktemp("profile"))
+    yield one
+    one.close()
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [360, 1600])
+def test_it_is_quiet_and_fits(browser, folder, width, dark):
+    browser.open(folder / "r.html", width, dark)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    browser.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert (browser.requests(), browser.messages()) == ([], [])
+    colours = "getComputedStyle(document.body).backgroundColor"
+    assert browser.run(colours) == ("rgb(22, 24, 28)" if dark else "rgb(255, 255, 255)")
+
+
+@needs_browser
+def test_search_sort_and_fold(browser, folder):
+    browser.open(folder / "r.html")
+    wait = "new Promise(done => setTimeout(() => done(null), 300))"
+    search = "search.value = 'SATZ 7'; search.dispatchEvent(new Event('input'))"
+    browser.run(f"{search}; {wait}")
+    assert browser.run(SHOWN) == ["8"]
+    assert browser.run("count.textContent") == "1 segments"
+    browser.run(f"{search.replace('SATZ 7', '')}; {wait}")
+    browser.run("sort.value = 'i'; sort.dispatchEvent(new Event('change'))")
+    assert browser.run(SHOWN) == [str(i) for i in range(1, 13)]
+    browser.run("fold.click()")
+    assert browser.run("document.querySelectorAll('.seg[open]').length") == 0
+    table = "document.querySelector('table.sortable')"
+    first = f"{table}.tBodies[0].rows[0].cells[0].textContent"
+    button = f"{table}.tHead.rows[0].cells[1].querySelector('button')"
+    browser.run(f"{button}.click(); {button}.click()")
+    ascending = browser.run(first)
+    browser.run(f"{button}.click()")
+    assert {ascending, browser.run(first)} == {"base", "new"}
+    assert browser.run(f"{table}.tHead.rows[0].cells[1].ariaSort") == "descending"
+    assert (browser.requests(), browser.messages()) == ([], [])
+
+
+@needs_browser
+def test_text_has_contrast_and_everything_has_a_name(browser, folder):
+    for dark in (False, True):
+        browser.open(folder / "r.html", dark=dark)
+        assert browser.run(FAINT) == []
+    nameless = browser.run(
+        "[...document.querySelectorAll('input,select,button,[tabindex=\"0\"],[role=img]')]"
+        ".filter(one => !(one.textContent.trim() || one.labels?.length || one.ariaLabel"
+        " || one.getAttribute('aria-labelledby'))).map(one => one.outerHTML.slice(0, 80))"
+    )
+    assert nameless == []
+    assert browser.run("document.documentElement.lang") == "en"
+
+
+@needs_browser
+def test_the_page_of_view_is_quiet_and_fits(browser, folder, forked):
+    done = forked("view", "--format", "html", "-o", "v.html", "trees", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, b"")
+    browser.open(folder / "v.html", 360)
+    assert browser.run("document.documentElement.scrollWidth") <= 360
+    assert (browser.requests(), browser.messages()) == ([], [])
+
+
+# The texts whose contrast with what is behind them is below 4.5, by the formula of WCAG 2.
+FAINT = """
+(() => {
+  const parts = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
+    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const colour = parts(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll('body *')].filter((one) =>
+    [...one.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
+    && !['SCRIPT', 'STYLE', 'title', 'desc'].includes(one.tagName)).filter((one) => {
+    const style = getComputedStyle(one);
+    const ink = light(parts(one.closest('svg') ? style.fill : style.color));
+    const paper = light(ground(one));
+    return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05) < 4.5;
+  }).map((one) => one.outerHTML.slice(0, 120));
+})()
+"""

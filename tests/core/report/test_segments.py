@@ -1,0 +1,59 @@
+"""Which segments a page shows, and which words it marks."""
+
+from __future__ import annotations
+
+import pytest
+
+from synmt_cli.core.report import segments
+from synmt_cli.core.report.segments import Texts, chosen, marked
+from synmt_cli.errors import DataError
+
+
+def test_marks_keep_every_word_in_order():
+    first = ["the", "old", "dog", "sees", "a", "cat"]
+    other = ["the", "dog", "now", "sees", "the", "black", "cat"]
+    marks = marked(first, other)
+    assert " ".join(text for text, _ in marks).split() == other
+    differing = [word for text, differs in marks if differs for word in text.split()]
+    assert differing == ["now", "the", "black"]
+    assert marked([], []) == []
+    long = ["w"] * 1000
+    assert sum(len(text.split()) for text, _ in marked(long, [*long, "x"])) == 1001
+
+
+def test_segments_are_in_order_of_difference():
+    texts = Texts(
+        {"a": ["same here", "good words", "x"], "b": ["same here", "bad thing", "x"]},
+        reference=["same here", "good words", "y"],
+    )
+    found = segments.shown(texts)
+    assert [one.number for one in found] == [2, 1, 3]
+    assert found[0].outputs[0][2] == pytest.approx(100)
+    assert found[0].difference == pytest.approx(100 - found[0].outputs[1][2])
+
+
+def test_without_a_reference_outputs_are_compared_with_each_other():
+    texts = Texts({"a": ["x", "x"], "b": ["x", "y"], "c": ["x", "y"]})
+    assert [(one.number, one.difference) for one in segments.shown(texts)] == [(2, 50), (1, 0)]
+    assert segments.shown(Texts({"a": []})) == []
+
+
+def test_of_many_segments_most_are_those_that_differ_most():
+    differing = [i % 100 for i in range(10_000)]
+    picked = chosen(differing, 300)
+    assert len(set(picked)) == 300
+    assert all(differing[i] >= 98 for i in picked[:200])
+    assert min(differing[i] for i in picked) < 20
+    assert picked == chosen(differing, 300)
+
+
+def test_long_texts_leave_room():
+    lines = ["wort " * 2000] * 900
+    found = segments.shown(Texts({"a": lines, "b": lines}, source=lines))
+    assert sum(map(segments.size, found)) <= segments.BYTES < 900 * 3 * 4000
+    assert found[0].source.endswith("…")
+
+
+def test_other_lengths_are_refused_with_both_numbers():
+    with pytest.raises(DataError, match="f: 1 lines, but 2 segments were scored"):
+        segments.refuse_other_lengths({"f": ["a"]}, 2, "segments were scored")
