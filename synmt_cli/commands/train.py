@@ -155,11 +155,12 @@ def train(
     --num-workers processes. More than a million pairs are shuffled in windows of blocks from the
     whole corpus.
 
-    --nproc 2 trains with two processes that share each batch, and torchrun does so over
-    machines: torchrun --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps
-    torchrun from reading --run). The run directory and the records must be on a disk that all
-    of them see. The same batches give the same losses, up to rounding, with any number of
-    processes; with the same number a run resumes bit for bit. If one process ends, all do.
+    --nproc 2 trains with two processes that share the batches of each update, or the pairs of a
+    batch where there are fewer batches than processes, and torchrun does so over machines: torchrun
+    --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps torchrun from reading
+    --run). The run directory and the records must be on a disk that all of them see. The same
+    batches give the same losses, up to rounding, with any number of processes; with the same number
+    a run resumes bit for bit. If one process ends, all do.
     --nproc connects over loopback alone. torchrun listens on every interface, and whoever reaches
     its rendezvous port can run code as you: use it in a network that you trust (docs/scaling.md).
     --set training.shard=true: each of N processes keeps 1/N of the layers' weights, gradients and

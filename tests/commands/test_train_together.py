@@ -68,9 +68,10 @@ def weights(folder, step):
 
 
 def test_two_processes_give_the_losses_of_one(start, tmp_path):
-    """sisa has a loss of its own; no batch is a multiple of two pairs long everywhere."""
-    options = ("--variant", "sisa", "--max-steps", 8)
-    assert ended(start(*options, dropout=0, run="one"))[0] == 0
+    """sisa has a loss of its own. Of three batches each takes one, and half of the third."""
+    options = ("--variant", "sisa", "--max-steps", 4, "--set", "training.accumulate=3")
+    micro = ("--set", "training.micro_tokens=200")
+    assert ended(start(*options, *micro, dropout=0, run="one"))[0] == 0
     status, errors = ended(start(*options, "--nproc", 2, dropout=0, run="two"))
     assert status == 0, errors
     assert errors.count("done at step 8") == 1

@@ -1,9 +1,9 @@
 """Several processes that train one model, and the messages between them (torch.distributed).
 
-Each process has all records, and the whole model or its shard of each layer (sharding.py). It
-takes every n-th pair of each batch, so no pair is read twice or lost. Gradients and losses are
-summed over the processes once an update, and every process makes the same step. Only the first
-one validates, saves and reports.
+Each process has all records, and the whole model or its shard of each layer (sharding.py). The
+batches of an update are shared out (training/updates.py), so no pair is read twice or lost.
+Gradients and losses are summed over the processes once an update, and every process makes the
+same step. Only the first one validates, saves and reports.
 """
 
 import contextlib
@@ -15,7 +15,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.distributed.launch import MEETING, refuse_one_card
 from synmt_cli.core.run import device as devices
 from synmt_cli.errors import ConfigError, WorkerLost
@@ -38,10 +37,6 @@ class Ranks:
     def is_first(self) -> bool:
         """Whether this process writes and shows."""
         return self.rank == 0
-
-    def part(self, rows: Array) -> Array:
-        """The rows that this process takes."""
-        return rows[self.rank :: self.size]
 
     def reduce(self, parameters: Sequence[nn.Parameter], sums: Tensor) -> Tensor:
         """Makes each gradient the sum over all processes. Returns the sums over all processes.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -37,7 +37,7 @@ LARGE = 2**18  # bytes
 
 
 class Part(NamedTuple):
-    """The pairs of a batch that a process takes. counts: whether they add to the gradient.
+    """The pairs of one pass of a process. counts: whether they add to the gradient.
 
     Pairs that do not count are only passed through the model, to keep the processes in step.
     """
@@ -60,10 +60,9 @@ class Share:
         """The parameters for an optimizer, each group of one kind of tensor."""
         return [{"params": self.whole}]
 
-    def parts(self, batches: Iterable[Array]) -> list[Part]:
-        """This process's part of each batch, without those that have no pair for it."""
-        parts = map(self.ranks.part, batches)
-        return [Part(rows, True) for rows in parts if len(rows)]
+    def parts(self, shares: Sequence[Sequence[Array]]) -> list[Part]:
+        """This process's passes. shares: the pairs of each pass of each process."""
+        return [Part(rows, True) for rows in shares[self.ranks.rank]]
 
     def reduce(self, sums: Tensor) -> Tensor:
         """Makes the gradient that of all processes. Returns the sums over all of them."""
@@ -140,10 +139,12 @@ class Shards(Share):
         """Whole ones and shards apart: a fused step takes one kind of tensor at a time."""
         return [*super().groups(), {"params": self._shards}]
 
-    def parts(self, batches: Iterable[Array]) -> list[Part]:
-        """A part of every batch: where a batch has no pair for this process, one not its own."""
-        own = ((self.ranks.part(rows), rows) for rows in batches)
-        return [Part(part, True) if len(part) else Part(rows[:1], False) for part, rows in own]
+    def parts(self, shares: Sequence[Sequence[Array]]) -> list[Part]:
+        """As many passes as any process makes: in those too few, a pair that is not its own."""
+        own = super().parts(shares)
+        n_passes = max(map(len, shares))
+        (first, *_), *_ = filter(None, shares)
+        return own + [Part(first[:1], False)] * (n_passes - len(own))
 
     def clip(self, max_norm: float) -> Tensor:
         """Does what torch's clip_grad_norm_ does, over the shards of all processes."""

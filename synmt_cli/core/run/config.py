@@ -41,6 +41,12 @@ class Training:
     ] = 4096
     batch_sentences: Annotated[int, "pairs in a batch, at most; 0 is any number", Bounds(0)] = 0
     accumulate: Annotated[int, "batches per update", Bounds(1)] = 1
+    micro_tokens: Annotated[
+        int,
+        "padded pieces that pass through the model at a time, counted as those of a batch; 0 is a "
+        "batch. It is for memory and speed: the size of an update stays batch_tokens x accumulate",
+        Bounds(0),
+    ] = 0
     lr: Annotated[float, "peak learning rate, then inverse square root", Bounds(0)] = 0.0007
     initial_lr: Annotated[float, "learning rate that warm-up begins with", Bounds(0)] = 1e-7
     warmup: Annotated[int, "updates from initial_lr to lr", Bounds(0)] = 4000
@@ -96,6 +102,7 @@ CHANGEABLE = frozenset(
     for key in (
         *("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep"),
         "shard",  # decides where a parameter lies, not what it becomes
+        "micro_tokens",  # decides how much is computed at a time
     )
 ) | {"preset", "data.train", "data.dev", "parser.file"}
 

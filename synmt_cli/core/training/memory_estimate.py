@@ -24,10 +24,12 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
     size = model.size
     layers = size.encoder_layers + 1.6 * size.decoder_layers  # the decoder attends twice
     vectors = layers * (10 * size.d_model + 3 * size.d_ff)
-    longest = math.sqrt(settings.batch_tokens)  # attention weights of a typical square batch
+    at_once = settings.micro_tokens or settings.batch_tokens
+    at_once = min(at_once, settings.batch_tokens * settings.accumulate)
+    longest = math.sqrt(at_once)  # attention weights of a typical square batch
     weights = layers * size.n_heads * min(longest, 64)
     width = torch.get_default_dtype().itemsize
-    activations = settings.batch_tokens * (vectors + weights) + 3 * BLOCK
+    activations = at_once * (vectors + weights) + 3 * BLOCK
     return {
         "parameters": parameters,
         "pairs": len(corpus),

@@ -1,13 +1,15 @@
 """The batches of each update: those of an epoch, as many at a time as one gradient takes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from synmt_cli.core.data.batch import Batch
+from synmt_cli.core.data.batch import Batch, fill
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.distributed.sharding import Share
@@ -52,7 +54,36 @@ class Updates:
     def prepared(self, rows: Sequence[Array], epoch: int = 0, batch: int = 0) -> Update:
         """The update that these batches make."""
         n_tokens = sum(map(self.corpus.n_tokens_of, rows))
-        parts = self.share.parts(rows)
+        micro = self.settings.micro_tokens
+        batches = self._cut(np.concatenate(rows), micro) if micro else rows
+        cut = partial(self._cut, limit=micro or self.settings.batch_tokens)
+        parts = self.share.parts(shared_out(batches, self.share.ranks.size, cut))
         return Update(
             epoch, batch, n_tokens, [(self.corpus.batch(p.rows), p.counts) for p in parts]
         )
+
+    def _cut(self, rows: Array, limit: int) -> list[Array]:
+        """Pairs of similar length together: rows x the longer side <= limit."""
+        lengths = np.maximum(self.corpus.lengths_of(rows), self.corpus.source.lengths_of(rows))
+        order = np.argsort(lengths, kind="stable")
+        return [rows[places] for places in fill(order, lengths, limit)]
+
+
+def shared_out(
+    batches: Sequence[Array], n: int, cut: Callable[[Array], list[Array]]
+) -> list[list[Array]]:
+    """For each of n processes the pairs of each of its passes; every pair is in one.
+
+    Whole batches are dealt out as long as there is one for each process. The pairs of those that
+    are left are dealt out one by one, and `cut` makes passes of what a process gets of them.
+
+    >>> [[p.tolist() for p in own] for own in shared_out(np.arange(12).reshape(3, 4), 2, list)]
+    [[[0, 1, 2, 3], 8, 10], [[4, 5, 6, 7], 9, 11]]
+    """
+    n_dealt = len(batches) - len(batches) % n
+    shares = [list(batches[rank:n_dealt:n]) for rank in range(n)]
+    if n_dealt < len(batches):
+        left = np.concatenate(batches[n_dealt:])
+        for rank, own in enumerate(shares):
+            own += cut(left[rank::n])
+    return shares
