@@ -17,6 +17,8 @@ a source is done. So one search that goes on until all values of lenpen are done
 them exactly what a search of its own would give.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,12 +26,14 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.cached import CachedScorer
 from synmt_cli.core.decoding.closing import close
-from synmt_cli.core.decoding.greedy import greedy, remaining
+from synmt_cli.core.decoding.greedy import greedy
 from synmt_cli.core.decoding.hypothesis import (
     Hypothesis,
     Rules,
@@ -37,6 +41,7 @@ from synmt_cli.core.decoding.hypothesis import (
     limits,
     normalised_score,
 )
+from synmt_cli.core.decoding.places import Stay, remaining
 from synmt_cli.core.decoding.progress import (
     SPECIAL,
     PieceProgress,
@@ -166,6 +171,49 @@ def extend(log_probs: Tensor, scores: Tensor, beam: int) -> Extensions:
     return Extensions(eos, finished, order // width, tokens, best)
 
 
+class Seen(NamedTuple):
+    """What the host looks at, once a step: Extensions, and what `progress` says of them.
+
+    lengths: (B, K), of the prefixes. counts: (B, K'), what each token adds to them. full: (B,).
+    """
+
+    eos_scores: Array
+    finished: Array
+    lengths: Array
+    parents: Array
+    tokens: Array
+    scores: Array
+    counts: Array
+    full: Array
+
+    @classmethod
+    def of(cls, step: Extensions, progress: PieceProgress) -> Seen:
+        """All of it in one copy: in single precision ids and lengths below 2^24 are exact."""
+        parts = (
+            step.eos_scores,
+            step.finished,
+            progress.lengths,
+            step.parents,
+            step.tokens,
+            step.scores,
+            progress.counts(step.tokens),
+            progress.full[:, None],
+        )
+        look = torch.cat(parts, dim=1).cpu().numpy()
+        edges = np.cumsum([part.size(1) for part in parts])[:-1]
+        eos, finished, lengths, parents, tokens, scores, counts, full = np.split(look, edges, 1)
+        return cls(
+            eos,
+            finished.astype(bool),
+            lengths.astype(np.int64),
+            parents.astype(np.int64),
+            tokens.astype(np.int64),
+            scores,
+            counts.astype(np.int64),
+            full[:, 0].astype(bool),
+        )
+
+
 class BeamSearch:
     """The search for one batch of sources.
 
@@ -190,7 +238,10 @@ class BeamSearch:
         self.nbests: list[list[list[Hypothesis]]] = [[[] for _ in range(n)] for _ in lenpens]
         self.n_finished = [0] * n
         self.sources = list(range(n))  # of the places in the batch
-        self.prefixes = torch.full((n, 1, 1), BOS, device=limits.device)  # (B, K, T)
+        self.everyone = Stay.all(n, limits.device)
+        # The prefixes where they are read, and where translations are written down; (B, K, T).
+        self.prefixes = torch.full((n, 1, 1), BOS, device=limits.device)
+        self.written = np.full((n, 1, 1), BOS)
         self.scores = torch.zeros(n, 1, device=limits.device)  # (B, K)
 
     def run(self) -> list[list[list[Hypothesis]]]:
@@ -199,47 +250,53 @@ class BeamSearch:
             log_probs = self.scorer.step(Side(self.prefixes, features=self.progress.features))
             self.progress.forbid(log_probs)
             step = extend(log_probs, self.scores, self.rules.beam)
-            self.finish(step)
-            self.advance(step)
+            seen = Seen.of(step, self.progress)
+            self.finish(seen)
+            self.advance(step, seen)
         return self.nbests
 
-    def finish(self, step: Extensions) -> None:
+    def finish(self, seen: Seen) -> None:
         """Keeps the nbest of the translations that end here."""
-        places = step.finished.nonzero()[:, 0].tolist()
-        tokens = self.prefixes[step.finished][:, 1:].tolist()
-        log_probs = step.eos_scores[step.finished].tolist()
-        lengths = (self.progress.lengths[step.finished] + 1).tolist()
-        for place, ids, log_prob, length in zip(places, tokens, log_probs, lengths, strict=True):
+        for place, k in np.argwhere(seen.finished).tolist():
             source = self.sources[place]
+            log_prob, length = float(seen.eos_scores[place, k]), int(seen.lengths[place, k]) + 1
             self.n_finished[source] += 1
             for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True):
                 nbest = nbests[source]
                 score = normalised_score(log_prob, length, lenpen)
                 if len(nbest) == self.rules.nbest and nbest[-1].score >= score:
                     continue
+                ids = self.written[place, k, 1:].tolist()
                 nbest.append(hypothesis([*ids, EOS], log_prob, length, lenpen))
                 nbest.sort(key=lambda h: -h.score)  # stable: among equals the first, the shorter
                 del nbest[self.rules.nbest :]
 
-    def advance(self, step: Extensions) -> None:
+    def advance(self, step: Extensions, seen: Seen) -> None:
         """Goes on with the extended prefixes of the sources that are not done."""
-        best, full = step.scores[:, 0].tolist(), self.progress.full.tolist()
         ends = [
             is_full or self.is_done(source, score)
-            for is_full, source, score in zip(full, self.sources, best, strict=True)
+            for is_full, source, score in zip(
+                seen.full.tolist(), self.sources, seen.scores[:, 0].tolist(), strict=True
+            )
         ]
-        stay = torch.arange(len(ends), device=step.scores.device)  # (B,)
+        stay, places = self.everyone, np.arange(len(ends))
+        parents, tokens, scores = step.parents, step.tokens, step.scores  # (B, K')
         if any(ends):
-            self.cut(step, [place for place, is_full in enumerate(full) if is_full])
-            stay = remaining(torch.tensor(ends, device=stay.device))  # (B',)
-            self.sources = [self.sources[place] for place in stay.tolist()]
-        parents, tokens = step.parents[stay], step.tokens[stay]  # (B', K')
+            self.cut(seen)
+            places = np.array(remaining(ends), dtype=np.int64)
+            device = parents.device
+            stay = Stay.of(places.tolist(), len(ends), device)
+            self.everyone = Stay.all(len(places), device)
+            self.sources = [self.sources[place] for place in places]
+            parents, tokens, scores = (x[stay.sources] for x in (parents, tokens, scores))
         self.scorer.select(stay, parents)
-        self.progress.select(stay, parents, tokens)
+        self.progress.select(stay.sources, parents, tokens)
         self.prefixes = torch.cat(
-            (self.prefixes[stay[:, None], parents], tokens[..., None]), dim=-1
+            (self.prefixes[stay.sources[:, None], parents], tokens[..., None]), dim=-1
         )  # (B', K', T + 1)
-        self.scores = step.scores[stay]
+        self.scores = scores
+        before = self.written[places[:, None], seen.parents[places]]
+        self.written = np.concatenate((before, seen.tokens[places][..., None]), axis=-1)
 
     def is_done(self, source: int, score: float) -> bool:
         """Whether no extension of a prefix of log-probability `score` or less enters the nbest.
@@ -259,21 +316,16 @@ class BeamSearch:
             for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True)
         )
 
-    def cut(self, step: Extensions, places: list[int]) -> None:
-        """Fills up the nbest of these places with prefixes that reached the limit."""
-        for place in places:
+    def cut(self, seen: Seen) -> None:
+        """Fills up the nbest of places whose prefixes reached the limit."""
+        for place in np.flatnonzero(seen.full).tolist():
             source = self.sources[place]
             n_free = self.rules.nbest - len(self.nbests[0][source])
-            n_prefixes = int(step.scores[place].isfinite().sum())
-            best = slice(0, min(n_free, n_prefixes))
-            parents, tokens = step.parents[place, best], step.tokens[place, best]
-            lengths = self.progress.lengths[place, parents] + self.progress.counts(tokens)
-            for prefix, token, log_prob, length in zip(
-                self.prefixes[place, parents, 1:].tolist(),
-                tokens.tolist(),
-                step.scores[place, best].tolist(),
-                lengths.tolist(),
-                strict=True,
-            ):
+            n_prefixes = int(np.isfinite(seen.scores[place]).sum())
+            for k in range(min(n_free, n_prefixes)):
+                parent, token = int(seen.parents[place, k]), int(seen.tokens[place, k])
+                log_prob = float(seen.scores[place, k])
+                length = int(seen.lengths[place, parent] + seen.counts[place, k])
+                ids = [*self.written[place, parent, 1:].tolist(), token]
                 for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True):
-                    nbests[source].append(hypothesis([*prefix, token], log_prob, length, lenpen))
+                    nbests[source].append(hypothesis(ids, log_prob, length, lenpen))

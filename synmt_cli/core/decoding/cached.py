@@ -14,6 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.model.attention import SelfAttention, additive_mask
 from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.modifier import Active, Side
@@ -107,23 +108,17 @@ class CachedScorer:
             self._prefixes[i] = old.new_zeros(shape)
             self._prefixes[i][:, :old_capacity, :old_slots] = old
 
-    def select(self, sources: Tensor, parents: Tensor) -> None:
+    def select(self, stay: Stay, parents: Tensor) -> None:
         """Moves sources into the places of those that left; hypotheses stay in their slots."""
-        self._slots = self._slots[sources[:, None], parents]
-        n_left, n_tokens = len(sources), self._slots.size(2)
-        if n_left == len(self._prefixes[0]):
+        self._slots = self._slots[stay.sources[:, None], parents]
+        if stay.is_all:
             return
+        n_left, n_tokens = len(stay.sources), self._slots.size(2)
         for tensor in itertools.chain(*self._sources):
-            _move(tensor, sources)
+            stay.move(tensor)
         for prefix in self._prefixes:
-            _move(prefix[:, :n_tokens], sources)
+            stay.move(prefix[:, :n_tokens])
         self._sources = [(k[:n_left], v[:n_left]) for k, v in self._sources]
         self._prefixes = [prefix[:n_left] for prefix in self._prefixes]
         if self._allowed is not None:
-            self._allowed = self._allowed[sources]
-
-
-def _move(x: Tensor, sources: Tensor) -> None:
-    """Makes x[i] the former x[sources[i]], by copying only the rows that change their place."""
-    changed = (sources != torch.arange(len(sources), device=x.device)).nonzero().flatten()
-    x[changed] = x[sources[changed]]
+            self._allowed = self._allowed[stay.sources]

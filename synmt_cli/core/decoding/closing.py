@@ -15,11 +15,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from synmt_cli.core.decoding.greedy import remaining
 from synmt_cli.core.decoding.hypothesis import Hypothesis
+from synmt_cli.core.decoding.places import Stay, remaining
 from synmt_cli.core.decoding.progress import TransitionProgress
 from synmt_cli.core.decoding.scorer import Scorer
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
 from synmt_cli.core.transitions.grammar import Grammar
 from synmt_cli.core.trees.arc_standard import Configuration, Move
@@ -85,27 +86,37 @@ def complete(
     """
     device = progress.lengths.device
     longest = max(map(len, begun))
-    given = torch.full((len(begun), longest + 1), PAD, device=device)  # (B, T)
-    for row, ids in zip(given, begun, strict=True):
-        row[: len(ids)] = torch.tensor(ids, device=device)
-    whole: dict[int, list[int]] = {}
-    sources = torch.arange(len(begun), device=device)  # of the places in the batch
+    padded = [[*ids, *[PAD] * (longest + 1 - len(ids))] for ids in begun]
+    given = moved(torch.tensor(padded), device)  # (B, T)
+    whole: list[list[int]] = [[] for _ in begun]
+    sources = list(range(len(begun)))  # of the places in the batch
+    everyone = Stay.all(len(begun), device)
     prefixes = torch.full((len(begun), 1, 1), BOS, device=device)
-    while len(sources):
+    first = torch.zeros_like(prefixes[..., 0])  # (B, 1), the one prefix of each source
+    while sources:
         read = Side(prefixes, features=progress.features)
-        token = given[sources, min(prefixes.size(2) - 1, longest)]  # (B,)
-        if (token == PAD).any():
+        n_read = prefixes.size(2) - 1
+        token = given[:, min(n_read, longest)]  # (B,)
+        if all(n_read < len(begun[source]) for source in sources):
+            scorer.read(read)
+            newest = [begun[source][n_read] for source in sources]
+        else:
             log_probs = scorer.step(read)
             progress.forbid(log_probs)
             token = torch.where(token == PAD, log_probs[:, 0].argmax(-1), token)
-        else:
-            scorer.read(read)
-        ends = token == EOS
-        for source, ids in zip(sources[ends].tolist(), prefixes[ends, 0, 1:].tolist(), strict=True):
-            whole[source] = ids
-        stay = remaining(ends) if ends.any() else torch.arange(len(sources), device=device)
-        scorer.select(stay, torch.zeros_like(stay)[:, None])
-        progress.select(stay, torch.zeros_like(stay)[:, None], token[stay, None])
-        prefixes = torch.cat((prefixes, token[:, None, None]), dim=-1)[stay]
-        sources = sources[stay]
-    return [whole[source] for source in range(len(begun))]
+            newest = token.tolist()  # the one look at the device
+        ends = [id == EOS for id in newest]
+        for source, id, is_end in zip(sources, newest, ends, strict=True):
+            whole[source] += [] if is_end else [id]
+        stay = everyone
+        if any(ends):
+            places = remaining(ends)
+            stay = Stay.of(places, len(ends), device)
+            sources = [sources[place] for place in places]
+            first, everyone = first[: len(sources)], Stay.all(len(sources), device)
+            scorer.select(stay, first)
+            given, prefixes = given[stay.sources], prefixes[stay.sources]
+            token = token[stay.sources]
+        progress.select(stay.sources, first, token[:, None])
+        prefixes = torch.cat((prefixes, token[:, None, None]), dim=-1)
+    return whole

@@ -15,6 +15,8 @@ from synmt_cli.core.transitions.grammar import FEATURES, NO_LABEL, OTHER, Gramma
 from synmt_cli.core.trees.arc_standard import NEVER, OPENING, PIECES, Move
 
 SPECIAL = (UNK, PAD, BOS)  # never generated, but they keep their share of the probability
+# These are the first ids, and a slice is on any device: a list would be copied to it.
+assert max(SPECIAL) == len(SPECIAL) - 1
 NOTHING = Move.FINISH  # as the last move: no word is open to more pieces
 
 
@@ -49,7 +51,7 @@ class PieceProgress:
 
     def forbid(self, log_probs: Tensor) -> None:
         """log_probs: (B, K, V), the next token's; sets tokens that may not come to -inf."""
-        log_probs[..., SPECIAL] = -torch.inf
+        log_probs[..., : len(SPECIAL)] = -torch.inf
 
     def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
         """Drops sources, reorders prefixes, and makes them longer by a token.
@@ -113,7 +115,7 @@ class TransitionProgress(PieceProgress):
 
     def forbid(self, log_probs: Tensor) -> None:
         """Tokens that the system does not allow, and pieces where there is no room for one."""
-        log_probs[..., SPECIAL] = -torch.inf
+        log_probs[..., : len(SPECIAL)] = -torch.inf
         if self._closing:
             allowed = self._completing()
         else:

@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
@@ -29,11 +30,11 @@ class Scorer(Protocol):
     def read(self, prefixes: Side) -> None:
         """Does what `step` does where nobody asks for the scores of the next token."""
 
-    def select(self, sources: Tensor, parents: Tensor) -> None:
+    def select(self, stay: Stay, parents: Tensor) -> None:
         """Drops sources and reorders hypotheses, between two steps.
 
-        sources: (B',), the old index of each source that stays. parents: (B', K'), the old
-        hypothesis of that source that each new one continues.
+        parents: (B', K'), the old hypothesis of each source that stays which each new one
+        continues.
         """
 
 
@@ -58,10 +59,11 @@ class RereadingScorer:
     def read(self, prefixes: Side) -> None:
         """Nothing: the next step reads the whole prefix."""
 
-    def select(self, sources: Tensor, parents: Tensor) -> None:
+    def select(self, stay: Stay, parents: Tensor) -> None:
         """Keeps these sources; nothing is remembered of hypotheses."""
-        if len(sources) == len(self._sources[0][0]):
+        if stay.is_all:
             return
+        sources = stay.sources
         self._sources = [(k[sources], v[sources]) for k, v in self._sources]
         if self._allowed is not None:
             self._allowed = self._allowed[sources]
@@ -86,7 +88,7 @@ class EnsembleScorer:
         for scorer in self.scorers:
             scorer.read(prefixes)
 
-    def select(self, sources: Tensor, parents: Tensor) -> None:
+    def select(self, stay: Stay, parents: Tensor) -> None:
         """The same for every scorer."""
         for scorer in self.scorers:
-            scorer.select(sources, parents)
+            scorer.select(stay, parents)

@@ -26,7 +26,7 @@ class Table:
         rows = [[self.table[tuple(p[1:])] for p in source] for source in prefixes.ids.tolist()]
         return torch.stack([torch.stack(row) for row in rows])
 
-    def select(self, sources, parents):
+    def select(self, stay, parents):
         pass
 
 

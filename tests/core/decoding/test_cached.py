@@ -7,6 +7,7 @@ import torch
 from support.decoding import B, V, forced, model, sources
 
 from synmt_cli.core.decoding.cached import CachedScorer
+from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.text.vocabulary import BOS
 
@@ -66,7 +67,7 @@ def test_hypotheses_may_branch_swap_and_leave():
     for kept, parents in moves:
         torch.testing.assert_close(scorer.step(Side(prefixes)), forced(net, side, prefixes))
         stay, parents = torch.tensor(kept), torch.tensor(parents)
-        scorer.select(stay, parents)
+        scorer.select(Stay.of(kept, len(prefixes), stay.device), parents)
         side = Side(side.ids[stay], side.pad[stay])
         new = torch.randint(4, V, (*parents.shape, 1))
         prefixes = torch.cat((prefixes[stay[:, None], parents], new), -1)

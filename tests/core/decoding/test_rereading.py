@@ -8,6 +8,7 @@ from support.models import make, side, small
 
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Rules
+from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.decoding.scorer import RereadingScorer
 from synmt_cli.core.model.modifier import Side
 
@@ -38,7 +39,7 @@ def test_steps_give_what_training_gives(model):
                 torch.testing.assert_close(found[b, k].double(), expected, rtol=1e-5, atol=1e-5)
         parents = torch.randint(prefixes.size(1), (len(rows), 3))
         stay = torch.tensor([2, 0] if n == 2 else range(len(rows)))
-        scorer.select(stay, parents[stay])
+        scorer.select(Stay.of(stay.tolist(), len(rows), stay.device), parents[stay])
         rows = [rows[i] for i in stay.tolist()]
         prefixes = prefixes[stay[:, None], parents[stay]]
         token = torch.randint(4, 11, (*prefixes.shape[:2], 1))

@@ -17,6 +17,7 @@ from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.decoding.cached import CachedScorer
+from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.model.layers import losses
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
@@ -354,7 +355,7 @@ def test_hypotheses_may_branch_swap_and_leave(name):
         found = scorer.step(Side(prefixes))
         torch.testing.assert_close(found, forced(model, sources, prefixes), rtol=0, atol=1e-5)
         stay, parents = torch.tensor(kept), torch.tensor(parents)
-        scorer.select(stay, parents)
+        scorer.select(Stay.of(kept, len(prefixes), stay.device), parents)
         features = {key: value[stay] for key, value in sources.features.items()}
         sources = Side(sources.ids[stay], sources.pad[stay], features, sources.paths)
         new = torch.randint(4, 11, (*parents.shape, 1))
