@@ -1,4 +1,4 @@
-"""Launches and synchronisations of an update of every variant on a GPU, counted without one.
+"""Launches and synchronisations on a GPU, counted without one: updates and search.
 
     python benchmarks/bench_launches.py
 
@@ -6,6 +6,11 @@ One forward and one backward pass of 6 + 6 layers, fp32, on the pretend device o
 (tests/support/pretend.py): operations that start a kernel; attention in torch's fused form is
 one, as are dropout and the cell of an LSTM. 64 pairs, sources of 10 to 24 pieces with trees up to
 7 arcs deep. The optimizer's launches do not depend on the variant.
+
+Search translates the 64 sources, each up to its own length. What steps and layers require is what
+the model launches: one pass of the encoder, and one of each decoder layer and of the output for
+each step of the batch, that is of its longest translation. The rest is what search adds: choosing
+tokens, moving prefixes, and the one copy to the host that is waited for.
 """
 
 from __future__ import annotations
@@ -16,6 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support import launches
+
+SEARCHED = ("vanilla", "pascal", "gps", "rel", "gcn")
 
 
 def main() -> None:
@@ -29,6 +36,13 @@ def main() -> None:
         asked = ", ".join(f"{n} {what}" for what, n in waits) or "none"
         ratio = counts.n_launches / plain
         print(f"| {setting} | {counts.n_launches:,} | {ratio:.2f} | {asked} |", flush=True)
+    print("\n| search | steps | launches | times the model's | waits |\n|---|---|---|---|---|")
+    for setting in SEARCHED:
+        for beam in (1, 4):
+            found = launches.searched(setting, beam)
+            n, asked = found.counts.n_launches, found.counts.n_synchronisations
+            name = f"{setting}, beam {beam}" if beam > 1 else f"{setting}, greedy"
+            print(f"| {name} | {found.n_steps} | {n:,} | {found.share:.2f} | {asked} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,17 +9,25 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from support import pretend
+from support.pretend import DEVICE
 from synmt_cli.core import variants
+from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
+from synmt_cli.core.decoding import beam as beam_search
+from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.scorer import Scorer
+from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS
@@ -163,3 +171,61 @@ def update(setting: str) -> pretend.Counts:
     with pretend.counted() as counts:
         backward(model, batch, 0.1, 1.0)
     return counts
+
+
+@dataclass
+class Searched:
+    """What a search took. counts: of all of it. n_steps: of the model, n_of_model: its launches,
+    the encoder's included. The rest is search itself.
+    """
+
+    counts: pretend.Counts
+    n_steps: int
+    n_of_model: int
+
+    @property
+    def share(self) -> float:
+        """The launches of all, times those of the model."""
+        return self.counts.n_launches / self.n_of_model
+
+
+class Watched:
+    """A scorer, and what its steps take."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer, self.n_steps, self.n_launches = scorer, 0, 0
+
+    def step(self, prefixes: Side) -> Tensor:
+        with pretend.counted() as counts:
+            found = self._scorer.step(prefixes)
+        self.n_steps, self.n_launches = self.n_steps + 1, self.n_launches + counts.n_launches
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scorer, name)
+
+
+def searched(setting: str, beam: int, n: int = N_PAIRS) -> Searched:
+    """What it takes to translate n sources with a row of SETTINGS."""
+    variant, options = SETTINGS[setting]
+    model = build(variant, options).to(pretend.DEVICE)
+    source = to_device(corpus(n, variants.plan(variant).transitions).sources(np.arange(n)), DEVICE)
+    made: list[Watched] = []
+
+    def watched(*given: Any) -> Watched:
+        with pretend.counted() as counts:
+            made.append(Watched(scorer_of(*given)))
+        made[-1].n_launches += counts.n_launches
+        return made[-1]
+
+    with pretend.counted() as encoding, torch.inference_mode():
+        model.eval().encode(source)
+
+    scorer_of, beam_search._scorer = beam_search._scorer, watched
+    try:
+        with pretend.counted() as counts:
+            beam_search.search([model], source, Rules(beam=beam, longest=LengthLimit(1, 0)))
+    finally:
+        beam_search._scorer = scorer_of
+    n_of_model = encoding.n_launches + sum(m.n_launches for m in made)
+    return Searched(counts, sum(m.n_steps for m in made), n_of_model)

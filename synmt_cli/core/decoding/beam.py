@@ -139,13 +139,11 @@ def _evaluating(models: Sequence[Transformer]) -> Iterator[None]:
 class Extensions(NamedTuple):
     """The extensions of the K prefixes of each source by one token.
 
-    eos_scores: (B, K), log P of prefix and EOS; finished: (B, K) bool, where it is among the K
-    best of all. parents, tokens, scores: (B, K'), the extensions by other tokens that go on,
-    best first.
+    eos_scores: (B, K), log P of prefix and EOS. parents, tokens, scores: (B, K'), the extensions
+    by other tokens that go on, best first.
     """
 
     eos_scores: Tensor
-    finished: Tensor
     parents: Tensor
     tokens: Tensor
     scores: Tensor
@@ -165,16 +163,15 @@ def extend(log_probs: Tensor, scores: Tensor, beam: int) -> Extensions:
     best = (scores[..., None] + best).flatten(1)  # (B, K * width)
     best, order = best.sort(dim=-1, descending=True, stable=True)
     best, order = best[:, :beam], order[:, :beam]  # (B, K')
-    n_better = (best[:, None] > eos[..., None]).sum(-1) + (eos[:, None] > eos[..., None]).sum(-1)
-    finished = (n_better < beam) & eos.isfinite()  # (B, K)
     tokens = tokens.flatten(1).gather(1, order)  # (B, K')
-    return Extensions(eos, finished, order // width, tokens, best)
+    return Extensions(eos, order // width, tokens, best)
 
 
 class Seen(NamedTuple):
     """What the host looks at, once a step: Extensions, and what `progress` says of them.
 
-    lengths: (B, K), of the prefixes. counts: (B, K'), what each token adds to them. full: (B,).
+    finished: (B, K), where a prefix and EOS are among the K best of all extensions. lengths:
+    (B, K), of the prefixes. counts: (B, K'), what each token adds to them. full: (B,).
     """
 
     eos_scores: Array
@@ -187,11 +184,10 @@ class Seen(NamedTuple):
     full: Array
 
     @classmethod
-    def of(cls, step: Extensions, progress: PieceProgress) -> Seen:
+    def of(cls, step: Extensions, progress: PieceProgress, beam: int) -> Seen:
         """All of it in one copy: in single precision ids and lengths below 2^24 are exact."""
         parts = (
             step.eos_scores,
-            step.finished,
             progress.lengths,
             step.parents,
             step.tokens,
@@ -201,10 +197,12 @@ class Seen(NamedTuple):
         )
         look = torch.cat(parts, dim=1).cpu().numpy()
         edges = np.cumsum([part.size(1) for part in parts])[:-1]
-        eos, finished, lengths, parents, tokens, scores, counts, full = np.split(look, edges, 1)
+        eos, lengths, parents, tokens, scores, counts, full = np.split(look, edges, 1)
+        every = np.concatenate((scores, eos), axis=1)  # (B, K' + K)
+        n_better = (every[:, None] > eos[..., None]).sum(-1)  # (B, K)
         return cls(
             eos,
-            finished.astype(bool),
+            (n_better < beam) & (eos > -np.inf),
             lengths.astype(np.int64),
             parents.astype(np.int64),
             tokens.astype(np.int64),
@@ -250,7 +248,7 @@ class BeamSearch:
             log_probs = self.scorer.step(Side(self.prefixes, features=self.progress.features))
             self.progress.forbid(log_probs)
             step = extend(log_probs, self.scores, self.rules.beam)
-            seen = Seen.of(step, self.progress)
+            seen = Seen.of(step, self.progress, self.rules.beam)
             self.finish(seen)
             self.advance(step, seen)
         return self.nbests

@@ -8,7 +8,6 @@ tokens lies. So nothing is copied when hypotheses change places, and attention t
 K queries against the T * K tokens of the source, of which each query sees its own T.
 """
 
-import itertools
 from functools import partial
 
 import torch
@@ -30,11 +29,15 @@ class CachedScorer:
         states = memory.states  # (B, S, D)
         self._model = model
         self._allowed = additive_mask(memory.allowed, states)
-        self._sources = model.decoder.keys_values(memory)
-        # Each layer's keys and values of the prefixes, (B, capacity for T, slots, 2, D). Zero
-        # at first: unseen positions have weight 0, but 0 * NaN is not 0.
-        shape = states.size(0), CAPACITY, 1, 2, states.size(2)
-        self._prefixes = [states.new_zeros(shape) for _ in self._sources]
+        # The keys and values of all layers are one tensor, which moves in one operation. Those
+        # of the sources: (layers, B, S, 2 D).
+        layers = model.decoder.layers
+        self._sources = torch.stack([layer.cross.kv(states) for layer in layers])
+        # Those of the prefixes: (layers, B, capacity for T, slots, 2, D). Zero at first: unseen
+        # positions have weight 0, but 0 * NaN is not 0.
+        shape = len(layers), states.size(0), CAPACITY, 1, 2, states.size(2)
+        self._prefixes = self._sources.new_zeros(shape)
+        self._numbers = torch.arange(1, device=states.device)  # of slots
         self._slots = torch.empty(len(states), 1, 0, dtype=torch.long, device=states.device)
 
     def step(self, prefixes: Side) -> Tensor:
@@ -49,9 +52,9 @@ class CachedScorer:
     def _states(self, prefixes: Side) -> Tensor:
         """The last layer's states of the newest tokens, (B, K, D)."""
         n_sources, n_beams, n_tokens = prefixes.ids.shape
-        slots = torch.arange(n_beams, device=prefixes.ids.device)[:, None]  # (K, 1)
-        self._slots = torch.cat((self._slots, slots.expand(n_sources, -1, 1)), dim=-1)  # (B, K, T)
         self._make_room(n_tokens, n_beams)
+        slots = self._numbers[:n_beams, None].expand(n_sources, -1, 1)  # (B, K, 1)
+        self._slots = torch.cat((self._slots, slots), dim=-1)  # (B, K, T)
         decoder, flat = self._model.decoder, prefixes.flat()  # (B * K, T)
         active = decoder.prepare(flat)
         x = decoder.embedding(flat.ids[:, -1:], active, start=n_tokens - 1)  # (B * K, 1, D)
@@ -61,7 +64,7 @@ class CachedScorer:
             decoder.layers, self._sources, self._prefixes, strict=True
         ):
             attend = partial(self._attend, layer.attention, prefix[:, :n_tokens], seen, active)
-            x = layer.step(x, attend, source, self._allowed)
+            x = layer.step(x, attend, layer.cross.parted(source), self._allowed)
         return x
 
     def _attend(
@@ -91,22 +94,22 @@ class CachedScorer:
 
     def _seen(self) -> Tensor | None:
         """(B, 1, K, T * slots), 0 at a hypothesis's own tokens, else -inf; None: all 0."""
-        n_slots = self._prefixes[0].size(2)
+        n_slots = self._prefixes.size(3)
         if n_slots == 1:
             return None
-        slots = torch.arange(n_slots, device=self._slots.device)
-        seen = (self._slots[..., None] == slots).flatten(2)  # (B, K, T * slots)
-        return additive_mask(seen[:, None], self._prefixes[0])
+        seen = (self._slots[..., None] == self._numbers).flatten(2)  # (B, K, T * slots)
+        return additive_mask(seen[:, None], self._prefixes)
 
     def _make_room(self, n_tokens: int, n_slots: int) -> None:
-        n_sources, old_capacity, old_slots, *pair = self._prefixes[0].shape
+        n_layers, n_sources, old_capacity, old_slots, *pair = self._prefixes.shape
         if n_tokens <= old_capacity and n_slots <= old_slots:
             return
         capacity = 2 * old_capacity if n_tokens > old_capacity else old_capacity
-        shape = n_sources, capacity, max(n_slots, old_slots), *pair
-        for i, old in enumerate(self._prefixes):
-            self._prefixes[i] = old.new_zeros(shape)
-            self._prefixes[i][:, :old_capacity, :old_slots] = old
+        n_slots = max(n_slots, old_slots)
+        old = self._prefixes
+        self._prefixes = old.new_zeros(n_layers, n_sources, capacity, n_slots, *pair)
+        self._prefixes[:, :, :old_capacity, :old_slots] = old
+        self._numbers = torch.arange(n_slots, device=old.device)
 
     def select(self, stay: Stay, parents: Tensor) -> None:
         """Moves sources into the places of those that left; hypotheses stay in their slots."""
@@ -114,11 +117,9 @@ class CachedScorer:
         if stay.is_all:
             return
         n_left, n_tokens = len(stay.sources), self._slots.size(2)
-        for tensor in itertools.chain(*self._sources):
-            stay.move(tensor)
-        for prefix in self._prefixes:
-            stay.move(prefix[:, :n_tokens])
-        self._sources = [(k[:n_left], v[:n_left]) for k, v in self._sources]
-        self._prefixes = [prefix[:n_left] for prefix in self._prefixes]
+        stay.move(self._sources.transpose(0, 1))
+        stay.move(self._prefixes.transpose(0, 1)[:, :, :n_tokens])
+        self._sources = self._sources[:, :n_left]
+        self._prefixes = self._prefixes[:, :n_left]
         if self._allowed is not None:
             self._allowed = self._allowed[stay.sources]

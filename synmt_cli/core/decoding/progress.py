@@ -32,13 +32,14 @@ class PieceProgress:
     def __init__(self, limits: Tensor) -> None:
         self.features = {}
         self._limits = limits
-        self._n_tokens = 0
+        self._n_tokens = limits.new_zeros(())
+        self._one = limits.new_ones(())
         self._shape: tuple[int, ...] = len(limits), 1  # (B, K)
 
     @property
     def lengths(self) -> Tensor:
         """(B, K): the length of each prefix, without BOS and tokens that do not count."""
-        return self._limits.new_full(self._shape, self._n_tokens)
+        return self._n_tokens.expand(self._shape)
 
     @property
     def full(self) -> Tensor:
@@ -47,7 +48,7 @@ class PieceProgress:
 
     def counts(self, tokens: Tensor) -> Tensor:
         """(B, K') tokens -> how much each would add to the length of a prefix; EOS 1."""
-        return torch.ones_like(tokens)
+        return self._one.expand_as(tokens)
 
     def forbid(self, log_probs: Tensor) -> None:
         """log_probs: (B, K, V), the next token's; sets tokens that may not come to -inf."""
@@ -60,7 +61,7 @@ class PieceProgress:
         prefix of that source that each new one continues. tokens: (B', K'), its new token.
         """
         self._limits = self._limits[sources]
-        self._n_tokens += 1
+        self._n_tokens = self._n_tokens + 1
         self._shape = parents.shape
 
 

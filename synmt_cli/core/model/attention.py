@@ -254,7 +254,11 @@ class CrossAttention(nn.Module):
 
     def keys_values(self, memory: Tensor) -> KeysValues:
         """memory: (B, S, D) -> k, v, each (B, H, S, D / H); once per source when decoding."""
-        k, v = self.kv(memory).chunk(2, dim=-1)  # (B, S, D) each
+        return self.parted(self.kv(memory))
+
+    def parted(self, both: Tensor) -> KeysValues:
+        """both: (B, S, 2 D), keys and values of the sources -> k, v, each (B, H, S, D / H)."""
+        k, v = both.chunk(2, dim=-1)  # (B, S, D) each
         return split_heads(k, self.n_heads), split_heads(v, self.n_heads)
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
