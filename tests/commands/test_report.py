@@ -183,7 +183,7 @@ def test_search_sort_and_fold(browser, folder):
     search = "search.value = 'SATZ 7'; search.dispatchEvent(new Event('input'))"
     browser.run(f"{search}; {wait}")
     assert browser.run(SHOWN) == ["8"]
-    assert browser.run("count.textContent") == "1 segments"
+    assert browser.run("count.textContent") == "1 segment"
     browser.run(f"{search.replace('SATZ 7', '')}; {wait}")
     browser.run("sort.value = 'i'; sort.dispatchEvent(new Event('change'))")
     assert browser.run(SHOWN) == [str(i) for i in range(1, 13)]

@@ -24,6 +24,7 @@ from synmt_cli.errors import Unavailable
 from synmt_cli.formats.reports.scores import MetricInfo, ScoreReport, shown_p
 
 LIMIT = 4_900_000  # bytes of a page
+FOR_TREES = 300_000  # at least, of those
 NEEDED = "pip install 'synmt-cli[report]'"
 
 
@@ -62,7 +63,6 @@ def page(content: Content) -> str:
     )
     environment.filters["clean"] = clean
     template = environment.from_string(_asset("report.html"))
-    shown = segments_of.shown(content.texts) if content.texts else []
     values: dict[str, Any] = {
         "title": content.title,
         "version": __version__,
@@ -83,14 +83,19 @@ def page(content: Content) -> str:
         "runs": content.runs,
         "settings": run_tables.table(content.runs),
         "doubts": run_tables.doubts(content.runs),
-        "segments": shown,
+        "segments": [],
         "n_segments": content.texts.n if content.texts else 0,
         "names": list(content.texts.outputs) if content.texts else [],
         "trees": {},
     }
     text = template.render(values)
-    room = LIMIT - len(text.encode())
-    drawn = _trees(content, shown, room)
+    if not content.texts or not content.texts.n:
+        return text
+    room = LIMIT - len(text.encode()) - (FOR_TREES if content.trees or content.written else 0)
+    shown = segments_of.shown(content.texts, room=room)
+    values["segments"] = shown
+    text = template.render(values)
+    drawn = _trees(content, shown, LIMIT - len(text.encode()))
     if drawn:
         values["trees"] = {
             number: [(name, Markup(one)) for name, one in of] for number, of in drawn.items()

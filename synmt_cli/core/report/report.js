@@ -41,7 +41,7 @@ if (list) {
       one.hidden = !text(one).includes(words);
       n += one.hidden ? 0 : 1;
     }
-    count.textContent = `${n.toLocaleString("en")} segments`;
+    count.textContent = `${n.toLocaleString("en")} ${n === 1 ? "segment" : "segments"}`;
   };
   const keys = {
     d: (one) => -number(one.dataset.d),

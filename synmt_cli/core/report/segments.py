@@ -10,7 +10,7 @@ from synmt_cli.core.pictures.sentences import clean
 from synmt_cli.errors import DataError, printable
 
 MOST = 3000  # on a page
-BYTES = 3_600_000  # of segments on a page, without trees
+BYTES = 4_400_000  # of segments on a page, without trees
 LONGEST = 4000  # characters of a text; more is cut
 COMPARED = 400  # words of an output that are compared; marks stop there
 SEED = 1  # of the segments that are drawn at random
@@ -84,12 +84,11 @@ def chosen(differing: Sequence[float], most: int = MOST) -> list[int]:
     return order[:first] + sorted(drawn, key=lambda i: (-differing[i], i))
 
 
-def shown(texts: Texts, most: int = MOST) -> list[Shown]:
-    """The segments of the page, those that differ most first; fewer where texts are long."""
+def shown(texts: Texts, most: int = MOST, room: int = BYTES) -> list[Shown]:
+    """The segments of the page, those that differ most first, in about `room` bytes at most."""
     scored = scores(texts)
     differing = differences(texts, scored)
     segments: list[Shown] = []
-    room = BYTES
     for i in chosen(differing, most):
         texts_of = [lines[i] for lines in texts.outputs.values()]
         first = _words(texts_of[0])
@@ -109,10 +108,16 @@ def shown(texts: Texts, most: int = MOST) -> list[Shown]:
 
 
 def size(one: Shown) -> int:
-    """About how many bytes a segment takes on the page."""
+    """How many bytes a segment takes on the page, up to a few."""
     texts = [one.source, one.reference, *(text for _, marks, _ in one.outputs for text, _ in marks)]
-    n_marks = sum(len(marks) for _, marks, _ in one.outputs)
-    return sum(len(text.encode()) for text in texts) + 14 * n_marks + 45 * len(one.outputs) + 260
+    n_marks = sum(7 * differs + 1 for _, marks, _ in one.outputs for _, differs in marks)
+    names = sum(len(name.encode()) + 25 for name, _, _ in one.outputs)
+    return sum(map(_escaped, texts)) + n_marks + names + 160
+
+
+def _escaped(text: str) -> int:
+    """The bytes of a text in HTML, where `&` and `<` and quotes are longer."""
+    return len(text.encode()) + 4 * sum(map(text.count, "&<>'\""))
 
 
 def _words(text: str) -> list[str]:

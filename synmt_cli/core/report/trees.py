@@ -14,8 +14,11 @@ from synmt_cli.io.reading import Source
 
 LONGEST = 120  # words of a tree that is drawn on the page
 WIDTH = 660  # pixels
-# What report.css says of all trees; in text a quote is &quot;, so nothing else can match.
-_STYLED = re.compile(r' (?:fill|stroke|stroke-width|text-anchor|font-size)="[^"]*"')
+# What report.css says of all trees, and what a page does not need. In text a quote is &quot;, so
+# nothing else can match.
+_STYLED = re.compile(
+    r' (?:fill|stroke|stroke-width|text-anchor|font-size|font-family|xmlns)="[^"]*"'
+)
 
 
 def read(path: str) -> list[list[Picture]]:
