@@ -78,6 +78,8 @@ synmt vocab train --size 290 --symbols symbols -o de.trees.model train.en train.
 synmt featurize --spm de.trees.model --tgt-conllu train.de.conllu --glue -o de.trees.jsonl \\
   train.en.conllu
 synmt train --variant linearized --preset tiny --max-steps 3 --train de.trees.jsonl --run runs/trees
+cp train.en all.en
+cp train.de all.de
 cp test.de ref.de
 sed 's/ist/war/' test.de > base.de
 sed 's/der/die/' test.de > base.2.de

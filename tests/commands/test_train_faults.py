@@ -52,6 +52,8 @@ def test_a_run_stopped_twenty_times_ends_as_one_never_stopped(train, tmp_path):
         else:
             number = (signal.SIGTERM, signal.SIGINT)[n % 2]
             done = train(*ENDLESS, *options, signals=[(rng.uniform(0.3, 0.6), number)], status=75)
+        if b"stopped while reading the records" in done.stderr:
+            continue  # on a machine with other work the signal may come that early
         step = last_step(tmp_path / "r")
         assert f"stopped at step {step:,} ".encode() in done.stderr
         assert step >= saved

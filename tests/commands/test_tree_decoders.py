@@ -138,10 +138,11 @@ def test_the_n_best_are_transitions_that_delinearize_reads(shop, source):
         lines = [json.dumps(record) + "\n" for record in fields]
         given = ("delinearize", "--spm", "spm.model", "--from", "jsonl")
         text_of = shop(*given, stdin="".join(lines).encode(), status=0).stdout.decode()
-        assert len(nbest) == 20
+        # Closed, several hypotheses may be the same tree: there may be fewer than four a segment.
+        assert 5 <= len(nbest) <= 20
         assert text_of == "".join(best["hyp"] + "\n" for best in nbest)
         trees = shop(*given, "--format", "conllu", stdin="".join(lines).encode(), status=0).stdout
-        assert check_trees(trees, 20) == text_of.splitlines()
+        assert check_trees(trees, len(nbest)) == text_of.splitlines()
 
 
 def test_long_sources_are_translated_in_parts(shop):

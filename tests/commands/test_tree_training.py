@@ -56,8 +56,11 @@ def test_bidirection_needs_a_second_layer_to_matter(shop, source):
         for variant in ("vanilla", "bitran"):
             shop.train(variant, f"model.decoder_layers={layers}", "model.dropout=0", run="layers")
             options = ("--max-output-len", 12, "--nbest", 4, "--format", "tsv")
-            found.append(shop.translate("layers", *options, stdin=source).stdout)
-        assert (found[0] == found[1]) == same
+            out = shop.translate("layers", *options, stdin=source).stdout.decode()
+            rows = [line.split("\t") for line in out.splitlines()]
+            found.append(([row[2:] for row in rows], [float(row[1]) for row in rows]))
+        (texts, scores), (other_texts, other_scores) = found
+        assert (texts == other_texts and scores == pytest.approx(other_scores, abs=1e-3)) == same
 
 
 def test_training_resumes_bit_for_bit(shop):
