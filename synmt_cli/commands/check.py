@@ -19,11 +19,11 @@ from synmt_cli.errors import (
     printable,
 )
 from synmt_cli.formats.conllu import SENTENCE_LIMIT
-from synmt_cli.formats.detect import TreeKind
+from synmt_cli.formats.detect import FileKind, TreeKind
 from synmt_cli.io import writing
 
 MANUAL = Manual(
-    input="CoNLL-U, records, transitions, text, models, checkpoints, run directories.",
+    input="Every file and folder that synmt reads or writes.",
     output="A problem a line: `dev.conllu:1834: 9 columns, expected 10`; nothing if all is well.",
     memory=f"A line, a sentence (at most {SENTENCE_LIMIT // 2**20} MiB), or the weights of one"
     " checkpoint.",
@@ -59,11 +59,13 @@ def check(
     in each sentence), records (fields, types, lengths, trees), transitions (each line builds a
     tree), text (UTF-8), run directories and checkpoints (every digest, the configuration,
     vocabulary, labels, whether weights fit; not the cache of training records, which train makes
-    anew), vocabularies and parsers (whether they load). The first problem of a sentence or line
+    anew), vocabularies and parsers (whether they load), experiments of init (input, settings, all
+    runs), caches (every digest), metrics.jsonl, attention weights, segment scores, tables, reports
+    and other JSON, files of settings. The first problem of a sentence or line
     is reported, and the check goes on after it. Where the end of a line cannot be found, or
     compressed data is damaged, the rest of that file is not checked, which is reported.
 
-    auto trusts a name that ends in .conllu or .jsonl, compressed or not; otherwise it looks at
+    auto trusts a name that ends in .conllu, .jsonl, .json or .toml; otherwise it looks at
     the beginning, and takes anything else for text. --parallel counts segments: lines, records,
     and in CoNLL-U sentences, those of one line (synmt_line) as one. A file that cannot be read is
     named, and the others are checked (66).
@@ -113,7 +115,12 @@ class _Checker:
 
     def _of(self, one: InspectedInput) -> Iterator[SynmtError]:
         match one.kind:
-            case "run" | "checkpoint" | "weights":
+            case "experiment" | "cache":
+                yield from self._of_folder(one)
+            case "metrics" | "attention" | "segment-scores" | "table" | "json" | "config":
+                self._refuse_parallel(one)
+                yield from _of_document(one, one.kind)
+            case "run" | "checkpoint" | "weights" | "export":
                 yield from self._of_training(one)
             case "sentencepiece" | "udpipe":
                 yield from _of_model(one)
@@ -124,12 +131,24 @@ class _Checker:
                 if search.is_whole:
                     self._counts.append((one.name, search.n_segments))
 
+    def _refuse_parallel(self, one: InspectedInput) -> None:
+        if self._parallel:
+            raise UsageError(f"{printable(one.name)} has no segments that could be --parallel")
+
+    def _of_folder(self, one: InspectedInput) -> Iterator[SynmtError]:
+        from synmt_cli.core.inspection import folders
+
+        self._refuse_parallel(one)
+        if one.kind == "cache":
+            yield from folders.problems_of_cache(Path(one.path))
+        else:
+            yield from folders.problems_of_experiment(Path(one.path))
+
     def _of_training(self, one: InspectedInput) -> Iterator[SynmtError]:
         from synmt_cli.core.inspection import model_problems
         from synmt_cli.core.run.directory import Run
 
-        if self._parallel:
-            raise UsageError(f"{printable(one.name)} has no segments that could be --parallel")
+        self._refuse_parallel(one)
         one.refuse_unnamed()
         if one.kind == "weights":
             yield from model_problems.of_weights(Path(one.path))
@@ -144,6 +163,13 @@ class _Checker:
             if n != expected:
                 problem = f"{n:,} segment{'s' * (n != 1)}, but {printable(first)} has {expected:,}"
                 yield DataError(name, None, problem)
+
+
+def _of_document(one: InspectedInput, kind: FileKind) -> Iterator[SynmtError]:
+    from synmt_cli.core.inspection import documents
+
+    assert one.source is not None
+    yield from documents.problems(one.source, kind)
 
 
 def _of_model(one: InspectedInput) -> Iterator[SynmtError]:

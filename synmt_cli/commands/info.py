@@ -13,7 +13,7 @@ from synmt_cli.formats.reports import properties
 from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
-    input="Text, CoNLL-U, records, transitions, models, checkpoints, run directories.",
+    input="Every file and folder that synmt reads or writes.",
     output="A property a line, `words<TAB>5021`, and an empty line between files;"
     ' with --format json one object a file: `{"file": "dev.jsonl", "kind": "jsonl", "records": 40,'
     " …}`.",
@@ -53,6 +53,16 @@ def info(
     udpipe         whether it has a tokenizer, a tagger and a parser; digest
     weights        parameters, types, and the metadata of the header
     checkpoint     step, epoch, best value so far
+    metrics        validations, the best, the course (metrics.jsonl of a run)
+    attention      segments, layers, heads (analyze attention)
+    segment-scores segments and mean of each system (score --segment-scores, --format segments)
+    table          the command that wrote a TSV, rows, columns
+    json           the command that wrote a report and its main figures, or what else it is:
+                   labels, environment, state of a run
+    config         the settings in a file of TOML
+    experiment     what a folder of init compares, and what of it is made
+    export         the model in a folder of export
+    cache          pairs, columns, files of the training records as numbers
     run            variant, sizes, parameters, best value on dev, parser and data with their
                    digests, versions
 
@@ -83,22 +93,24 @@ def _facts(one: InspectedInput) -> dict[str, Any]:
 
 
 def _figures(one: InspectedInput) -> counts.Facts:
-    from synmt_cli.core.inspection import models
+    from synmt_cli.core.inspection import documents, folders, models
 
+    path = Path(one.path)
     match one.kind:
-        case "run":
-            return models.of_run(Path(one.path))
-        case "checkpoint":
-            return models.of_checkpoint(Path(one.path))
+        case "run" | "checkpoint" | "experiment" | "export" | "cache":
+            return folders.figures(path, one.kind)
         case "weights":
             one.refuse_unnamed()
-            return models.of_weights(Path(one.path))
+            return models.of_weights(path)
         case "udpipe":
             one.refuse_unnamed()
             return models.of_udpipe(one.path)
         case "sentencepiece":
             assert one.source is not None
             return models.of_sentencepiece(_vocabulary(one.source), one.name)
+        case "metrics" | "attention" | "segment-scores" | "table" | "json" | "config":
+            assert one.source is not None
+            return documents.figures(one.source, one.kind)
         case kind:
             assert one.source is not None
             return counts.of_stream(one.source, kind)

@@ -19,7 +19,8 @@ from synmt_cli.errors import DataError, UsageError, printable, quoted
 from synmt_cli.io import writing
 
 MANUAL = Manual(
-    input="CoNLL-U, records or transitions: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`",
+    input="CoNLL-U, records or transitions: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`; weights of"
+    " `analyze attention`",
     output="For each segment a line `# ID  TEXT`, a line for each word,"
     " ` ╭─┴─ dog  NOUN  nsubj`, and an empty line. svg: one picture, `<svg xmlns=…`; html: one"
     " page that needs no network; tikz: an environment `dependency` for each line of a sentence.",
@@ -30,12 +31,21 @@ MANUAL = Manual(
         "echo 'The dog sees the cat.' | synmt parse -m en.udpipe | synmt view",
         "synmt featurize --spm spm.model dev.en.conllu | synmt view --ascii --width 60",
         "echo 'the dog LEFT-ARC:det sleeps LEFT-ARC:nsubj' | synmt view",
+        "synmt analyze attention -m runs/pascal dev.jsonl | synmt view | head -20",
         "synmt view --format html --beside dev.de.conllu -o trees.html dev.en.conllu",
         "synmt parse -m en.udpipe test.en |"
         " synmt view --format svg --compare - --id 3 -o parse.svg test.en.conllu",
         "synmt view --format tikz --id 7 dev.en.conllu > figure.tex",
     ),
-    see_also=("parse", "featurize", "delinearize", "evaltree", "info", "check"),
+    see_also=(
+        "parse",
+        "featurize",
+        "delinearize",
+        "evaltree",
+        "analyze attention",
+        "info",
+        "check",
+    ),
 )
 Format = Literal["text", "svg", "html", "tikz"]
 Pair = tuple[Picture, Picture | None]
@@ -109,6 +119,9 @@ def view(
 
     Colours are used only on a terminal, and not if NO_COLOR is set.
 
+    Weights of `analyze attention` are drawn as a shaded row for each token, layer and head, with
+    the strongest key and its weight at the end; a shade is the share of that weight.
+
     --format svg, html and tikz draw arcs over the words, with UPOS below, a bracket for each
     multiword token, and dotted arcs for what DEPS says of empty nodes. A sentence that is too long
     goes on in further lines; an arc between two lines names its other end. Hebrew and Arabic run
@@ -135,9 +148,9 @@ def view(
     with writing.output(output, line_buffered) as writer:
         if form == "text":
             drawing = _for_terminal(ascii, width, output)
-            for record in read(files or (), kind, job):
-                if _is_wanted(record.id, wanted):
-                    writer.write(drawing.block(record).encode())
+            for one in read(files or (), kind, job):
+                if _is_wanted(one.id, wanted):
+                    writer.write(drawing.block(one).encode())
         else:
             pairs = _pairs(
                 read_pictures(files or (), kind, job),

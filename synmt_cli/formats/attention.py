@@ -46,19 +46,22 @@ def to_bytes(one: Attention, decimals: int) -> bytes:
 def read(source: reading.Source) -> Iterator[Attention]:
     """Yields the segments of a source. Raises DataError, ReadError."""
     for number, line in enumerate(reading.lines(source), 1):
-        try:
-            fields = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise DataError(source.name, number, f"invalid JSON: {printable(str(error))}") from None
-        problem = _problem(fields)
-        if problem:
-            raise DataError(source.name, number, f"not from `synmt analyze attention`: {problem}")
-        maps = {
-            (one["layer"], one["head"]): np.array(one["rows"], np.float64)
-            for one in fields["weights"]
-        }
-        texts = fields["id"], fields["status"], fields["stack"], fields.get("reason")
-        yield Attention(*texts, fields["tokens"], fields["keys"], maps)
+        yield from_bytes(line, source.name, number)
+
+
+def from_bytes(line: bytes, source: str, number: int) -> Attention:
+    """The segment in a line. Raises DataError."""
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise DataError(source, number, f"invalid JSON: {printable(str(error))}") from None
+    if problem := _problem(fields):
+        raise DataError(source, number, f"not from `synmt analyze attention`: {problem}")
+    maps = {
+        (one["layer"], one["head"]): np.array(one["rows"], np.float64) for one in fields["weights"]
+    }
+    texts = fields["id"], fields["status"], fields["stack"], fields.get("reason")
+    return Attention(*texts, fields["tokens"], fields["keys"], maps)
 
 
 def _problem(fields: object) -> str:

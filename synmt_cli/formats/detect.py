@@ -7,6 +7,15 @@
     text         anything else, an empty stream included
 
 A broken record that begins like one is taken for one, so that its reader says what is wrong.
+
+`info`, `check` and `view` know the other files that synmt writes as well:
+
+    metrics         metrics.jsonl of a run: `{"event": "train"` or `{"event": "dev"`
+    attention       JSONL of `analyze attention`: a segment with `"stack"` and no `"src"`
+    segment-scores  `SYSTEM<TAB>0.75`, or the same as JSONL
+    table           TSV of a report, by the first columns of its header
+    json            a document that begins `{` or `[`: a report, or a small file of a run
+    config          settings in TOML: `variant = "`, `preset = "`, or `[model]`, `[training]`
 """
 
 from __future__ import annotations
@@ -26,9 +35,31 @@ if TYPE_CHECKING:
 Kind = Literal["text", "jsonl", "conllu"]
 TreeKind = Literal["text", "jsonl", "conllu", "transitions"]
 
+FileKind = Literal["metrics", "attention", "segment-scores", "table", "json", "config"]
+
 OBJECT = re.compile(rb'\s*\{\s*["}]')
 ROW = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
 COMMENT = re.compile(rb"#\s*(?:(?:sent_id|text)\s*=|newdoc\b|newpar\b|global\.columns|synmt_)")
+LINES_OF_JSON: dict[FileKind, re.Pattern[bytes]] = {
+    "metrics": re.compile(rb'\{"event": ?"'),
+    "attention": re.compile(rb'\{"id":"[^"]*","status":"[^"]*",("reason":"[^"]*",)?"stack":'),
+    "segment-scores": re.compile(rb'\{\s*"system":\s*"[^"]*",\s*"score":'),
+}
+SEGMENT_SCORE = re.compile(rb"[^\t]+\t-?[0-9]+\.[0-9]+(e-?[0-9]+)?\r?\n?")
+# The first columns of the tables that commands write as TSV.
+TABLES = {
+    b"bucket\tsentences\tsystem\tmetric\t": "score",
+    b"group\tmetric\tprecision\t": "evaltree",
+    b"parser\tgroup\tmetric\t": "evaltree",
+    b"run\tlayer\thead\tvariants\t": "analyze awsl",
+    b"group\ttask\tclasses\t": "analyze probe",
+    b"system\tset\tmetric\t": "score --sign-over",
+    b"system\tconstruction\torder\t": "mixup score",
+    b"lenpen\tbleu\t": "tune",
+    b"setting\tdefault\tvalues\t": "settings",
+    b"variant\tpaper\twhat\t": "variants",
+}
+TOML = re.compile(rb'(variant|preset) = "|\[(model|training)\]')
 LOOK_AHEAD = BUFFER  # bytes; plain comments beyond these are text
 
 
@@ -59,6 +90,47 @@ def detect_trees(source: Source) -> tuple[TreeKind, Source]:
             has_arc = any(is_symbol(token.decode("utf-8", "replace")) for token in tokens)
             return "transitions" if has_arc else "text", replayed(head, source)
     return "text", replayed(head, source)
+
+
+def detect_file(source: Source) -> tuple[TreeKind | FileKind, Source]:
+    """The same, with every kind of file that synmt writes. Waits for one record at most."""
+    head = _line(source, b"")
+    while len(head) < LOOK_AHEAD and head[-1:] == b"\n" and _is_aside(head):
+        line = _line(source, head)
+        if not line:
+            break
+        head += line
+    first = head.removeprefix(BOM)
+    kind = _other_kind(first)
+    source = replayed(head, source)
+    return (kind, source) if kind else detect_trees(source)
+
+
+def _is_aside(head: bytes) -> bool:
+    """Whether its last line says nothing of a file of TOML: a comment, or an empty line."""
+    last = head[head.rfind(b"\n", 0, -1) + 1 :].strip()
+    return not last or (last.startswith(b"#") and not COMMENT.match(last))
+
+
+def _other_kind(first: bytes) -> FileKind | None:
+    """The kind of a file other than those that all commands read. first: its first lines."""
+    for kind, pattern in LINES_OF_JSON.items():
+        if pattern.match(first):
+            return kind
+    if table_of(first):
+        return "table"
+    if SEGMENT_SCORE.fullmatch(first):
+        return "segment-scores"
+    last = first[first.rfind(b"\n", 0, -1) + 1 :]
+    if TOML.match(last):
+        return "config"
+    is_document = first.strip() in (b"[", b"{") or re.match(rb'\s*\[\s*["{]', first)
+    return "json" if is_document else None
+
+
+def table_of(header: bytes) -> str:
+    """The command that writes a table with this header; "" if none does."""
+    return next((name for start, name in TABLES.items() if header.startswith(start)), "")
 
 
 def detected(

@@ -34,7 +34,12 @@ def read(source: Source) -> Iterator[SegmentScore]:
     for number, line in enumerate(reading.lines(source), 1):
         if number == 1:
             json = OBJECT.match(line) is not None
-        yield (_from_json if json else _from_tsv)(line, source.name, number)
+        yield from_bytes(line, source.name, number, json)
+
+
+def from_bytes(line: bytes, source: str, number: int, is_json: bool) -> SegmentScore:
+    """The score in a line. Raises DataError."""
+    return (_from_json if is_json else _from_tsv)(line, source, number)
 
 
 def to_bytes(system: str, score: float) -> bytes:

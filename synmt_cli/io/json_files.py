@@ -104,7 +104,11 @@ def read_sealed(path: Path, what: str) -> dict[str, Any]:
 
     what: names the content in the message.
     """
-    sealed = read_object(path, what)
+    return unsealed(read_object(path, what), path, what)
+
+
+def unsealed(sealed: dict[str, Any], path: Path, what: str) -> dict[str, Any]:
+    """The values in the object of a sealed file. Raises DataError, ConfigError."""
     if not isinstance(sealed.get("state"), dict):
         raise DataError(str(path), 1, f"expected {what}")
     values: dict[str, Any] = sealed["state"]

@@ -8,14 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from synmt_cli.core.run.directory import EXPORT
 from synmt_cli.errors import ReadError, UsageError, printable
-from synmt_cli.formats.detect import TreeKind, detect_trees, replayed
+from synmt_cli.formats.detect import FileKind, TreeKind, detect_file, replayed
 from synmt_cli.formats.magic import HEAD, ModelKind, model_kind
 from synmt_cli.io import compression, reading
 
-Kind = TreeKind | ModelKind | Literal["run", "checkpoint"]
+FolderKind = Literal["run", "checkpoint", "export", "cache", "experiment"]
+Kind = TreeKind | FileKind | ModelKind | FolderKind
 
-SUFFIXES: dict[str, TreeKind] = {".conllu": "conllu", ".conll": "conllu", ".jsonl": "jsonl"}
+SUFFIXES: dict[str, TreeKind | FileKind] = {
+    ".conllu": "conllu",
+    ".conll": "conllu",
+    ".jsonl": "jsonl",
+    ".json": "json",
+    ".toml": "config",
+}
+INDEX = "index.json"  # of the cache of a run
+JSONL: tuple[Kind, ...] = ("metrics", "attention", "segment-scores")  # also named .jsonl
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,7 @@ def opened(
 
 def _detected(
     path: str, source: reading.Source, by_suffix: bool
-) -> tuple[TreeKind | ModelKind, reading.Source]:
+) -> tuple[TreeKind | FileKind | ModelKind, reading.Source]:
     try:
         head = source.file.read(HEAD)
     except Exception as error:
@@ -73,19 +83,27 @@ def _detected(
     name = Path(path)
     if name.suffix in compression.SUFFIXES:
         name = name.with_suffix("")
-    if by_suffix and name.suffix in SUFFIXES:
-        return SUFFIXES[name.suffix], source
-    return detect_trees(source)
+    kind, source = detect_file(source)
+    stated = SUFFIXES.get(name.suffix) if by_suffix else None
+    if stated and not (stated == "jsonl" and kind in JSONL):
+        return stated, source
+    return kind, source
 
 
-def _folder_kind(folder: Path) -> Literal["run", "checkpoint"]:
+def _folder_kind(folder: Path) -> FolderKind:
+    if os.path.lexists(folder / "Makefile") and os.path.lexists(folder / "given"):
+        return "experiment"
+    if os.path.lexists(folder / EXPORT):
+        return "export"
     if os.path.lexists(folder / "config.toml"):
         return "run"
+    if os.path.lexists(folder / INDEX):
+        return "cache"
     if any(os.path.lexists(folder / name) for name in ("weights.safetensors", "state.json")):
         return "checkpoint"
     raise ReadError(
-        f"{printable(str(folder))} is a folder, and neither a run directory (no config.toml) "
-        "nor a checkpoint"
+        f"{printable(str(folder))} is a folder, and none that synmt writes: a run directory (no "
+        "config.toml), a checkpoint, a cache, an experiment of synmt init"
     )
 
 

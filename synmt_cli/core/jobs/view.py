@@ -3,10 +3,13 @@
 A row is the word's part of the tree (trees/drawing.py), then FORM, UPOS and DEPREL.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
 from synmt_cli.core.pictures import sentences as pictures
@@ -17,9 +20,12 @@ from synmt_cli.core.trees.drawing import ASCII, UNICODE, TooLarge, branches
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.detect import detect_trees, detected
+from synmt_cli.formats.detect import detect_file, detected
 from synmt_cli.formats.record import OK, Record
 from synmt_cli.io import reading
+
+if TYPE_CHECKING:
+    from synmt_cli.formats.attention import Attention
 
 WORD_ROOM = 40  # columns to which words are aligned; a longer word shifts the rest of its row
 LEAST_ROOM = 8  # columns of a word that is cut
@@ -28,8 +34,10 @@ _RESET = "\x1b[0m"
 _BOLD, _DIM, _CYAN, _GREEN, _YELLOW = (f"\x1b[{code}m" for code in (1, 2, 36, 32, 33))
 
 
-def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Record]:
+def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Record | Attention]:
     """Yields a record for each segment that is drawn: each block of CoNLL-U is one.
+
+    Or the weights of each segment, where the input is of `analyze attention`.
 
     Ids that the input does not give count from 1 over all of it. job: reads transitions, its
     format conllu. Raises DataError, ReadError.
@@ -37,7 +45,13 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Recor
     transitions = partial(of_transitions, job=job)
     readers = {"jsonl": record.read, "conllu": of_conllu, "text": _of_text}
     n = 0
-    for kind_of_file, source in detected(files, kind, detect_trees):
+    for kind_of_file, source in detected(files, kind, detect_file):
+        if kind_of_file == "attention":
+            from synmt_cli.formats import attention  # which loads numpy
+
+            yield from attention.read(source)
+            continue
+        _refuse_others(kind_of_file, source)
         for one in readers.get(kind_of_file, transitions)(source, n + 1):
             n += 1
             yield one
@@ -49,7 +63,8 @@ def read_pictures(files: Sequence[str], kind: str, job: DelinearizeJob) -> Itera
     Arguments, ids and errors are those of `read`.
     """
     n = 0
-    for kind_of_file, source in detected(files, kind, detect_trees):
+    for kind_of_file, source in detected(files, kind, detect_file):
+        _refuse_others(kind_of_file, source)
         if kind_of_file == "conllu":
             found = (
                 pictures.of_sentence(one, str(number))
@@ -66,6 +81,22 @@ def read_pictures(files: Sequence[str], kind: str, job: DelinearizeJob) -> Itera
         for one in found:
             n += 1
             yield one
+
+
+OTHERS = {
+    "metrics": "the metrics of a run; synmt info shows their course",
+    "attention": "attention weights; view draws them as --format text",
+    "segment-scores": "scores of segments",
+    "table": "a table",
+    "json": "JSON; synmt info says of what",
+    "config": "settings; synmt info shows them",
+}
+
+
+def _refuse_others(kind: str, source: reading.Source) -> None:
+    """Raises DataError for a file that synmt writes and that has no trees."""
+    if kind in OTHERS:
+        raise DataError(source.name, 1, f"no trees: it is {OTHERS[kind]}")
 
 
 def of_conllu(source: reading.Source, first: int = 1) -> Iterator[Record]:
@@ -114,8 +145,12 @@ class Drawing:
     width: int | None = None
     colour: bool = False
 
-    def block(self, one: Record) -> str:
+    def block(self, one: Record | Attention) -> str:
         """The lines of a segment, and an empty line."""
+        if not isinstance(one, Record):
+            from synmt_cli.core.jobs import view_attention
+
+            return view_attention.block(one, self.ascii, self.width)
         status = "" if one.words else "no tree"
         if one.status != OK:
             status = f"{one.status}: {one.reason}" if one.reason else one.status

@@ -37,7 +37,12 @@ def read(path: str) -> ScoreReport:
         document = orjson.loads(data.removeprefix(reading.BOM))
     except orjson.JSONDecodeError as error:
         raise foreign(source.name, f"invalid JSON: {printable(str(error))}") from None
-    return _report(_Object(document, source.name, "the report"))
+    return parsed(document, source.name)
+
+
+def parsed(document: Any, source: str) -> ScoreReport:
+    """The report in a JSON value. source: for messages. Raises DataError."""
+    return _report(_Object(document, source, "the report"))
 
 
 def foreign(source: str, problem: str) -> DataError:

@@ -1,0 +1,107 @@
+"""Figures and problems of the other folders that synmt writes: experiments, exports, caches."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from synmt_cli.core.inspection import documents, models
+from synmt_cli.core.inspection.counts import Facts
+from synmt_cli.core.inspection.inputs import FolderKind
+from synmt_cli.core.run.directory import EXPORT, Run
+from synmt_cli.errors import ReadError, SynmtError, cannot_read, printable
+from synmt_cli.io import json_files, reading, regular_files
+
+VARIABLE = re.compile(r"^(VARIANTS|SEEDS|PRESET|METRICS|BY) := (.*)$", re.MULTILINE)
+LISTS = ("VARIANTS", "SEEDS")
+MAKEFILE_LIMIT = 2**20  # bytes
+
+
+def figures(folder: Path, kind: FolderKind) -> Facts:
+    """The figures of a folder. Raises SynmtError."""
+    return _FIGURES[kind](folder)
+
+
+def of_experiment(folder: Path) -> Facts:
+    """What a folder of `synmt init` compares, and what of it is made. Raises SynmtError."""
+    rules = regular_files.read(folder / "Makefile", MAKEFILE_LIMIT, follow=True)
+    found = dict(VARIABLE.findall(rules.decode("utf-8", "replace")))
+    facts: Facts = {
+        name.lower(): text.split() if name in LISTS else text for name, text in found.items()
+    }
+    facts["given"] = {one.name: os.path.realpath(one) for one in sorted(_given(folder))}
+    n = len(facts.get("variants", ())) * len(facts.get("seeds", ()))
+    for done, pattern in (("trained", "runs/*.trained"), ("translated", "output/*.txt")):
+        facts[done] = f"{len([*folder.glob(pattern)])} of {n}"
+    scores = folder / "scores.json"
+    if scores.is_file():
+        with reading.open_source(str(scores)) as source:
+            facts["scores"] = documents.figures(source, "json").get("scores")
+    return facts
+
+
+def _given(folder: Path) -> Iterator[Path]:
+    """Yields the links to the input."""
+    for pattern in ("given/*", "text/*", "*.udpipe"):
+        yield from (one for one in folder.glob(pattern) if one.is_symlink())
+
+
+def problems_of_experiment(folder: Path) -> Iterator[SynmtError]:
+    """Inputs that are gone, settings that are none, and all problems of the runs."""
+    from synmt_cli.core.inspection import model_problems
+
+    for link in sorted(_given(folder)):
+        if not link.exists():
+            target = printable(os.readlink(link))
+            yield ReadError(f"{printable(str(link))}: its input is gone: {target}")
+    for name, kind in (("config.toml", "config"), ("scores.json", "json")):
+        if (folder / name).exists():
+            with reading.open_source(str(folder / name)) as source:
+                yield from documents.problems(source, kind)  # type: ignore[arg-type]
+    for config in sorted(folder.glob("runs/*/config.toml")):
+        yield from model_problems.of_run(Run(config.parent))
+
+
+def of_export(folder: Path) -> Facts:
+    """What was exported. Raises SynmtError."""
+    state = json_files.read_sealed(folder / EXPORT, "what `synmt export` wrote")
+    run = models.of_run(folder)
+    run.pop("checkpoints", None)
+    about = {name: state.get(name) for name in ("checkpoint", "quantization")}
+    sizes = {one.name: one.stat().st_size for one in sorted(folder.iterdir()) if one.is_file()}
+    return {**about, "bytes": sum(sizes.values()), "files": [*sizes], **run}
+
+
+def of_cache(folder: Path) -> Facts:
+    """The training records of a run as numbers. Raises SynmtError."""
+    with reading.open_source(str(folder / "index.json")) as source:
+        facts = documents.figures(source, "json")
+    try:
+        n_bytes = (folder / "target.offsets").stat().st_size
+    except OSError as error:
+        raise cannot_read(folder / "target.offsets", error) from error
+    return {"pairs": n_bytes // 8 - 1, **{k: v for k, v in facts.items() if k != "content"}}
+
+
+def problems_of_cache(folder: Path) -> Iterator[SynmtError]:
+    """Whether every file of a cache is the one that was written."""
+    from synmt_cli.core.data import cache
+    from synmt_cli.core.data.ragged_files import mapped
+
+    path = folder / cache.INDEX
+    try:
+        index: dict[str, Any] = json_files.read_sealed(path, "an index of training records")
+        json_files.refuse_other_fields(index, cache.FIELDS, path)
+        mapped(folder, [*index["made_of"]["columns"], cache.PATHS], index["seals"])
+    except SynmtError as error:
+        yield error
+
+
+_FIGURES: dict[FolderKind, Callable[[Path], Facts]] = {
+    "run": models.of_run,
+    "checkpoint": models.of_checkpoint,
+    "experiment": of_experiment,
+    "export": of_export,
+    "cache": of_cache,
+}
