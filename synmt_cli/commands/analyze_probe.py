@@ -1,7 +1,10 @@
 """`synmt analyze probe`: what encoder states know about a sentence."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
@@ -13,22 +16,33 @@ from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats import senteval
 from synmt_cli.io import writing
 
+if TYPE_CHECKING:
+    from synmt_cli.core.analysis.opened_run import OpenedRun
+    from synmt_cli.core.analysis.probe import Probe
+    from synmt_cli.formats.conllu import Sentence
+    from synmt_cli.formats.reports.probes import ProbedRun
+    from synmt_cli.formats.reports.structural_probes import StructuralReport
+
 MANUAL = Manual(
     input="SentEval's probing files, one for each task, `tr<TAB>PAST<TAB>He slept .` a line; or "
     "CoNLL-U with features, from which tasks are made; or both.",
     output="A table; with `--format tsv` a line for each task and run, `syntactic<TAB>tree-depth"
-    "<TAB>5<TAB>5900<TAB>735<TAB>735<TAB>20.0<TAB>runs/gps<TAB>46.12<TAB>47.3<TAB>88`; with "
-    "`--format json` one object with settings, tasks and runs. Accuracies are percent.",
-    memory="The input, and one vector for each sentence of a task.",
+    "<TAB>5<TAB>5900<TAB>735<TAB>735<TAB>20.0<TAB>runs/gps<TAB>46.12<TAB>47.3<TAB>88`, or with "
+    "`--structural` for each run and layer; with "
+    "`--format json` one object with settings and all figures. Accuracies are percent.",
+    memory="The input, and one vector for each sentence of a task; with --structural one for each"
+    " word, and the distances of its sentences' words.",
     examples=(
         "synmt analyze probe -m runs/base -m runs/pascal train.en.conllu",
         "synmt analyze probe -m runs/pascal --task tense,tree-depth --format json train.en.conllu",
         "synmt analyze probe -m runs/pascal --layers all --seeds 3 --control --task tense"
         " --hidden 0 train.en.conllu",
+        "synmt analyze probe -m runs/base --structural 8 dev.en.conllu",
         "synmt analyze probe --out-template 'probe.{task}.txt' train.en.conllu",
     ),
     see_also=("analyze awsl", "train"),
 )
+HIDDEN = 200
 
 
 def analyze_probe(
@@ -55,7 +69,7 @@ def analyze_probe(
     parser: options.RunParser = "",
     hidden: Annotated[
         int, option("--hidden N", "Hidden units; 0 is a linear classifier.", min=0, max=100_000)
-    ] = 200,
+    ] = HIDDEN,
     dropout: Annotated[
         float, option("--dropout P", "Dropout in the classifier.", min=0, max=1)
     ] = 0.0,
@@ -69,8 +83,16 @@ def analyze_probe(
     control: Annotated[
         bool, option("--control", "Also probe a control task, for selectivity.")
     ] = False,
+    structural: Annotated[
+        int | None,
+        option(
+            "--structural RANK",
+            "Learn structural probes of this rank instead of tasks; 0 is full rank.",
+            min=0,
+        ),
+    ] = None,
     n_seeds: Annotated[
-        int, option("--seeds N", "Classifiers of each task, from --seed on.", min=1, max=1000)
+        int, option("--seeds N", "Classifiers or probes of each, from --seed on.", min=1, max=1000)
     ] = 1,
     max_pieces: options.LongestMeasured = 1000,
     form: options.ReportFormat = "table",
@@ -123,9 +145,22 @@ def analyze_probe(
     not support is left out with a warning, or is an error if --task names it. --out-template
     writes the tasks as SentEval's files, for this command or other programs, with or without a
     run.
+
+    --structural RANK asks for the tree itself (Hewitt and Manning 2019): a linear map to RANK
+    numbers is learned on the states of words, the mean of their pieces', so that squared distances
+    are path lengths in the tree, and another so that squared norms are depths. UUAS is the share of
+    the tree's edges that a minimum spanning tree finds, root the share of sentences whose least
+    deep word is the root, both without punctuation (UPOS); Spearman's correlations are averaged
+    over sentences of one length, then over lengths of 5 to 50 words. Input is CoNLL-U: eight tenths
+    of its sentences for training, one each for dev and test, by --seed. Compare with the first row,
+    where positions in the sentence are distances and depths. A run whose encoder reads trees is
+    given these: its states hold what they were told.
     """
     if not model and not template:
         raise UsageError("name a run by -m RUN, or files for the tasks by --out-template TEMPLATE")
+    of_tasks: dict[str, object] = {"--task": task, "--out-template": template, "--parser": parser}
+    of_tasks |= {"--hidden": hidden != HIDDEN, "--dropout": dropout, "--control": control}
+    _refuse(of_tasks if structural is not None else {})
     with (
         writing.output(output) as writer,
         console.progress("encoded", unit="sentences", output=output) as bar,
@@ -138,6 +173,13 @@ def analyze_probe(
 
         devices.set_threads(threads)
         chosen = devices.choose(device)
+        if structural is not None:
+            trees = datasets.trees(files or ["-"], kind)
+            opened = (open_run(folder, checkpoint, chosen) for folder in model or ())
+            seeds = seed, n_seeds
+            found = _structural(opened, trees, structural, seeds, layers, max_pieces, bar.advance)
+            writer.write(table.FORMATS[form](found))
+            return
         gathered = datasets.gather(files or ["-"], kind, names(task, list(MADE)), seed)
         for name, reason in gathered.unmade.items():
             console.warn(f"{name} is left out: {reason}")
@@ -145,20 +187,70 @@ def analyze_probe(
             raise UsageError("there is no task in the input")
         save(gathered.datasets, template, files or ())
         settings = ClassifierSettings(hidden, dropout, seed)
-        runs = []
+        runs: list[ProbedRun] = []
         for folder in model or ():
             run = open_run(folder, checkpoint, chosen, parser)
             of_run = _layers(layers, len(run.model.encoder.layers))
             probe = Probe(run, max_pieces, settings, bar.advance, of_run, n_seeds, control)
-            by_task = [probe.probe(dataset) for dataset in gathered.datasets]
-            for layer, results in zip(of_run, zip(*by_task, strict=True), strict=True):
-                runs.append(probes.ProbedRun(folder, [*results], layer))
-            for remark, n in probe.remarks.items():
-                console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
+            runs += _probed(probe, folder, of_run, gathered.datasets)
         if runs:
             tasks = [info(dataset) for dataset in gathered.datasets]
             report = probes.ProbeReport(tasks, runs, hidden, dropout, seed, n_seeds)
             writer.write(table.FORMATS[form](report))
+
+
+def _probed(
+    probe: Probe, folder: str, layers: Sequence[int | None], made: Sequence[datasets.Dataset]
+) -> list[ProbedRun]:
+    """The layers of a run on every task."""
+    from synmt_cli.formats.reports.probes import ProbedRun
+
+    by_task = [probe.probe(dataset) for dataset in made]
+    _warn(folder, probe.remarks)
+    of_layers = zip(layers, zip(*by_task, strict=True), strict=True)
+    return [ProbedRun(folder, [*results], layer) for layer, results in of_layers]
+
+
+def _warn(folder: str, remarks: Mapping[str, int]) -> None:
+    for remark, n in remarks.items():
+        console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
+
+
+def _refuse(of_tasks: dict[str, object]) -> None:
+    """Raises UsageError for an option of tasks that is given, with --structural."""
+    options.refuse(
+        {f"{name} is for tasks, not for --structural": given for name, given in of_tasks.items()}
+    )
+
+
+def _structural(
+    runs: Iterable[OpenedRun],
+    trees: Sequence[Sentence],
+    rank: int,
+    seeds: tuple[int, int],
+    layers: str,
+    max_pieces: int,
+    on_sentences: Callable[[int], None],
+) -> StructuralReport:
+    """Probes each layer of each run. seeds: the first, and how many."""
+    from synmt_cli.core.analysis.structural_probe import StructuralProbe, parted
+    from synmt_cli.formats.reports.structural_probes import ProbedLayer, StructuralReport
+
+    parts = parted(trees, seeds[0])
+    reports = []
+    for run in runs:
+        probe = StructuralProbe(run, max_pieces, rank, *seeds, on_sentences)
+        records = probe.prepared(parts)
+        of_run = _layers(layers, len(run.model.encoder.layers))
+        probed = [
+            ProbedLayer(run.name, layer, probe.rank, probe.probe(records, layer))
+            for layer in of_run
+        ]
+        _warn(run.name, probe.remarks)
+        train, dev, test = (len(records[split]) for split in senteval.SPLITS)
+        sizes, baseline = (train, dev, test), probe.baseline(records[senteval.TEST])
+        reports.append(StructuralReport(sizes, baseline, probed, *seeds))
+    return replace(reports[0], layers=[one for report in reports for one in report.layers])
 
 
 def _layers(text: str, n: int) -> list[int | None]:

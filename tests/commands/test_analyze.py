@@ -197,3 +197,43 @@ def test_probe_of_layers_with_seeds_and_control(analyze):
     done = analyze("probe", *task, "--layers", "0,9")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"--layers: there is no layer 9; the last is " in done.stderr
+
+
+def test_structural_probes_of_layers(analyze):
+    given = ("probe", "--structural", "4", "-m", "runs/base", "dev.en.conllu")
+    done = analyze(*given, "--layers", "0,3", "--seeds", "2", "--format", "json")
+    report = json.loads(done.stdout)
+    rows = [(one["run"], one["layer"], one["rank"]) for one in report["layers"]]
+    assert rows == [(run, layer, 4) for run in ("runs/pascal", "runs/base") for layer in (0, 3)]
+    for one in report["layers"]:
+        assert one["figures"]["deviations"]["uuas"] is not None
+        assert 0 <= one["figures"]["means"]["root"] <= 100
+    assert report["sentences"] == {"train": 32, "dev": 4, "test": 4}
+    assert report["baseline"]["epochs"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "status", "message"),
+    [
+        (["--control"], b"", 2, "--control is for tasks, not for --structural"),
+        (["--layers", "9", "dev.en.conllu"], b"", 2, "--layers: there is no layer 9"),
+        ([], b"tr\ta\tx\n", 2, "--structural reads CoNLL-U, and <stdin> is not"),
+        (
+            [],
+            b"1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n",
+            2,
+            "1 different sentences with trees; it needs",
+        ),
+        (["--max-pieces", "1", "dev.en.conllu"], b"", 2, "--max-pieces 1 leaves nothing of split"),
+    ],
+)
+def test_structural_probes_say_what_is_missing(analyze, arguments, stdin, status, message):
+    done = analyze("probe", "--structural", "4", *arguments, stdin=stdin)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert message in done.stderr.decode()
+
+
+def test_a_structural_probe_is_at_most_as_wide_as_the_states(analyze):
+    done = analyze("probe", "--structural", "999", "dev.en.conllu")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--structural 999: the states of runs/pascal have " in done.stderr

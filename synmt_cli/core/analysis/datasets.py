@@ -101,6 +101,21 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
     return gathered
 
 
+def trees(paths: Sequence[str], kind: Kind) -> list[Sentence]:
+    """The different sentences of CoNLL-U that have trees. Raises DataError, UsageError, ReadError.
+
+    Memory is the input.
+    """
+    sentences: dict[tuple[str, ...], Sentence] = {}
+    for source_kind, source in detected(paths, kind):
+        if source_kind != "conllu":
+            raise UsageError(f"--structural reads CoNLL-U, and {printable(source.name)} is not")
+        for sentence in conllu.read(source):
+            if sentence.comment(STATUS) is None:
+                sentences.setdefault(tuple(sentence.forms), sentence)
+    return [*sentences.values()]
+
+
 def _task_of(name: str) -> str:
     """The task that a part of the name says, from its end; else the name without its suffixes.
 
