@@ -4,13 +4,19 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check fuzz man dist clean
+.PHONY: demo test test-gpu gpu-report check fuzz man dist clean
 
 demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, translate, score
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
 
 test: $(READY)  ## every test that needs no GPU
 	$(RUN)/python -m pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
+
+test-gpu: $(READY)  ## the tests that need one
+	SYNMT_TEST_GPU=1 $(RUN)/python -m pytest -m gpu
+
+gpu-report: $(READY)  ## measure this machine's GPU into benchmarks/GPU.md: ten minutes at most
+	$(RUN)/python benchmarks/gpu_report.py --output benchmarks/GPU.md
 
 check: $(READY)  ## format, lint, types and the quick tests
 	$(RUN)/ruff format --check .

@@ -11,7 +11,8 @@ from support import program
 from support.forked import Forked
 from support.program import DATA, ENVIRONMENT, synmt
 
-os.environ["TORCHINDUCTOR_CACHE_DIR"] = ENVIRONMENT["TORCHINDUCTOR_CACHE_DIR"]
+for name in {"TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES"} & ENVIRONMENT.keys():
+    os.environ[name] = ENVIRONMENT[name]
 
 
 @pytest.fixture(scope="session")

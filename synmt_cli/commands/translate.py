@@ -87,10 +87,10 @@ def translate(
         ),
     ] = None,
     precision: Annotated[
-        Literal["fp32", "int8", "bf16", "fp16"] | None,
+        Literal["auto", "fp32", "int8", "bf16", "fp16"] | None,
         option(
             "--precision",
-            "int8 is faster; bf16 and fp16 need ctranslate2 and a GPU.",
+            "int8 is faster on a CPU, bf16 and fp16 on a GPU; auto is bf16 where a GPU has it.",
             shown_default="fp32, or as exported",
         ),
     ] = None,
@@ -130,7 +130,10 @@ def translate(
     repairs a sequence that builds no tree, and counts it.
 
     --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
-    may change a few translations. Modifiers and attention keep their precision.
+    may change a few translations. Modifiers and attention keep their precision. On a GPU bf16 and
+    fp16 halve weights and states, and the scores of translations keep single precision; auto is
+    bf16 where the GPU itself computes in it, else fp32. There, products in fp32 use TF32 unless
+    --precision fp32 is given.
 
     --engine ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`) is faster: torch computes what a
     variant changes in the encoder, and CTranslate2 the rest. It translates with one model whose

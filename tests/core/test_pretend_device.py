@@ -224,6 +224,18 @@ def test_search_looks_once_a_step_and_launches_little_beside_the_model(setting, 
     assert found.share <= 1.2
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("setting", ["pascal+gps", "dep+rel", "gcn"])
+def test_models_of_half_precision_translate_much_the_same(setting, dtype):
+    model, corpus = build(setting)
+    source = corpus.sources(np.arange(3))
+    rules = Rules(beam=2, longest=LengthLimit(0, 6))
+    expected = search([model], source, rules)
+    model, source = model.to(pretend.DEVICE, dtype), to_device(source, pretend.DEVICE)
+    for (best,), (half,) in zip(expected, search([model], source, rules), strict=True):
+        assert half.log_prob == pytest.approx(best.log_prob, rel=0.1, abs=0.5)
+
+
 @pytest.mark.parametrize("beam", [1, 3])
 def test_search_for_trees_looks_once_a_step(beam):
     found = launches.searched("gcn", beam, 4)

@@ -68,6 +68,12 @@ class Share:
         """Makes the gradient that of all processes. Returns the sums over all of them."""
         return self.ranks.reduce(self.whole, sums)
 
+    def divide(self, scale: Tensor) -> None:
+        """Divides the gradient by a number that lies on the device."""
+        for parameter in self.whole:
+            if parameter.grad is not None:
+                parameter.grad.div_(scale)
+
     def clip(self, max_norm: float) -> Tensor:
         """Scales the reduced gradient so that its norm is at most max_norm; 0 is no limit.
 

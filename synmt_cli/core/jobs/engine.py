@@ -5,12 +5,13 @@ import torch
 from synmt_cli.core.decoding import ctranslate2_search
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.run import building, ctranslate2_model, export
+from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
 from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import ConfigError, SynmtError, UsageError, printable
 
 TORCH, CTRANSLATE2, AUTO = "torch", "ctranslate2", "auto"
-TORCH_PRECISIONS = ("fp32", "int8")
+AS_THE_DEVICE = "auto"  # a precision: bf16 where a GPU has it, else fp32
 
 
 def choose(
@@ -25,6 +26,8 @@ def choose(
     wanted: None is torch for run directories and CTranslate2 for what `export` wrote. precision:
     None is fp32, or that of an exported model.
     """
+    if precision == AS_THE_DEVICE:
+        precision = devices.own_precision(device)
     exported = [run for run in runs if run.is_exported]
     if wanted == TORCH and exported:
         folder = printable(str(exported[0].folder))
@@ -43,9 +46,16 @@ def choose(
     else:
         reason = "engine torch"
     precision = precision or "fp32"
-    if precision not in TORCH_PRECISIONS:
-        raise UsageError(f"--precision {precision} needs --engine ctranslate2")
+    _refuse_unfit(precision, device)
     return TORCH, precision, reason
+
+
+def _refuse_unfit(precision: str, device: torch.device) -> None:
+    """Raises UsageError where torch has no such precision on a device."""
+    if precision == "int8" and device.type != "cpu":
+        raise UsageError(f"--precision int8 is for --device cpu, not {device}")
+    if precision in devices.HALF and device.type == "cpu":
+        raise UsageError(f"--precision {precision} is for a GPU; on a processor int8 is faster")
 
 
 def fit(

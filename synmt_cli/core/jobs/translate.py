@@ -70,12 +70,12 @@ def opened(models: Models) -> ensemble.Ensemble:
     device = torch.device(models.device)
     if models.engine == engines.CTRANSLATE2:
         return ensemble.without_models(models.folders)
-    if models.precision == "int8" and device.type != "cpu":
-        raise UsageError(f"--precision int8 is for --device cpu, not {device}")
     loaded = ensemble.load(models.folders, models.checkpoint, device)
-    if device.type == "cpu":
-        for model in loaded.models:
+    for model in loaded.models:
+        if device.type == "cpu":
             replace_linear_layers(model, models.precision)
+        elif models.precision in devices.HALF:
+            model.to(devices.HALF[models.precision])  # scores stay in single precision
     return loaded
 
 
@@ -133,6 +133,7 @@ class TranslateJob:
         chosen = devices.choose(wanted.device)
         if not is_alone and chosen.type != "cpu":
             raise UsageError(f"-j {jobs} is for --device cpu, not {chosen}")
+        devices.allow_tf32(chosen, wanted.precision != "fp32")
         runs = [Run(Path(folder)) for folder in folders]
         name, precision, self.engine = engines.choose(
             wanted.engine, runs, wanted.precision, settings, chosen

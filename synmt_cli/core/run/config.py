@@ -23,7 +23,7 @@ from synmt_cli.core.variants.declared import declared
 from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, UsageError, printable, quoted
 from synmt_cli.io import json_files, regular_files
 
-Precision = Literal["auto", "fp32", "bf16"]
+Precision = Literal["auto", "fp32", "bf16", "fp16"]
 
 LIMIT = 4 * 2**20  # bytes of a file
 BITS = 1000  # of an integer: one that is of no use may be there, but not one of 5,000 digits
@@ -82,7 +82,8 @@ class Training:
     precision: Annotated[
         Precision,
         "auto is bf16 on a GPU that has it and on a processor where timing shows that it pays, "
-        "else fp32; a run keeps what it began with",
+        "else fp32; fp16 is for GPUs without bf16, and scales the loss; a run keeps what it began "
+        "with",
     ] = "auto"
     seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = SEED
     shard: Annotated[
@@ -276,12 +277,19 @@ def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -
     except ValueError as error:
         raise ConfigError(f"model: {error}") from None
     training = Training(**values["training"])
-    if training.shard and plan.rereads:
+    _refuse_shard(training, chosen, plan.rereads)
+    return Config(variant=chosen, preset=preset, model=size, training=training, options=options)
+
+
+def _refuse_shard(training: Training, variant: str, rereads: bool) -> None:
+    """Raises ConfigError where layers cannot be shared out."""
+    if training.shard and rereads:
         raise ConfigError(
-            f"training.shard: {chosen} reads each prefix anew, in as many passes as a batch is "
+            f"training.shard: {variant} reads each prefix anew, in as many passes as a batch is "
             "long, and processes that share out layers have to make the same passes; leave it out"
         )
-    return Config(variant=chosen, preset=preset, model=size, training=training, options=options)
+    if training.shard and training.precision == "fp16":
+        raise ConfigError("training.shard: layers that are shared out take bf16 or fp32, not fp16")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import torch
 
 from synmt_cli.errors import Unavailable, UsageError
 
+HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 MAX_THREADS = 1024  # with more, the threads' library ends the process silently
 
 
@@ -48,16 +49,27 @@ def has_bf16(device: torch.device) -> bool:
     return bool(has.get("avx512_bf16") or has.get("amx_bf16"))
 
 
+def own_precision(device: torch.device) -> str:
+    """bf16 on a GPU that has it, else fp32."""
+    return "bf16" if device.type == "cuda" and has_bf16(device) else "fp32"
+
+
 def precision(name: str, device: torch.device) -> contextlib.AbstractContextManager[None]:
-    """`fp32` or `bf16`. Enter it each step.
+    """`fp32`, `bf16` or `fp16`. Enter it each step.
 
     `auto` is that of runs of early versions: bf16 on a GPU that has it, else fp32.
     """
     if name == "auto":
-        name = "bf16" if device.type == "cuda" and has_bf16(device) else "fp32"
+        name = own_precision(device)
     if name == "fp32":
         return contextlib.nullcontext()
-    return torch.autocast(device.type, torch.bfloat16)
+    return torch.autocast(device.type, HALF[name])
+
+
+def allow_tf32(device: torch.device, is_allowed: bool) -> None:
+    """Lets a GPU round the factors of fp32 products to 10 bits, or not: a few times as fast."""
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high" if is_allowed else "highest")
 
 
 def set_threads(n: int) -> None:

@@ -64,9 +64,11 @@ _STATE_FIELDS: json_files.Fields = {
     ),
     "gradient_norm": _NUMBER,
     "tokens": _COUNT,
+    **dict.fromkeys(("scale", "scale_age"), _NUMBER),
     "finished": (lambda v: isinstance(v, str), "a text"),
 }
-_STATE_LATER = ("losses", "validated", "gradient_norm")  # checkpoints of early versions lack them
+# Checkpoints of early versions lack these.
+_STATE_LATER = ("losses", "validated", "gradient_norm", "scale", "scale_age")
 
 
 def read_state(checkpoint: Path, step: int | None = None) -> dict[str, Any]:

@@ -36,7 +36,8 @@ class TrainingState:
     validation, by the chosen metric. stale: validations since then. validated: the step of the
     last validation. loss, nll, losses, tokens: sums since the last report; losses are those of
     the modifiers, by variant. gradient_norm: its sum over those updates. finished: why training
-    is over, or "". random: generator states.
+    is over, or "". random: generator states. scale, scale_age: of the loss in fp16
+    (loss_scale.py), else 0.
     """
 
     step: int = 0
@@ -52,6 +53,8 @@ class TrainingState:
     gradient_norm: float = 0.0
     tokens: int = 0
     finished: str = ""
+    scale: float = 0.0
+    scale_age: float = 0.0
     random: dict[str, Tensor] = field(default_factory=dict)
 
     def add(self, sums: Sequence[float], names: Sequence[str], n_tokens: int) -> None:

@@ -29,6 +29,7 @@ from synmt_cli.core.training.checkpoint import TrainingState
 from synmt_cli.core.training.events import Ended, Event, Pulse, Report, Restored, Saved, Validated
 from synmt_cli.core.training.gradient import Sums, backward, widest
 from synmt_cli.core.training.loss import ArcLoss
+from synmt_cli.core.training.loss_scale import LossScale
 from synmt_cli.core.training.prefetch import prefetch
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.transfer import Transfer
@@ -74,6 +75,11 @@ class Trainer:
             weight_decay=self.settings.weight_decay,
             fused=self.device.type in ("cpu", "cuda"),
         )
+        self._scale: LossScale | None = None
+        if self.settings.precision == "fp16":
+            if not self.optimizer.defaults["fused"]:
+                raise ConfigError(f"training.precision: fp16 is not for the device {self.device}")
+            self._scale = LossScale(self.device)
         self._losses = sorted(self.model.encoder.loss_names() | self.model.decoder.loss_names())
         self._arcs = self._arc_loss()
         self._draw_anew()
@@ -93,6 +99,8 @@ class Trainer:
             self.run, steps[-1], self.share, self.optimizer, self.vocabularies.fingerprint
         )
         self._saved = self.state.step, self.state.finished
+        if self._scale is not None and self.state.scale:
+            self._scale = LossScale(self.device, self.state.scale, self.state.scale_age)
         if self.state.finished in LIMITS:
             self.state.finished = ""  # it may have been raised
         self.state.random = self.ranks.own(self.state.random)
@@ -236,13 +244,20 @@ class Trainer:
                 self.model,
                 batch,
                 settings.label_smoothing,
-                scale,
+                scale if self._scale is None else self._scale.scale * scale,
                 settings.prefix_share,
                 self._arcs,
             )
 
     def _apply(self, step: int) -> None:
-        self._norms.append(self.share.clip(self.settings.clip_norm))
+        if self._scale is None:
+            self._norms.append(self.share.clip(self.settings.clip_norm))
+        else:
+            self.share.divide(self._scale.scale)
+            is_lost, norm = self._scale.update(self.share.clip(self.settings.clip_norm))
+            self._norms.append(norm)
+            # The fused step reads it, and does nothing if it is 1.
+            self.optimizer.found_inf = is_lost  # type: ignore[attr-defined]
         for group in self.optimizer.param_groups:
             group["lr"] = self._lr(step)
         self.optimizer.step()
@@ -387,6 +402,9 @@ class Trainer:
         self._read()
         if self.dev is None:
             self._save_best()
+        if self._scale is not None:
+            self.state.scale = self._scale.scale.item()
+            self.state.scale_age = self._scale.age.item()
         random = self.ranks.gather(self.state.random)
         checkpoint.save(
             self.run,

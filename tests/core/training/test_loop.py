@@ -16,6 +16,7 @@ from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import EOS, Vocabularies
 from synmt_cli.core.training.events import Ended, Saved, Validated
 from synmt_cli.core.training.loop import Trainer
+from synmt_cli.core.training.loss_scale import LossScale
 
 N = 12
 SIZE = Size(d_model=8, d_ff=8, n_heads=2, encoder_layers=1, decoder_layers=1, dropout=0.1)
@@ -96,6 +97,26 @@ def test_a_copy_task_is_learned(trainer):
     one = trainer(max_steps=400, validate_every=400, save_every=400, lr=0.01, warmup=50)
     (result,) = [e for e in one.events(signals.Request(), None) if isinstance(e, Validated)]
     assert result.perplexity < 5  # guessing has N - 4 = 8
+
+
+def test_fp16_trains_leaves_out_what_overflows_and_resumes_with_its_scale(trainer):
+    one = trainer(max_steps=3, precision="fp16", metric="loss")
+    one._scale = LossScale(one.device, scale=2.0**24)  # too large for fp16
+    before = [p.detach().clone() for p in one.model.parameters()]
+    rows = list(one.train.epoch(32, 1, 0))
+    one._update(one.updates.prepared(rows[:1]), signals.Request())
+    for old, new in zip(before, one.model.parameters(), strict=True):
+        assert torch.equal(old, new)
+    assert one._scale.scale.item() == 2.0**23
+    for _ in range(30):
+        one._update(one.updates.prepared(rows[:1]), signals.Request())
+    assert any(not torch.equal(a, b) for a, b in zip(before, one.model.parameters(), strict=True))
+    assert all(torch.isfinite(p).all() for p in one.model.parameters())
+    list(one._save())
+    again = trainer(precision="fp16")
+    assert again.resume()
+    assert again._scale.scale.item() == one._scale.scale.item() < 2.0**23
+    assert again._scale.age.item() == one._scale.age.item() > 0
 
 
 def test_epochs_end_a_run_and_more_of_them_go_on(trainer):
