@@ -10,7 +10,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.analysis import datasets
-from synmt_cli.core.analysis.tasks import MADE
+from synmt_cli.core.analysis.tasks import TASKS
 from synmt_cli.core.segments import splitting
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats import senteval
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MANUAL = Manual(
     input="SentEval's probing files, one for each task, `tr<TAB>PAST<TAB>He slept .` a line; or "
-    "CoNLL-U with features, from which tasks are made; or both.",
+    "CoNLL-U with features, and Penn brackets, a tree a line, from which tasks are made; or all.",
     output="A table; with `--format tsv` a line for each task and run, `syntactic<TAB>tree-depth"
     "<TAB>5<TAB>5900<TAB>735<TAB>735<TAB>20.0<TAB>runs/gps<TAB>46.12<TAB>47.3<TAB>88`, or with "
     "`--structural` for each run and layer; with "
@@ -60,7 +60,7 @@ def analyze_probe(
         ),
     ] = "",
     kind: Annotated[
-        Literal["auto", "senteval", "conllu"],
+        Literal["auto", "senteval", "conllu", "penn"],
         option("--from", "What the input is; auto looks at the first line."),
     ] = "auto",
     template: Annotated[
@@ -124,12 +124,15 @@ def analyze_probe(
 
     SentEval's files, sentence_length.txt to coordination_inversion.txt, are tasks named by their
     files. Their sentences are parsed where the run needs trees, by its parser or --parser. From
-    CoNLL-U these tasks are made, and --task selects some of them:
+    CoNLL-U, and top-constituents from Penn brackets, these tasks are made, and --task selects some
+    of them:
 
     \b
       surface     sentence-length  words: 5-8, 9-12, 13-16, 17-20, 21-25, 26-28
                   word-content     which of the most frequent content words occurs
       syntactic   tree-depth       arcs from the root to the deepest word
+                  top-constituents  what the sentence consists of: 19 sequences such as NP_VP_.,
+                                   and OTHER; without other punctuation than that full stop
                   bigram-shift     whether two neighbouring words were swapped
       semantic    tense            Past or Pres of the main clause's finite verb
                   subject-number   Sing or Plur of the root's subject, a common noun
@@ -141,7 +144,8 @@ def analyze_probe(
     most sentences, each cut to the same number, by --seed. A tenth is for dev, a tenth for test;
     sentences with the same word in question are in the same part. Trees are those of the CoNLL-U,
     gold if it is gold; but all sentences of bigram-shift, odd-man-out and coordination-inversion
-    are parsed again, changed or not, because no tree fits a changed one. A task that the trees do
+    are parsed again, changed or not, because no tree fits a changed one, and so are those of Penn
+    brackets, whose words have spaces between them, as in SentEval's files. A task that the trees do
     not support is left out with a warning, or is an error if --task names it. --out-template
     writes the tasks as SentEval's files, for this command or other programs, with or without a
     run.
@@ -180,7 +184,7 @@ def analyze_probe(
             found = _structural(opened, trees, structural, seeds, layers, max_pieces, bar.advance)
             writer.write(table.FORMATS[form](found))
             return
-        gathered = datasets.gather(files or ["-"], kind, names(task, list(MADE)), seed)
+        gathered = datasets.gather(files or ["-"], kind, names(task, list(TASKS)), seed)
         for name, reason in gathered.unmade.items():
             console.warn(f"{name} is left out: {reason}")
         if not gathered.datasets:

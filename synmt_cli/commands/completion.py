@@ -99,9 +99,9 @@ def _made_phenomena() -> Iterable[str]:
 
 
 def _tasks() -> dict[str, str]:
-    from synmt_cli.core.analysis.tasks import MADE, TASKS
+    from synmt_cli.core.analysis.tasks import TASKS
 
-    return {name: TASKS[name].group for name in MADE}
+    return {name: task.group for name, task in TASKS.items()}
 
 
 variant = list_of(_variants, "+")

@@ -133,6 +133,19 @@ def table_of(header: bytes) -> str:
     return next((name for start, name in TABLES.items() if header.startswith(start)), "")
 
 
+def detect_brackets(source: Source) -> tuple[str, Source]:
+    """The same as `detect`, but `penn` for text whose first line begins with a bracket."""
+    kind, source = detect(source)
+    head = line = b""
+    while kind == "text" and len(head) < LOOK_AHEAD and not line.strip():
+        line = _line(source, head)
+        head += line
+        if not line:
+            break
+    brackets = kind == "text" and line.removeprefix(BOM).lstrip().startswith(b"(")
+    return "penn" if brackets else kind, replayed(head, source) if head else source
+
+
 def detected(
     paths: Sequence[str],
     kind: str = "auto",

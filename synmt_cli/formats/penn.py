@@ -35,11 +35,13 @@ _SPELLED = {
 class Constituent:
     """The trees of a line. items: constituents and words, no parts of speech, in their order.
 
-    words: as in the text, `(` for `-LRB-`; an item's number is the place of its word here.
+    words: as in the text, `(` for `-LRB-`; an item's number is the place of its word here. tags:
+    the part of speech of each word.
     """
 
     items: list[Item] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
 
 
 def read(source: reading.Source) -> Iterator[Constituent | None]:
@@ -116,6 +118,6 @@ class _Reader:
             self.tree.words.pop()
             del items[begin:]
         else:
-            del items[begin]  # the part of speech
+            self.tree.tags.append(str(items.pop(begin)))
         self.before = "close"
         return None

@@ -13,9 +13,10 @@ LABELS = st.text("ABNPSV-12,:$'`", min_size=1)
 WORDS = st.text("abzÄ.-'&語\u00a0", min_size=1).filter(lambda word: "-" not in word)
 
 
-def test_words_are_kept_and_their_parts_of_speech_are_not():
+def test_words_are_items_and_their_parts_of_speech_are_apart():
     tree = from_text(LINE)
     assert tree.words == ["The", "dog", "sees", "it", "."]
+    assert tree.tags == ["DT", "NN", "VBZ", "PRP", "."]
     opened = ["ROOT", "S", "NP", 0, 1, None, "VP", 2, "NP", 3, None, None, 4, None, None]
     assert tree.items == opened
 
@@ -39,7 +40,8 @@ def test_without_words_it_is_the_form_of_currey_and_heafield():
     ],
 )
 def test_words_are_those_of_the_text(line, words):
-    assert from_text(line).words == words
+    tree = from_text(line)
+    assert (tree.words, len(tree.tags)) == (words, len(words))
 
 
 def test_an_outermost_bracket_without_a_label_is_root():
@@ -48,7 +50,7 @@ def test_an_outermost_bracket_without_a_label_is_root():
 
 def test_a_line_may_hold_several_trees():
     assert from_text("(S (NN a)) (S (NN b))") == Constituent(
-        ["S", 0, None, "S", 1, None], ["a", "b"]
+        ["S", 0, None, "S", 1, None], ["a", "b"], ["NN", "NN"]
     )
 
 

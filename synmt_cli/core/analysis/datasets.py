@@ -7,18 +7,19 @@ from pathlib import PurePath
 from random import Random
 from typing import Literal
 
-from synmt_cli.core.analysis.tasks import MADE, TASKS, Case, surface, written
+from synmt_cli.core.analysis.tasks import MADE, OF_BRACKETS, TASKS, Case, surface, written
 from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.errors import DataError, UsageError, printable, quoted
-from synmt_cli.formats import conllu, senteval
+from synmt_cli.formats import conllu, penn, senteval
 from synmt_cli.formats.conllu import FORM, Sentence
-from synmt_cli.formats.detect import detected
+from synmt_cli.formats.detect import detect_brackets, detected
+from synmt_cli.formats.penn import Constituent
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
 from synmt_cli.io.compression import SUFFIXES
 
 FEWEST = 10  # examples of a class, of which one is for dev and one for test
 OTHER = "other"  # the group of a task that is not among the ten
-Kind = Literal["auto", "senteval", "conllu"]
+Kind = Literal["auto", "senteval", "conllu", "penn"]
 
 
 class TooFew(Exception):
@@ -85,17 +86,19 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
     """
     gathered = Gathered()
     sentences: dict[tuple[str, ...], Sentence] = {}
-    for source_kind, source in detected(paths, kind):
-        if source_kind == "conllu":
+    constituents: dict[tuple[str, ...], Constituent] = {}
+    for source_kind, source in detected(paths, kind, detect_brackets):
+        if source_kind == "penn":
+            for tree in penn.read(source):
+                if tree is not None:
+                    constituents.setdefault(tuple(tree.words), tree)
+        elif source_kind == "conllu":
             for sentence in conllu.read(source):
                 if sentence.comment(STATUS) is None:
                     sentences.setdefault(tuple(sentence.forms), sentence)
         else:
             _add(gathered, _task_of(source.name), list(senteval.read(source)), source.name)
-    if sentences:
-        _make(gathered, list(sentences.values()), wanted, seed)
-    elif wanted:
-        raise UsageError("--task names what is made of trees, but there is no CoNLL-U")
+    _make(gathered, [*sentences.values()], [*constituents.values()], wanted, seed)
     order = {task: number for number, task in enumerate(TASKS)}
     gathered.datasets.sort(key=lambda one: order.get(one.task, len(order)))
     return gathered
@@ -141,12 +144,25 @@ def _add(gathered: Gathered, task: str, examples: list[Example], source: str) ->
 
 
 def _make(
-    gathered: Gathered, sentences: Sequence[Sentence], wanted: Sequence[str], seed: int
+    gathered: Gathered,
+    sentences: Sequence[Sentence],
+    constituents: Sequence[Constituent],
+    wanted: Sequence[str],
+    seed: int,
 ) -> None:
-    for task in wanted or MADE:
+    for task in wanted or TASKS:
         random = Random(f"{seed} {task}")
+        if task in OF_BRACKETS and constituents:
+            cases = OF_BRACKETS[task](constituents)
+        elif task in MADE and sentences:
+            cases = MADE[task](sentences, random)
+        elif wanted:
+            needed = "a file of Penn brackets" if task in OF_BRACKETS else "CoNLL-U"
+            raise UsageError(f"--task {task} is made of {needed}, which is not in the input")
+        else:
+            continue
         try:
-            examples = balanced(list(MADE[task](sentences, random)), random)
+            examples = balanced(list(cases), random)
         except TooFew as reason:
             if wanted:
                 raise UsageError(f"--task {task}: {reason}") from None
@@ -208,6 +224,7 @@ def _parted(cases: Iterable[Case], n_dev: int, random: Random) -> dict[str, list
 def _example(case: Case, split: str) -> Example:
     if case.text is not None:
         return Example(split, case.label, case.text)
+    assert case.sentence is not None  # there is a text or a tree
     text = case.sentence.comment("text")
     if text is None:
         rows = surface(case.sentence)

@@ -1,4 +1,4 @@
-"""The ten probing tasks of Conneau et al. (2018); most of them can be made from a treebank.
+"""The ten probing tasks of Conneau et al. (2018), made from treebanks.
 
 As in SentEval's data, each sentence occurs once, the classes are balanced, and a word that a
 label is about is in one split only. Some tasks differ, because they come from dependency trees:
@@ -10,6 +10,10 @@ label is about is in one split only. Some tasks differ, because they come from d
                       sentences, at most 1,000; SentEval takes 1,000 words of middle rank
     tree-depth        arcs from the root to the deepest word; SentEval's is of constituents,
                       and freed of its correlation with length
+    top-constituents  from Penn brackets: the labels of what the sentence consists of, such as
+                      NP_VP_., as in SentEval the 19 most frequent and OTHER; sequences with
+                      punctuation inside or without `.` at the end are left out. Words have
+                      spaces between them
     bigram-shift      whether two neighbours were exchanged (I) or not (O): neither of them
                       punctuation or the first word, a space between them, in half the
                       sentences
@@ -21,7 +25,8 @@ label is about is in one split only. Some tasks differ, because they come from d
                       the same UPOS, features and capital, in half the sentences. As in SentEval
                       the two bigrams that it makes are about as frequent as the right ones, here
                       in the sentences themselves, this one left out, within a factor of 2
-                      with 1 added
+                      with 1 added. SentEval takes words that occur 40 to 400 times in its corpus,
+                      which no treebank is large enough for; here all may be taken
     coordination-inversion
                       whether two coordinate main clauses with subjects of their own were
                       exchanged (I) or not (O). SentEval's are balanced in clause length; here
@@ -29,18 +34,23 @@ label is about is in one split only. Some tasks differ, because they come from d
                       are both exchanged or both not
 """
 
+import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from random import Random
 
 from synmt_cli.core.trees.heads import ROOT, depths, from_roots
 from synmt_cli.formats.conllu import FEATS, FORM, ID, LEMMA, MISC, UPOS, Sentence
+from synmt_cli.formats.penn import Constituent
 
 ODD = ("NOUN", "VERB")
+MOST_SEQUENCES, OTHER_SEQUENCES, FULL_STOPS = 19, "OTHER", (".", "$.")
+ROOTS = ("ROOT", "TOP", "S1")
+BRACKETS = ("-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-")
 TRIED = 200  # words that may stand in for another
 SUBJECTS = ("nsubj", "csubj", "expl")
 BEGINS = (5, 9, 13, 17, 21, 26, 29)  # first length of each class; the last is too long
@@ -51,25 +61,31 @@ SENTENCES_A_WORD, MOST_WORDS, SHORTEST_WORD = 50, 1000, 4
 class Case:
     """A sentence with its label. target: the word that the label is about, "" for none.
 
-    text: the sentence, if it is no longer that of the tree.
+    text: the sentence, if it is not that of a dependency tree, or no longer. One of sentence and
+    text is given.
     """
 
     label: str
-    sentence: Sentence
+    sentence: Sentence | None
     target: str = ""
     text: str | None = None
 
 
 Make = Callable[[Sequence[Sentence], Random], Iterator[Case]]
+MakeOfBrackets = Callable[[Sequence[Constituent]], Iterator[Case]]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """group: surface, syntactic, semantic. file: SentEval's name for it. make: from trees."""
+    """group: surface, syntactic, semantic. file: SentEval's name for it.
+
+    make: from dependency trees, or of_brackets: from constituents.
+    """
 
     group: str
     file: str
     make: Make | None = None
+    of_brackets: MakeOfBrackets | None = None
 
 
 def sentence_length(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
@@ -105,6 +121,69 @@ def tree_depth(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
     """Arcs down to the deepest word."""
     for sentence in sentences:
         yield Case(str(max(depths([head - 1 for head in sentence.heads]))), sentence)
+
+
+def top_constituents(trees: Sequence[Constituent]) -> Iterator[Case]:
+    """The sequence of constituents and words that a sentence consists of."""
+    found = [(tree, top_labels(tree)) for tree in trees]
+    judged = [(tree, "_".join(labels)) for tree, labels in found if _is_plain(labels)]
+    counts = Counter(sequence for _, sequence in judged)
+    ranked = sorted(counts, key=lambda sequence: (-counts[sequence], sequence))
+    frequent = set(ranked[:MOST_SEQUENCES])
+    for tree, sequence in judged:
+        label = sequence if sequence in frequent else OTHER_SEQUENCES
+        yield Case(label, None, text=" ".join(tree.words))
+
+
+def top_labels(tree: Constituent) -> list[str]:
+    """The labels below the top of one tree, without functions (NP for NP-SBJ); [] of several.
+
+    The top is the outermost bracket, or what alone stands in it if that is called ROOT. What holds
+    no word, such as a trace, does not count.
+    """
+    below: dict[int, list[int]] = {-1: []}  # what stands in each constituent; -1 is the line
+    filled: set[int] = set()  # constituents with a word
+    opened = [-1]
+    for i, item in enumerate(tree.items):
+        if item is None:
+            opened.pop()
+            continue
+        below[opened[-1]].append(i)
+        if isinstance(item, str):
+            below[i] = []
+            opened.append(i)
+        else:
+            filled.add(i)
+            filled.update(takewhile(lambda one: one not in filled, reversed(opened)))
+    tops = [i for i in below[-1] if i in filled]
+    if len(tops) == 1 and tree.items[tops[0]] in ROOTS:
+        inside = [i for i in below[tops[0]] if i in filled]
+        tops = inside if len(inside) == 1 and inside[0] in below else tops
+    if len(tops) != 1:
+        return []
+    return [_label(tree, i) for i in below[tops[0]] if i in filled]
+
+
+def _label(tree: Constituent, i: int) -> str:
+    item = tree.items[i]
+    label = tree.tags[item] if isinstance(item, int) else str(item)
+    return label if label.startswith("-") else re.split("[-=|]", label)[0]
+
+
+def _is_plain(labels: Sequence[str]) -> bool:
+    """Whether the one punctuation mark, also quotes and brackets, is a full stop at the end."""
+    return [*map(_is_mark, labels)] == [False] * (len(labels) - 1) + [True] and (
+        labels[-1] in FULL_STOPS
+    )
+
+
+def _is_mark(label: str) -> bool:
+    """Whether a part of speech is one of punctuation, in the Penn Treebank (, `` -LRB-) or in
+    treebanks of German ($, $( $*LRB*).
+    """
+    if label in ("$", "#"):
+        return False  # of money
+    return label in BRACKETS or label.startswith("$") or not re.search(r"[^\W_]", label)
 
 
 def bigram_shift(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
@@ -349,7 +428,7 @@ TASKS = {
     "sentence-length": Task("surface", "sentence_length", sentence_length),
     "word-content": Task("surface", "word_content", word_content),
     "tree-depth": Task("syntactic", "tree_depth", tree_depth),
-    "top-constituents": Task("syntactic", "top_constituents"),
+    "top-constituents": Task("syntactic", "top_constituents", of_brackets=top_constituents),
     "bigram-shift": Task("syntactic", "bigram_shift", bigram_shift),
     "tense": Task("semantic", "past_present", tense),
     "subject-number": Task("semantic", "subj_number", partial(number, relation="nsubj")),
@@ -358,3 +437,4 @@ TASKS = {
     "coordination-inversion": Task("semantic", "coordination_inversion", coordination_inversion),
 }
 MADE = {name: task.make for name, task in TASKS.items() if task.make is not None}
+OF_BRACKETS = {name: task.of_brackets for name, task in TASKS.items() if task.of_brackets}

@@ -152,7 +152,7 @@ class DepthScores:
     @property
     def accuracy(self) -> float | None:
         """The percentage of roots that are right; None without a sentence."""
-        return 100 * mean(self.roots) if self.roots else None
+        return 100.0 * mean(self.roots) if self.roots else None
 
     @property
     def standard_error(self) -> float | None:

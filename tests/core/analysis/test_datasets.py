@@ -105,7 +105,7 @@ def test_files_are_tasks_by_their_names(tmp_path):
     assert found[1].examples[3] == Example("te", "PAST", "z")
     with pytest.raises(UsageError, match=r"two data sets for mine: .*mine.tsv and .*mine.tsv"):
         gather([paths[0], paths[0]], "auto", [], 1)
-    with pytest.raises(UsageError, match="--task names what is made of trees"):
+    with pytest.raises(UsageError, match="--task tense is made of CoNLL-U, which is not in"):
         gather(paths, "auto", ["tense"], 1)
 
 
@@ -131,3 +131,26 @@ def test_bad_lines_are_named(tmp_path, line, problem):
     (tmp_path / "x").write_bytes(f"tr\ta\tb\n{line}\n".encode())
     with pytest.raises(DataError, match=rf"x:2: .*{problem}"):
         gather([str(tmp_path / "x")], "senteval", [], 1)
+
+
+def test_top_constituents_come_from_brackets(tmp_path):
+    plain = "(ROOT (S (NP-SBJ (NN w{i})) (VP (VBD ran)) (. .)))\n"
+    other = "( (S (VP (VB Run) (NP (NN w{i}))) (. .)))\n"
+    lines = "".join(text.format(i=i) for i in range(30) for text in (plain, other, "()\n", plain))
+    (tmp_path / "trees").write_text("\n" + lines)
+    found = gather([str(tmp_path / "trees")], "auto", [], 1)
+    (made,) = found.datasets
+    assert (made.task, made.group, made.labels) == (
+        "top-constituents",
+        "syntactic",
+        ["NP_VP_.", "VP_."],
+    )
+    assert sizes(made.examples) == {
+        (split, label): n
+        for split, n in (("tr", 24), ("va", 3), ("te", 3))
+        for label in made.labels
+    }
+    texts = {one.text: one.label for one in made.examples}
+    assert (texts["w3 ran ."], texts["Run w3 ."]) == ("NP_VP_.", "VP_.")
+    with pytest.raises(UsageError, match="--task tense is made of CoNLL-U, which is not in"):
+        gather([str(tmp_path / "trees")], "auto", ["tense"], 1)

@@ -10,7 +10,7 @@ from support.small_runs import sentence
 
 from synmt_cli.core.analysis import tasks
 from synmt_cli.core.analysis.tasks import MADE
-from synmt_cli.formats import conllu
+from synmt_cli.formats import conllu, penn
 from synmt_cli.io.reading import Source
 
 PAST, PRESENT = "Tense=Past|VerbForm=Fin", "Tense=Pres|VerbForm=Fin"
@@ -171,3 +171,36 @@ def test_the_odd_one_is_of_the_same_kind_and_as_frequent():
         other = {"cats": "dogs", "dogs": "cats"}[noun]
         shown = noun if case.label == "O" else other
         assert (case.text, case.target) == (f"the {shown} came", shown)
+
+
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [
+        ("(ROOT (S (NP (DT The) (NN dog)) (VP (VBD ran)) (. .)))", "NP VP ."),
+        ("( (S (NP-SBJ-1 (NN dog)) (VP=2 (VBD ran)) (. .)))", "NP VP ."),
+        ("(S (CC But) (NP (NN dog)) (VP (VBD ran)) (. .))", "CC NP VP ."),
+        ("(ROOT (SBARQ (WHADVP (WRB Why)) (SQ (VBZ is) (NP (NN it))) (. ?)))", "WHADVP SQ ."),
+        ("(TOP (SQ (VBD Did) (NP (PRP it)) (VP (VB run)) (. ?)))", "VBD NP VP ."),
+        ("(ROOT (NP (NP (DT A) (NN day)) (PP (IN at) (NP (NN sea))) (. .)))", "NP PP ."),
+        ("(ROOT (S (NP (NN a)) (VP (VB b)) (. .)) (S (VP (VB c)) (. .)))", "S S"),
+        ("(S (VP (VB a))) (S (VP (VB b)))", ""),
+        ("(S (NP (-NONE- *)) (VP (VB Go)) (-RRB- -RRB-))", "VP -RRB-"),
+    ],
+)
+def test_top_labels(line, labels):
+    assert tasks.top_labels(penn.from_text(line)) == labels.split()
+
+
+def test_sequences_with_punctuation_inside_or_without_a_full_stop_are_left_out():
+    def tree(*labels):
+        marks = [f"({label} x)" if label in ",.:``" else f"({label} (X x))" for label in labels]
+        return penn.from_text(f"(S {' '.join(marks)})")
+
+    plain, quoted = tree("NP", "VP", "."), tree("``", "NP", "VP", ".")
+    comma, open_, only = tree("PP", ",", "VP", "."), tree("NP", "VP"), tree("VP", ".", ".")
+    others = [tree("NP", *["PP"] * n, "VP", ".") for n in range(1, 25)]
+    found = [case.label for case in tasks.top_constituents([plain, quoted, comma, open_, only])]
+    assert found == ["NP_VP_."]
+    found = [case.label for case in tasks.top_constituents([plain] * 3 + others)]
+    assert len({*found}) == 20
+    assert (found[:3], found.count("OTHER")) == (["NP_VP_."] * 3, 25 - 19)
