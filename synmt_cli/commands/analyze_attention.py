@@ -77,7 +77,7 @@ def analyze_attention(
     window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
     with (
         writing.output(output, line_buffered) as writer,
-        console.progress("shown", output=output) as bar,
+        console.progress("shown", files=paths, output=output) as bar,
     ):
         from synmt_cli.core.analysis.attention import AttentionExtractor
         from synmt_cli.core.analysis.opened_run import open_run
@@ -93,7 +93,7 @@ def analyze_attention(
         if stack != "encoder":
             placed = with_targets(placed)
         n_without = 0
-        for records in windows(checked(placed, strict), window):
+        for records in bar.finished(bar.taken(windows(checked(placed, strict), window))):
             for one in extractor.extract(records, max_pieces):
                 writer.write(attention.to_bytes(one, decimals))
                 n_without += one.status != "ok"

@@ -71,7 +71,10 @@ def analyze_awsl(
 
     if plot:
         kind_of_plot = figures.kind_of(plot, "--plot")
-    with writing.output(output) as writer, console.progress("measured", output=output) as bar:
+    with (
+        writing.output(output) as writer,
+        console.progress("measured", files=files or ["-"], output=output) as bar,
+    ):
         from synmt_cli.core.analysis import opened_run
         from synmt_cli.core.analysis.awsl import NEEDS, measure
         from synmt_cli.core.jobs.translate import checked
@@ -82,6 +85,7 @@ def analyze_awsl(
         runs = [opened_run.open_run(one, checkpoint, chosen, parser, NEEDS) for one in model]
         opened_run.refuse_other_vocabulary(runs)
         records = checked(runs[0].reader().read(files or ["-"], kind), strict)
+        records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance)
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")

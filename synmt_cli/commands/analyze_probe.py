@@ -192,6 +192,7 @@ def analyze_probe(
         save(gathered.datasets, template, files or ())
         settings = ClassifierSettings(hidden, dropout, seed)
         runs: list[ProbedRun] = []
+        bar.total = len(model or ()) * sum(len(one.examples) for one in gathered.datasets)
         for folder in model or ():
             run = open_run(folder, checkpoint, chosen, parser)
             of_run = _layers(layers, len(run.model.encoder.layers))

@@ -154,9 +154,12 @@ def evaltree(
         golds, *sources = (inputs.enter_context(reading.open_source(x)) for x in (gold, *systems))
         settings = Settings(subtypes, by, groups, test, tested)
         report: TreeReport | ParserReport
-        report = (
-            _several(golds, sources, settings) if sources[1:] else _one(golds, sources[0], settings)
-        )
+        files = [gold, *systems]
+        with console.progress("compared", None, "sentences", files, output) as bar:
+            if sources[1:]:
+                report = _several(golds, sources, settings, bar)
+            else:
+                report = _one(golds, sources[0], settings, bar)
         if get is None:
             writer.write(FORMATS[form](report))
         else:
@@ -180,24 +183,29 @@ class Settings:
         return None if self.by is None else self.by.partition(":")[0]
 
 
-def _one(gold: reading.Source, system: reading.Source, settings: Settings) -> TreeReport:
+def _one(
+    gold: reading.Source, system: reading.Source, settings: Settings, bar: console.Progress
+) -> TreeReport:
     from synmt_cli.core.evaluation.attachment import Attachment
     from synmt_cli.core.evaluation.word_alignment import aligned_spans
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
     attachment = Attachment(settings.subtypes, settings.groups)
     names = gold.name, system.name
-    with console.progress("compared", unit="sentences") as bar:
-        for span in aligned_spans(conllu.read(gold), conllu.read(system), names):
-            attachment.add(span)
-            bar.advance(len(span.gold))
+    spans = aligned_spans(conllu.read(gold), conllu.read(system), names)
+    for span in bar.finished(bar.taken(spans)):
+        attachment.add(span)
+        bar.advance(len(span.gold))
     scores = attachment.scores()
     _refuse_no_words(gold, scores["words"].gold)
     return TreeReport(*names, settings.subtypes, scores, settings.kind, attachment.groups())
 
 
 def _several(
-    gold: reading.Source, systems: Sequence[reading.Source], settings: Settings
+    gold: reading.Source,
+    systems: Sequence[reading.Source],
+    settings: Settings,
+    bar: console.Progress,
 ) -> ParserReport:
     from synmt_cli.core.evaluation.attachment import Attachment
     from synmt_cli.core.evaluation.tree_comparison import ParserComparison, units
@@ -206,10 +214,10 @@ def _several(
     build = partial(Attachment, settings.subtypes, settings.groups)
     comparison = ParserComparison(len(systems), settings.tested, build)
     names = [gold.name, *(system.name for system in systems)]
-    with console.progress("compared", unit="sentences") as bar:
-        for unit in units(conllu.read(gold), [*map(conllu.read, systems)], names):
-            comparison.add(unit)
-            bar.advance(sum(len(span.gold) for span in unit[0]))
+    read = units(conllu.read(gold), [*map(conllu.read, systems)], names)
+    for unit in bar.finished(bar.taken(read)):
+        comparison.add(unit)
+        bar.advance(sum(len(span.gold) for span in unit[0]))
     _refuse_no_words(gold, comparison.attachments[0].scores()["words"].gold)
     test = settings.test
     parsers = comparison.compared(names[1:], test)

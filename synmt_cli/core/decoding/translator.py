@@ -235,17 +235,22 @@ def in_parts(pieces: Sequence[str], limit: int) -> Iterator[list[str]]:
         begin = end
 
 
-def windows(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def windows(items: Iterable[Item], size: int, first: int = 0) -> Iterator[list[Item]]:
     """Yields runs of `size` items, the last one shorter. Memory is one run.
+
+    first: the size of the first run, from which each is twice as long as the one before it, so
+    that something is seen soon; 0 is `size`.
 
     An error of `items` is raised after all items before it were yielded.
     """
     window: list[Item] = []
+    now = min(first or size, size)
     try:
         for item in items:
             window.append(item)
-            if len(window) == size:
+            if len(window) == now:
                 full, window = window, []
+                now = min(2 * now, size)
                 yield full
     except SynmtError:
         if window:

@@ -94,7 +94,7 @@ def doubts(points: Sequence[Point]) -> str:
     """Why the best validation may be luck, "" if nothing says so."""
     if len(points) < ENOUGH:
         return "of few validations"
-    best = max(points, key=lambda p: p.value)
+    best = max(points, key=lambda p: (p.value, -p.perplexity))
     s = spread([p.value for p in points])
     others = [p for p in points if p is not best and best.value - p.value <= 2 * s]
     reasons = []

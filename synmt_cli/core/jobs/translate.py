@@ -206,7 +206,9 @@ class TranslateJob:
         )
         # Each process gets at least one batch of a window.
         share = min(window, max(-(-window // self._n_workers), self._settings.batch_size))
-        taken = progress.taken(windows(records, share))
+        # Of several processes one is heard of when it has done its share: the first ones are short.
+        first = 0 if self._is_alone else self._settings.batch_size
+        taken = progress.taken(windows(records, share, first))
         return progress.finished(pool.mapped(recipe, taken, self._jobs, chunk=1))
 
 

@@ -76,7 +76,8 @@ class Training:
     metric: Annotated[
         Literal["bleu", "accuracy", "loss"],
         "what makes a model better: BLEU of greedy translations, the share of target tokens "
-        "guessed right, or the loss, which is quickest",
+        "guessed right, or the loss, which is quickest; of equal ones the lower "
+        "perplexity decides",
     ] = "bleu"
     keep: Annotated[int, "how many checkpoints stay", Bounds(1)] = 2
     precision: Annotated[

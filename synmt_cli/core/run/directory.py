@@ -57,6 +57,7 @@ _NUMBER = (json_files.is_number, "a number")
 _STATE_FIELDS: json_files.Fields = {
     **dict.fromkeys(("step", "epoch", "batch", "best_step", "stale", "validated"), _COUNT),
     "best_value": (lambda v: v is None or json_files.is_number(v), "a number or null"),
+    "best_nll": (lambda v: v is None or json_files.is_number(v), "a number or null"),
     **dict.fromkeys(("loss", "nll"), _NUMBER),
     "losses": (
         lambda v: isinstance(v, dict) and all(map(json_files.is_number, v.values())),
@@ -68,7 +69,7 @@ _STATE_FIELDS: json_files.Fields = {
     "finished": (lambda v: isinstance(v, str), "a text"),
 }
 # Checkpoints of early versions lack these.
-_STATE_LATER = ("losses", "validated", "gradient_norm", "scale", "scale_age")
+_STATE_LATER = ("losses", "validated", "gradient_norm", "scale", "scale_age", "best_nll")
 
 
 def read_state(checkpoint: Path, step: int | None = None) -> dict[str, Any]:

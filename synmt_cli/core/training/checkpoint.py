@@ -33,11 +33,11 @@ class TrainingState:
     """The state of a training run.
 
     step: updates made. epoch, batch: the next batch to read. best_step, best_value: the best
-    validation, by the chosen metric. stale: validations since then. validated: the step of the
-    last validation. loss, nll, losses, tokens: sums since the last report; losses are those of
-    the modifiers, by variant. gradient_norm: its sum over those updates. finished: why training
-    is over, or "". random: generator states. scale, scale_age: of the loss in fp16
-    (loss_scale.py), else 0.
+    validation, by the chosen metric; best_nll: its nats per token, None if an early version saved
+    it. stale: validations since then. validated: the step of the last validation. loss, nll,
+    losses, tokens: sums since the last report; losses are those of the modifiers, by variant.
+    gradient_norm: its sum over those updates. finished: why training is over, or "". random:
+    generator states. scale, scale_age: of the loss in fp16 (loss_scale.py), else 0.
     """
 
     step: int = 0
@@ -45,6 +45,7 @@ class TrainingState:
     batch: int = 0
     best_step: int = 0
     best_value: float | None = None
+    best_nll: float | None = None
     stale: int = 0
     validated: int = 0
     loss: float = 0.0

@@ -43,6 +43,17 @@ REPORT_EVERY = 50  # updates; fixed, so that the reports of a resumed run are th
 LIMITS = ("max_steps", "max_epochs")  # ends after which a run can go on, with a higher limit
 
 
+class _Deadline(signals.Request):
+    """Asks for an end once a time of perf_counter has come. n_asked: how often it was looked at."""
+
+    def __init__(self, end: float) -> None:
+        self._end, self.n_asked = end, 0
+
+    def __bool__(self) -> bool:
+        self.n_asked += 1
+        return time.perf_counter() >= self._end
+
+
 @dataclass
 class Trainer:
     """One training run in progress. dev: None makes the last weights the best.
@@ -125,20 +136,29 @@ class Trainer:
     def seconds_of_update(self, budget: float) -> float:
         """The mean time of some updates after the first. Nothing is saved; the model changes.
 
-        budget: seconds after which no further update begins.
+        budget: seconds after which no further batch begins. Of an update that takes longer, the
+        time is that of its batches so far, times their number.
         """
         self.model.train()
         begin, times = time.perf_counter(), [0.0]
         with contextlib.closing(self._updates_since(0, 0)) as updates:
             for update in updates:
+                end = _Deadline(begin + budget)
                 start = time.perf_counter()
-                self._update(update, signals.Request())
-                self._read_losses()  # waits for a GPU
-                times.append(time.perf_counter() - start)
+                is_whole = self._update(update, end)
+                self._wait()
+                seconds = time.perf_counter() - start
+                share = 1.0 if is_whole else (end.n_asked - 1) / len(update.batches)
+                times.append(seconds / share)
                 if time.perf_counter() - begin > budget:
                     break
         measured = times[2:] or times[1:]
         return sum(measured) / len(measured)
+
+    def _wait(self) -> None:
+        """Returns when the device has done what it was given."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
     def events(self, request: signals.Request, time_limit: float | None) -> Iterator[Event]:
         """Trains until it is over, `request` asks for an end, or time_limit seconds passed."""
@@ -369,16 +389,27 @@ class Trainer:
                 "training.warmup; saved checkpoints are whole"
             )
         state.validated = state.step
-        best = state.best_value is None or value > state.best_value
+        best = self._is_best(value, nll)
         if best:
             self._save_best()
-            state.best_step, state.best_value, state.stale = state.step, value, 0
+            state.best_step, state.best_value, state.best_nll = state.step, value, nll
+            state.stale = 0
         elif regular:
             state.stale += 1
         perplexity = math.exp(min(nll, 700))
         whole, words, arcs = map(found.figures.get, ("all", "words", "arcs"))
         figures = nll, perplexity, settings.metric, value, best, whole, words, arcs
         return Validated(state.step, state.epoch + 1, *figures, found.closed)
+
+    def _is_best(self, value: float, nll: float) -> bool:
+        """Whether a validation is better than all before it; of equal ones, the less perplexed.
+
+        BLEU is the same for a while at the beginning, next to 0, where the loss tells models apart.
+        """
+        best_value, best_nll = self.state.best_value, self.state.best_nll
+        if best_value is None or value != best_value:
+            return best_value is None or value > best_value
+        return best_nll is not None and nll < best_nll
 
     def _measured(self, request: signals.Request) -> Measured | None:
         """In the first process the figures on dev, None if it was abandoned."""

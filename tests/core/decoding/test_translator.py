@@ -104,6 +104,11 @@ def test_parts_are_whole_and_bounded(pieces, limit):
     assert all(0 < len(part) <= limit for part in parts)
 
 
+def test_the_first_windows_are_short_where_asked():
+    assert [len(window) for window in windows(range(20), 6, first=2)] == [2, 4, 6, 6, 2]
+    assert [len(window) for window in windows(range(4), 3, first=9)] == [3, 1]
+
+
 @given(st.integers(0, 9), st.integers(1, 4), st.booleans())
 def test_windows_keep_what_came_before_an_error(n, size, breaks):
     def items():

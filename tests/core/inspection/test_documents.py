@@ -125,7 +125,7 @@ def test_the_header_of_a_table_is_known(name):
             "segment-scores",
             {"lines": 2, "systems": {"a.de": {"segments": 2, "mean": 0.75}}},
             SCORES + b"a.de\tnan\n",
-            "f:3: the score 'nan' is not a finite number",
+            "f:3: the score 'nan' of 'a.de' is not a finite number",
         ),
         (
             b'# mine\n\nvariant = "pascal"\n[model]\nd_ff = 8\n',

@@ -1,5 +1,6 @@
 """Reading what a run is made of."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -123,3 +124,35 @@ def test_the_norm_of_the_gradient_is_that_before_clipping(opened):
     norm = trainer.share.clip(1e-3)
     torch.testing.assert_close(norm, sum(squares).sqrt())
     torch.testing.assert_close(trainer.share.clip(0.0), torch.tensor(1e-3))
+
+
+def test_of_validations_with_one_value_the_least_perplexed_is_the_best(opened):
+    session, choice = opened
+    trainer = session.settled(choice)[0].trainer(None, Ranks())
+    assert trainer._is_best(0.0, 5.0)  # the first
+    trainer.state.best_value, trainer.state.best_nll = 0.0, 5.0
+    assert trainer._is_best(0.0, 4.9)
+    assert not trainer._is_best(0.0, 5.0)
+    assert trainer._is_best(0.1, 6.0)
+    trainer.state.best_nll = None  # saved by an early version
+    assert not trainer._is_best(0.0, 4.9)
+
+
+def test_the_time_of_a_long_update_is_that_of_its_batches(opened):
+    """With no time at all one batch of five is made, and its time counts five times."""
+    session, choice = opened
+    config = session.settled(choice)[0].config
+    five = replace(config, training=replace(config.training, accumulate=5))
+    trainer = replace(session, config=five).trainer(None, Ranks())
+    made = []
+    backward = trainer._backward
+
+    def slow(batch, scale):
+        time.sleep(0.05)
+        made.append(batch)
+        return backward(batch, scale)
+
+    trainer._backward = slow
+    seconds = trainer.seconds_of_update(0.0)
+    assert (len(made), trainer.state.step) == (1, 0)
+    assert seconds > 5 * 0.05
