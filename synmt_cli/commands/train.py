@@ -186,7 +186,11 @@ def train(
     nc11-de-en, wmt18-en-tr, wmt16-en-de, wmt17-en-de or wat-en-ja.
 
     paper-{pascal,vanilla,tags,sisa,multitask}-CORPUS: Bugliarello and Okazaki (2020), Tables 2-4.
+    paper-pascal-layer-{2,...,6}-CORPUS, paper-pascal-variance-{parent-only,4,9,16,25}-CORPUS: its
+    Table 7, on the corpora of nc11; layer 1 and variance 1 are those of Table 2.
     paper-gps-CORPUS: Xie et al. (2021), Table 2; the corpora of nc11, wmt16-en-de, wmt17-en-de.
+    paper-gps-layer-{1,...,5,all}: its Table 3, on nc11-de-en; layer 0 is that of Table 2. Of the
+    mixed encoder (Currey and Heafield, 2019) these papers print results, and no settings.
     paper-structural-1 to -9, paper-structural-big{,-structural,-relative,-both}: Wang et al.
     (2019), Tables 1 and 2. paper-dep-{abs,rel,dep,both}, paper-dep-ablation-{kv,k,v,none}:
     Omote et al. (2019), Tables 2 and 3; translate with --beam 1 as they did.

@@ -116,6 +116,7 @@ LATER: dict[str, Any] = {
     "training.max_epochs": 0,
     "training.batch_sentences": 0,
     "training.prefix_share": 1.0,
+    "training.micro_tokens": 0,
     "training.transition_weight": 1.0,
     "training.transition_smoothing": "label_smoothing",
     "training.shard": False,

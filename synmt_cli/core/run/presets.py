@@ -7,10 +7,13 @@ Bugliarello and Okazaki (2020), Tables 2-4: `paper-pascal-CORPUS`, and the basel
 `paper-{vanilla,tags,sisa,multitask}-CORPUS`. The paper prints lr and betas of PASCAL alone, and
 searched a small grid for each system; its published scripts have lr 0.001 for the plain
 Transformer, Adam's epsilon and the first learning rate. Baselines here have PASCAL's betas. The
-32K-token batch is 16 devices times 2,048 tokens.
+32K-token batch is 16 devices times 2,048 tokens. Table 7, on NC11 with the settings of Table 2:
+`paper-pascal-layer-{2,...,6}-CORPUS`, whose layer 1 is layer 0 here and that of Table 2, and
+`paper-pascal-variance-{parent-only,4,9,16,25}-CORPUS`.
 
 Xie et al. (2021), Table 2: `paper-gps-CORPUS`. Learning rate, betas and batch are not printed;
 the data and the toolkit are those of PASCAL, and so are these here, with betas of Vaswani et al.
+Table 3, on NC11 De-En: `paper-gps-layer-{1,...,5,all}`; its layer 0 is `paper-gps-nc11-de-en`.
 
 The model of the last update is theirs (`translate --checkpoint last`); `best` is ours.
 
@@ -85,6 +88,22 @@ def _pascal(corpus: str) -> dict[str, Tables]:
     }
 
 
+def _pascal_ablation(corpus: str, name: str, **options: Any) -> dict[str, Tables]:
+    """A row of Table 7: the model of Table 2 but for one option."""
+    tables = _pascal(corpus)[f"paper-pascal-{corpus}"]
+    return {f"paper-pascal-{name}-{corpus}": {**tables, "pascal": {**tables["pascal"], **options}}}
+
+
+def _table_7(corpus: str) -> dict[str, Tables]:
+    rows: dict[str, Tables] = {}
+    for layer in range(2, 7):  # the paper counts from 1
+        rows |= _pascal_ablation(corpus, f"layer-{layer}", layer=layer - 1)
+    rows |= _pascal_ablation(corpus, "variance-parent-only", parent_only=True)
+    for variance in (4, 9, 16, 25):
+        rows |= _pascal_ablation(corpus, f"variance-{variance}", variance=float(variance))
+    return rows
+
+
 def _structural(variant: str, positions: str = "sinusoid", big: bool = False) -> Tables:
     """THUMT's base or big Transformer; rel in the encoder alone, as all of the paper's."""
     model: Tables = {"tied": "none", "positions": positions}
@@ -147,9 +166,19 @@ def _choshen(variant: str, large: bool = False, **more: Tables) -> Tables:
 
 _PAPERS: dict[str, Tables] = {
     **{name: tables for corpus in _PASCAL for name, tables in _pascal(corpus).items()},
+    **_table_7("nc11-en-de"),
+    **_table_7("nc11-de-en"),
     **{
         f"paper-gps-{corpus}": {"variant": "gps", **_scale(small, 0.0007, 0.98)}
         for corpus, small in _GPS.items()
+    },
+    **{
+        f"paper-gps-layer-{layer}": {
+            "variant": "gps",
+            **_scale(True, 0.0007, 0.98),
+            "gps": {"layer": layer},
+        }
+        for layer in (1, 2, 3, 4, 5, "all")
     },
     "paper-structural-1": _structural("vanilla", "none"),
     "paper-structural-2": _structural("struct-abs", "none"),

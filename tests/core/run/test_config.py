@@ -4,7 +4,10 @@ import os
 
 import pytest
 
+from synmt_cli.core.options import options
 from synmt_cli.core.run.config import (
+    LATER,
+    SECTIONS,
     SettingsLayer,
     as_begun,
     flatten,
@@ -66,6 +69,26 @@ def test_paper_presets_are_the_rows_of_table_2(row):
     assert (found.model.dropout, found.training.max_steps) == (dropout, steps)
     assert (found.model.d_model, found.model.encoder_layers, found.model.n_heads) == (512, 6, 8)
     assert found.training.batch_tokens * found.training.accumulate == 32 * 1024
+
+
+@pytest.mark.parametrize("corpus", ["nc11-en-de", "nc11-de-en"])
+def test_rows_of_table_7_are_table_2_but_for_one_option(corpus):
+    own = resolve(None, f"paper-pascal-{corpus}", [])
+    changed = {f"layer-{n}": ("layer", n - 1) for n in range(2, 7)}
+    changed |= {f"variance-{n}": ("variance", n) for n in (4, 9, 16, 25)}
+    changed |= {"variance-parent-only": ("parent_only", True)}
+    for name, (option, value) in changed.items():
+        row = resolve(None, f"paper-pascal-{name}-{corpus}", [])
+        assert row.options == {"pascal": {**own.options["pascal"], option: value}}
+        assert (row.model, row.training) == (own.model, own.training)
+
+
+def test_rows_of_table_3_of_gps_are_its_model_but_for_the_layer():
+    own = resolve(None, "paper-gps-nc11-de-en", [])
+    for layer in (1, 2, 3, 4, 5, "all"):
+        row = resolve(None, f"paper-gps-layer-{layer}", [])
+        assert row.options == {"gps": {**own.options["gps"], "layer": layer}}
+        assert (row.model, row.training) == (own.model, own.training)
 
 
 def test_a_presets_variant_gives_way_to_the_one_named():
@@ -130,12 +153,26 @@ def test_a_key_of_another_run_stays_in_its_line(tmp_path):
     assert len(str(caught.value)) < 1000
 
 
+FIRST = {  # of the version that wrote the first config.toml
+    *("max_steps", "batch_tokens", "accumulate", "lr", "initial_lr", "warmup", "betas", "eps"),
+    *("weight_decay", "clip_norm", "label_smoothing", "max_length", "validate_every"),
+    *("save_every", "patience", "metric", "keep", "precision", "seed"),
+    *("d_model", "d_ff", "n_heads", "encoder_layers", "decoder_layers", "dropout", "norm", "tied"),
+    *("attention_dropout", "activation_dropout", "positions"),
+}
+
+
+def test_every_newer_setting_says_what_held_before_it():
+    known = {name for owner in SECTIONS.values() for name in options(owner)}
+    assert known - FIRST == {key.partition(".")[2] for key in LATER}
+
+
 def test_settings_newer_than_a_run_are_what_held_without_them():
     tables = {"model": {"positions": "none"}, "training": {"label_smoothing": 0.2, "shard": True}}
     assert unsaid(tables) == {
         "model": {"decoder_positions": "none"},
         "training": {"max_epochs": 0, "batch_sentences": 0, "prefix_share": 1.0}
-        | {"transition_weight": 1.0, "transition_smoothing": 0.2},
+        | {"micro_tokens": 0, "transition_weight": 1.0, "transition_smoothing": 0.2},
     }
     resolve(None, "base", [SettingsLayer(unsaid(tables), "")])  # all of them are settings
     now = resolve(None, "tiny", []).to_toml()
