@@ -21,7 +21,7 @@ from synmt_cli.core.pictures.sentences import (
     Column,
     shown,
 )
-from synmt_cli.errors import Unavailable
+from synmt_cli.core.trees.drawing import TooLarge
 
 MOST_COLUMNS = 10_000
 WORD, SMALL = 16, 11  # font sizes of words, and of tags and labels
@@ -83,11 +83,11 @@ class Line:
 def lines(columns: Sequence[Column], layers: Sequence[Sequence[Arc]], width: float) -> list[Line]:
     """The lines of a sentence. layers: the arcs above the words, and those below.
 
-    width: in which lines fit, unless a word alone is wider. Raises Unavailable for more than
+    width: in which lines fit, unless a word alone is wider. Raises TooLarge for more than
     MOST_COLUMNS.
     """
     if len(columns) > MOST_COLUMNS:
-        raise Unavailable(f"{len(columns):,} words, and {MOST_COLUMNS:,} are the most")
+        raise TooLarge(f"{len(columns):,} words, and {MOST_COLUMNS:,} are the most")
     widths = [
         max(text_width(shown(one.form), WORD), text_width(shown(one.tag), SMALL), 14)
         for one in columns

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from synmt_cli.core.segments.comments import LINE, status_of
@@ -57,12 +58,17 @@ class Picture:
     @property
     def rightward(self) -> bool:
         """False where most letters are of a script that is written from right to left."""
-        letters = [unicodedata.bidirectional(one) for one in self.text[:10_000]]
-        return sum(one in ("R", "AL") for one in letters) <= letters.count("L")
+        return _is_rightward(self.text)
 
     def tree(self) -> dict[int, Arc]:
         """The arc of each word: by its column, without those of empty nodes."""
         return {arc.dependent: arc for arc in self.arcs if not arc.enhanced}
+
+
+@lru_cache(maxsize=16)
+def _is_rightward(text: str) -> bool:
+    letters = [unicodedata.bidirectional(one) for one in text[:10_000]]
+    return sum(one in ("R", "AL") for one in letters) <= letters.count("L")
 
 
 def shown(text: str, limit: int = LONGEST_WORD) -> str:

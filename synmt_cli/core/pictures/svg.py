@@ -4,7 +4,7 @@ The text in a picture is data: `element` escapes all of it, and nothing else wri
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal, NamedTuple
 
@@ -12,6 +12,7 @@ from synmt_cli.core.pictures import upright
 from synmt_cli.core.pictures.arcs import (
     EDGE,
     GAP,
+    MOST_COLUMNS,
     SMALL,
     WORD,
     Line,
@@ -28,6 +29,7 @@ from synmt_cli.core.pictures.sentences import (
     Token,
     shown,
 )
+from synmt_cli.core.trees.drawing import TooLarge
 
 Layout = Literal["arcs", "upright"]
 INK, QUIET, MARKED = "#1b1b1b", "#5a5a5a", "#b3380b"  # 17:1, 7:1 and 6:1 on white
@@ -80,15 +82,18 @@ def tree(one: Picture, layout: Layout = "arcs", width: float = 720) -> Drawn:
     """One tree. width: into which arcs are broken; an upright tree is as wide as it is."""
     if one.problem:
         return _without_tree(one)
-    if layout == "upright":
-        return _upright(one, frozenset())
-    return _arcs(one, [one.arcs], [frozenset()], width)
+    try:
+        if layout == "upright":
+            return _upright(one, frozenset())
+        return _arcs(one, [one.arcs], [frozenset()], width)
+    except TooLarge as problem:
+        return _without_tree(replace(one, problem=f"not drawn: {problem}"))
 
 
 def compared(both: Differences, layout: Layout = "arcs", width: float = 720) -> Drawn:
     """Two trees over one sentence: arcs above and below it, those that differ dashed and red."""
     first, second = both.first, both.second
-    if first.problem or second.problem:
+    if first.problem or second.problem or len(first.columns) > MOST_COLUMNS:
         return stacked([tree(first, layout, width), tree(second, layout, width)])
     if layout == "upright":
         pictures = [_upright(first, both.differing), _upright(second, both.differing)]

@@ -6,7 +6,7 @@ Letters outside the Latin scripts need LuaLaTeX or XeLaTeX and a font that has t
 
 from collections.abc import Iterator, Sequence
 
-from synmt_cli.core.pictures.arcs import Line, lines
+from synmt_cli.core.pictures.arcs import MOST_COLUMNS, Line, lines
 from synmt_cli.core.pictures.sentences import (
     LONGEST_LABEL,
     ROOT,
@@ -15,6 +15,7 @@ from synmt_cli.core.pictures.sentences import (
     Picture,
     shown,
 )
+from synmt_cli.core.trees.drawing import TooLarge
 
 POINT = 1.35  # pixels of words in SVG that take a point of LaTeX's 10 point type
 HEADER = "% needs \\usepackage{tikz-dependency}; letters beyond Latin need LuaLaTeX\n"
@@ -37,15 +38,19 @@ def escaped(text: str, limit: int = 40) -> str:
 
 def tree(one: Picture, width: float = 345) -> str:
     """One tree. width: in points, into which it is broken."""
-    if one.problem:
-        return f"{_comment(one)}({escaped(one.problem)}) {escaped(one.text, 200)}\n\n"
-    return _comment(one) + "".join(_environments(one, [one.arcs], frozenset(), width))
+    problem = one.problem
+    if not problem:
+        try:
+            return _comment(one) + "".join(_environments(one, [one.arcs], frozenset(), width))
+        except TooLarge as error:
+            problem = f"not drawn: {error}"
+    return f"{_comment(one)}({escaped(problem, 80)}) {escaped(one.text, 200)}\n\n"
 
 
 def compared(both: Differences, width: float = 345) -> str:
     """Two trees over one sentence, the second below it; arcs that differ are dashed and red."""
     first, second = both.first, both.second
-    if first.problem or second.problem:
+    if first.problem or second.problem or len(first.columns) > MOST_COLUMNS:
         return tree(first, width) + tree(second, width)
     layers = [first.arcs, second.arcs]
     parts = _environments(first, layers, both.differing, width)

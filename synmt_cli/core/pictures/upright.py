@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from synmt_cli.core.pictures.arcs import GAP, MOST_COLUMNS, SMALL, WORD, text_width
 from synmt_cli.core.pictures.sentences import LONGEST_LABEL, ROOT, Column, Picture, shown
-from synmt_cli.errors import Unavailable
+from synmt_cli.core.trees.drawing import TooLarge
 
 DEPTH = 76  # from one depth to the next
 BELOW = SMALL + 9  # what stands below the line of a word
@@ -26,9 +26,9 @@ class Placed:
 
 
 def layout(one: Picture) -> Placed:
-    """The places of a tree's columns. Raises Unavailable for more than MOST_COLUMNS."""
+    """The places of a tree's columns. Raises TooLarge for more than MOST_COLUMNS."""
     if len(one.columns) > MOST_COLUMNS:
-        raise Unavailable(f"{len(one.columns):,} words, and {MOST_COLUMNS:,} are the most")
+        raise TooLarge(f"{len(one.columns):,} words, and {MOST_COLUMNS:,} are the most")
     depths = _depths(one)
     labels = {arc.dependent: arc.label for arc in reversed(one.arcs)}
     rights: dict[int, float] = {}  # depth: where its last word ends

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from synmt_cli.core.pictures import svg
 from synmt_cli.core.pictures.sentences import Picture, of_record, of_sentence
 from synmt_cli.core.segments import comments
-from synmt_cli.errors import DataError, Unavailable
+from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import detect
 from synmt_cli.io import reading
@@ -50,9 +50,6 @@ def drawing(pictures: list[Picture], number: str) -> str:
     if sum(len(one.columns) for one in pictures) > LONGEST:
         words = f"{sum(len(one.columns) for one in pictures):,} words"
         return svg.tree(Picture("", words, problem="not drawn")).document(number)
-    try:
-        drawn = [svg.tree(one, "arcs", WIDTH) for one in pictures]
-    except Unavailable as problem:
-        drawn = [svg.tree(Picture("", "", problem=str(problem)))]
+    drawn = [svg.tree(one, "arcs", WIDTH) for one in pictures]
     whole = drawn[0] if len(drawn) == 1 else svg.stacked(drawn)
     return _STYLED.sub("", whole.document(number))

@@ -9,7 +9,7 @@ import pytest
 
 from synmt_cli.core.pictures.arcs import lines
 from synmt_cli.core.pictures.sentences import ROOT, Arc, Column
-from synmt_cli.errors import Unavailable
+from synmt_cli.core.trees.drawing import TooLarge
 
 
 def tree(n, seed, projective):
@@ -101,5 +101,5 @@ def test_labels_of_neighbours_have_room():
 
 
 def test_a_sentence_beyond_all_sizes_is_refused():
-    with pytest.raises(Unavailable, match="10,001 words, and 10,000 are the most"):
+    with pytest.raises(TooLarge, match="10,001 words, and 10,000 are the most"):
         lines([Column("a", "X")] * 10_001, [[]], 720)

@@ -115,6 +115,14 @@ def test_a_sentence_written_to_the_left_is_mirrored():
         assert places[words[0]] > places[words[1]]
 
 
+def test_a_tree_too_large_is_said_not_to_be_drawn():
+    arcs = [Arc(i - 1, i, "dep") for i in range(10_001)]
+    one = Picture("1", "w", [Column("w", "X")] * 10_001, arcs)
+    both = differences(one, one)
+    for text in (svg.tree(one).content, svg.compared(both).content, tikz.compared(both)):
+        assert "not drawn: 10,001 words, and 10,000 are the most" in text
+
+
 def test_differences_count_heads_and_labels_apart():
     first = block(BLOCK)
     changed = [
