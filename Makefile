@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-gpu gpu-report check fuzz man dist clean
+.PHONY: demo test test-gpu gpu-report check fuzz man gallery dist clean
 
 demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, translate, score
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
@@ -30,6 +30,9 @@ fuzz: $(READY)  ## 100,000 mutations of each kind of input, with fixed seeds
 
 man: $(READY)  ## write the man pages from the option table
 	$(RUN)/python man/generate.py
+
+gallery: $(READY)  ## the pictures of docs/gallery.md
+	PATH="$(CURDIR)/$(RUN):$$PATH" bash docs/gallery/make.sh
 
 dist: $(READY)  ## the packages, checked: what they hold, and one pipe in an environment of their own
 	rm -rf dist

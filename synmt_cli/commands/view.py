@@ -212,10 +212,10 @@ def _svg(
         name = one.first.id if isinstance(one, Differences) else one[0].id
         pictures.append(svg.heading(name or str(number), picture))
     if len(pictures) == 1:
-        yield picture.document() + "\n"
+        yield picture.document(paper="#fff") + "\n"
     else:
         whole = svg.stacked(pictures or [svg.nothing()])
-        yield whole.document() + "\n"
+        yield whole.document(paper="#fff") + "\n"
 
 
 def _html(

@@ -52,8 +52,11 @@ class Drawn:
     title: str
     description: str = ""
 
-    def document(self, number: str = "1") -> str:
-        """An SVG element of its own. number: makes its ids its own on a page."""
+    def document(self, number: str = "1", paper: str = "") -> str:
+        """An SVG element of its own. number: makes its ids its own on a page.
+
+        paper: the colour behind it where a browser shows it alone; elsewhere there is none.
+        """
         ids = f"t{number}", f"d{number}"
         named = element("title", shown(self.title, TITLE_LIMIT), id=ids[0])
         named += element("desc", self.description, id=ids[1])
@@ -61,6 +64,7 @@ class Drawn:
         inside = f"{named}\n{self.content}"
         size = {"width": _n(self.width), "height": _n(self.height), "viewBox": box}
         about = {"role": "img", "aria-labelledby": " ".join(ids), "font-family": FONT}
+        about |= {"style": f"background: {paper}"} if paper else {}
         return _raw("svg", inside, {"xmlns": _NAMESPACE, "class": "tree", **size, **about})
 
 
