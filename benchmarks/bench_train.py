@@ -80,7 +80,7 @@ class Bare(nn.Module):
         pad = source == PAD
         memory = self.encoder(self.embed(source), src_key_padding_mask=pad)
         n = target.size(1)
-        future = torch.ones(n, n, dtype=torch.bool).triu(1)
+        future = torch.ones(n, n, dtype=torch.bool, device=source.device).triu(1)
         states = self.decoder(
             self.embed(target),
             memory,

@@ -1,0 +1,38 @@
+"""The report on a GPU runs in miniature on a CPU, so that its first run on a card is no search."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from support.program import ROOT
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import gpu_report
+
+
+def test_all_parts_run_in_miniature(tmp_path):
+    plan, file = gpu_report.Plan("cpu", True, 60.0), tmp_path / "GPU.md"
+    text = gpu_report.report(plan, file, tuple(gpu_report.PARTS), gpu_report.QUICK)
+    assert file.read_text() == text
+    assert "Failed" not in text
+    assert re.findall("^## (.*)$", text, re.M) == [*gpu_report.PARTS]
+    assert "ends with the same bits" in text
+    assert re.search(r"^\| tiny \| pascal \| [\d,]+ \| [\d.]+ \|", text, re.M)
+
+
+def test_a_part_that_fails_and_the_limit_leave_what_was_measured(tmp_path, monkeypatch):
+    def fails(plan):
+        yield "before"
+        raise RuntimeError("no memory\nmore")
+
+    def ends(plan):
+        yield "begun"
+        raise gpu_report.TimeUp
+
+    monkeypatch.setattr(gpu_report, "PARTS", {"a": fails, "b": ends, "c": fails})
+    file = tmp_path / "GPU.md"
+    gpu_report.report(gpu_report.Plan("cpu", True, 1.0), file, ("a", "b", "c"), "")
+    expected = "## a before Failed: RuntimeError: no memory ## b begun The time was up."
+    assert " ".join(file.read_text().split()) == expected
