@@ -40,7 +40,7 @@ make -j2 -C experiment BY=length:8,12,16
 say "5. Look at translations, and translate a line of text, which is parsed on the way"
 for line in 1 2 3; do
   for file in test.en test.de experiment/output/vanilla.1.txt experiment/output/pascal.1.txt; do
-    printf '%-30s' "$file"
+    printf '%-34s' "$file"
     sed -n "${line}p" "$file"
   done
 done

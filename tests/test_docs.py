@@ -121,6 +121,12 @@ def test_documents_name_files_that_exist(name):
         assert (ROOT / path).exists(), path
 
 
+def test_decisions_have_numbers_of_their_own():
+    names = [path.name for path in (ROOT / "docs" / "decisions").glob("*.md")]
+    numbers = sorted(int(name[:4]) for name in names)
+    assert numbers == [*range(1, len(names) + 1)]
+
+
 def test_make_demo_is_a_script_that_bash_can_read():
     for script in (ROOT / "examples").glob("*.sh"):
         subprocess.run(["bash", "-n", script], check=True)

@@ -148,7 +148,11 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--get", "ter", "--format", "json"], 2, "--get prints bare figures"),
         (["ref", "new", "--all-pairs"], 2, "--all-pairs needs two systems"),
         (["ref", "new", "--smooth-value", "1"], 2, "--smooth exp has no --smooth-value"),
-        (["ref", "a=new", "a=base", "b=new"], 2, "system 'b' has 1 seeds, 'a' has 2"),
+        (
+            ["ref", "a=new", "a=base", "b=new"],
+            2,
+            "systems have different numbers of seeds (2 of 'a', 1 of 'b')",
+        ),
         (["ref", "a=new", "a=new"], 2, "system 'a' has the same file as two seeds"),
         (["ref", "a=new", "a"], 2, "'a' is the name of a system and a file without one"),
         (["ref", "=new"], 2, "a system is FILE or NAME=FILE"),

@@ -59,5 +59,5 @@ def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> Non
         if len(set(one.files)) < len(one.files):
             raise UsageError(f"system {quoted(one.name)} has the same file as two seeds")
         if len(one.files) != len(first.files):
-            counts = f"{quoted(one.name)} has {len(one.files)} seeds, {quoted(first.name)}"
-            raise UsageError(f"system {counts} has {len(first.files)}: give each as many")
+            counts = ", ".join(f"{len(it.files)} of {quoted(it.name)}" for it in (first, one))
+            raise UsageError(f"systems have different numbers of seeds ({counts}): give as many")
