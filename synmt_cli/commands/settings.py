@@ -72,11 +72,13 @@ def _lists(names: list[str]) -> Iterator[SettingList]:
     from synmt_cli.core.run import settings as known
     from synmt_cli.core.run.presets import AUTO, PRESETS
 
-    for name in names or [""]:
+    if not names:
+        yield listed(known.every())
+    for name in names:
         if name in (AUTO, *PRESETS):
             yield listed(known.of_preset(name), name)
         else:
-            found = known.named(name) if name else known.every()
+            found = known.named(name)
             if not found:
                 console.info(f"{name} has no settings of its own")
             yield listed(found)
@@ -139,4 +141,4 @@ def _in_short(one: SettingInfo, columns: tuple[str, ...]) -> Iterator[str]:
     if parts := [f"{name} {shown(one.presets[name])}" for name in columns if name in one.presets]:
         yield ", ".join(parts)
     if n := sum(name.startswith("paper-") for name in one.presets):
-        yield f"{n} presets paper-* set it"
+        yield f"{n} presets paper-* set it" if n > 1 else "a preset paper-* sets it"

@@ -16,7 +16,7 @@ from synmt_cli.errors import CreateError, DataError, ReadError, UsageError, cann
 from synmt_cli.io import writing
 
 SETTINGS = """\
-# Settings of every training; they override the preset's. `synmt train --help` and `synmt variants`
+# Settings of every training; they override the preset's. `synmt settings` and `synmt variants`
 # say what there is.
 
 [training]

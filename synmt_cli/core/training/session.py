@@ -30,7 +30,7 @@ from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.training import precision, run_folder
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.loop import Trainer
-from synmt_cli.errors import ConfigError, Stopped, UsageError, printable
+from synmt_cli.errors import ConfigError, DataError, Stopped, UsageError, printable
 from synmt_cli.formats import record as records
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.json_files import as_text
@@ -253,7 +253,9 @@ def _vocabularies(inputs: Inputs) -> Vocabularies:
     if not inputs.spm:
         with contextlib.closing(lines_of(inputs.train)) as lines:
             first = next(lines, None)
-        fingerprint = records.from_bytes(first.lines[0], first.name).vocab if first else None
+        if first is None:
+            raise DataError(" ".join(inputs.train), None, "no records to train on")
+        fingerprint = records.from_bytes(first.lines[0], first.name).vocab
         folders = [*(Path(path).parent for path in inputs.train), Path()]
         return run_folder.find_vocabularies(fingerprint, folders)
     source = Vocabulary.load(inputs.spm)

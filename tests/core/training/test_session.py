@@ -15,7 +15,7 @@ from synmt_cli.core.run.presets import by_data
 from synmt_cli.core.training import precision
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.session import Inputs, open_session
-from synmt_cli.errors import Stopped
+from synmt_cli.errors import DataError, Stopped
 
 
 def test_a_signal_ends_the_reading_of_records(example_folder):
@@ -26,6 +26,13 @@ def test_a_signal_ends_the_reading_of_records(example_folder):
     request.number = 15
     with pytest.raises(Stopped):
         open_session(config, inputs, "cpu", request)
+
+
+def test_a_file_without_records_is_named_for_that(tmp_path):
+    (tmp_path / "empty.jsonl").touch()
+    inputs = Inputs([str(tmp_path / "empty.jsonl")], "")
+    with pytest.raises(DataError, match=r"empty\.jsonl: no records to train on"):
+        open_session(resolve(None, "tiny", []), inputs, "cpu", signals.Request())
 
 
 CPU = torch.device("cpu")
