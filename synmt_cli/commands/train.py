@@ -122,7 +122,7 @@ def train(
         str | None,
         option(
             "--precision NAME",
-            "auto, fp32 or bf16.",
+            "auto, fp32, bf16 or fp16.",
             autocompletion=completion.precision,
         ),
     ] = None,

@@ -146,7 +146,7 @@ def test_torch_has_two_precisions(forked, example_folder):
         "translate", "--precision", "bf16", "-m", example_folder / "runs/base", "/dev/null"
     )
     assert done.returncode == 2
-    assert b"--precision bf16 needs --engine ctranslate2" in done.stderr
+    assert b"--precision bf16 is for a GPU" in done.stderr
 
 
 def test_one_line_is_one_line(forked, example_folder):
