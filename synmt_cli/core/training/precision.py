@@ -20,7 +20,8 @@ from synmt_cli.core.training.gradient import backward
 
 LEAST = 1000  # updates; a shorter run ends before timing would pay
 PAYS = 1.1  # how many times as fast bf16 has to be: timing is not exact
-ROUNDS = 3  # timed batches of each precision, after one that is not timed
+ROUNDS = 3  # timed batches of each precision at most, after one that is not timed
+ENOUGH = 2.0  # seconds of timed batches: a large model's first is enough
 
 
 def choose(
@@ -41,12 +42,13 @@ def choose(
     try:
         epoch = corpus.epoch(settings.batch_tokens, settings.seed, 0, settings.batch_sentences)
         batches = [corpus.batch(rows) for rows in islice(epoch, ROUNDS + 1)]
-        slow, fast = (_seconds(model, batches, settings, device, p) for p in ("fp32", "bf16"))
+        slow, n = _seconds(model, batches, settings, device, "fp32")
+        fast, n_fast = _seconds(model, batches[: n + 1], settings, device, "bf16")
     finally:
         model.zero_grad()
         model.train(was_training)
         checkpoint.restore_random(random, device)
-    return decided(slow / fast)
+    return decided(slow / n / (fast / n_fast))
 
 
 def decided(speed: float) -> tuple[Precision, str]:
@@ -62,12 +64,14 @@ def _seconds(
     device: torch.device,
     precision: Precision,
     clock: Callable[[], float] = time.perf_counter,
-) -> float:
-    """The time of forward and backward passes through all batches but the first."""
-    begin = 0.0
+) -> tuple[float, int]:
+    """The time of forward and backward passes through batches after the first, and how many."""
+    begin, number = 0.0, 0
     for number, batch in enumerate(batches):
         if number <= 1:  # the first one also prepares memory and threads
             begin = clock()
         with devices.precision(precision, device):
             backward(model, batch, settings.label_smoothing, 1.0, settings.prefix_share)
-    return clock() - begin
+        if number and clock() - begin > ENOUGH:
+            break
+    return clock() - begin, max(number, 1)
