@@ -25,7 +25,7 @@ check: $(READY)  ## format, lint, types and the quick tests
 	$(RUN)/python -m pytest -q -m "not slow and not gpu"
 
 fuzz: $(READY)  ## 100,000 mutations of each kind of input, with fixed seeds
-	SYNMT_FUZZ_ROUNDS=100000 $(RUN)/python -m pytest -q -n 2 tests/formats/test_fuzz.py \
+	SYNMT_FUZZ_ROUNDS=100000 SYNMT_FUZZ_SECONDS=5 $(RUN)/python -m pytest -q -n 2 tests/formats/test_fuzz.py \
 	  tests/commands/test_fuzz_commands.py tests/commands/test_fuzz_run_directories.py
 
 man: $(READY)  ## write the man pages from the option table
