@@ -14,8 +14,8 @@ MANUAL = Manual(
     examples=(
         "echo 'The dog sees the cat.' | synmt analyze attention -m runs/pascal --layers 0"
         " | synmt plot attention",
-        "synmt analyze attention -m runs/pascal dev.en.conllu | synmt plot attention --id 2"
-        " --trees dev.en.conllu --heads 0 -o heads.pdf",
+        "synmt analyze attention -m runs/pascal dev.en.conllu -o heads.jsonl"
+        " && synmt plot attention heads.jsonl --id 2 --trees dev.en.conllu --heads 0 -o heads.pdf",
     ),
     see_also=("analyze attention", "plot awsl", "view"),
 )

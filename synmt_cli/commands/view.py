@@ -31,7 +31,7 @@ MANUAL = Manual(
         "echo 'The dog sees the cat.' | synmt parse -m en.udpipe | synmt view",
         "synmt featurize --spm spm.model dev.en.conllu | synmt view --ascii --width 60",
         "echo 'the dog LEFT-ARC:det sleeps LEFT-ARC:nsubj' | synmt view",
-        "synmt analyze attention -m runs/pascal dev.jsonl | synmt view | head -20",
+        "head -1 dev.jsonl | synmt analyze attention -m runs/pascal | synmt view",
         "synmt view --format html --beside dev.de.conllu -o trees.html dev.en.conllu",
         "synmt parse -m en.udpipe test.en |"
         " synmt view --format svg --compare - --id 3 -o parse.svg test.en.conllu",

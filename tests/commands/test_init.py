@@ -84,8 +84,8 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
     done = run("init", folder, *TEXT, *options, "--variants", "vanilla,rel", cwd=given)
     assert done.returncode == 0
     script = make(folder, forked, "-n")
-    assert "parse" not in script
-    assert "split" not in script
+    assert "synmt parse" not in script
+    assert "synmt split" not in script
     assert "featurize --from text" in script
     assert script.count("synmt train --preset") == 6
     make(folder, forked, "data", "VOCABULARY=200")
