@@ -8,7 +8,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.inspection import counts
 from synmt_cli.core.inspection.inputs import InspectedInput, opened
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import printable
 from synmt_cli.formats.reports import properties
 from synmt_cli.io import reading, writing
 
@@ -107,21 +107,12 @@ def _figures(one: InspectedInput) -> counts.Facts:
             return models.of_udpipe(one.path)
         case "sentencepiece":
             assert one.source is not None
-            return models.of_sentencepiece(_vocabulary(one.source), one.name)
+            return models.of_sentencepiece(
+                reading.whole(one.source, MODEL_LIMIT, "a vocabulary"), one.name
+            )
         case "metrics" | "attention" | "segment-scores" | "table" | "json" | "config":
             assert one.source is not None
             return documents.figures(one.source, one.kind)
         case kind:
             assert one.source is not None
             return counts.of_stream(one.source, kind)
-
-
-def _vocabulary(source: reading.Source) -> bytes:
-    """All bytes of a source. Raises DataError for more than a vocabulary may have, ReadError."""
-    data = bytearray()
-    for chunk in reading.chunks(source):
-        data += chunk
-        if len(data) > MODEL_LIMIT:
-            problem = f"more than the {MODEL_LIMIT:,} bytes that a vocabulary may have"
-            raise DataError(source.name, None, problem)
-    return bytes(data)

@@ -58,7 +58,7 @@ def numbers(name: str, text: str) -> list[int]:
     parts = text.split(",") if text else []
     for part in parts:
         if not (part.isascii() and part.isdecimal() and len(part) < 10):
-            raise UsageError(f"{name} takes numbers with commas between them, not {quoted(text)}")
+            raise UsageError(f"{name} {quoted(text)}: expected numbers from 0 on, such as 0,2")
     return [int(part) for part in parts]
 
 
@@ -89,6 +89,10 @@ LineBuffered = Annotated[
 ReportFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown"],
     option("--format", "How to print the results; latex is for booktabs."),
+]
+ListFormat = Annotated[
+    Literal["text", "tsv", "csv", "json", "latex", "markdown"],
+    option("--format", "How to print the list; latex is for booktabs."),
 ]
 PropertyFormat = Annotated[
     Literal["tsv", "json"], option("--format", "A property a line, or one JSON object for all.")
@@ -147,6 +151,7 @@ Checkpoint = Annotated[
 Device = Annotated[
     str, option("--device NAME", "auto, cpu, cuda, cuda:1.", autocompletion=completion.device)
 ]
+BatchSize = Annotated[int, option("--batch-size N", "Most segments in a batch.", min=1)]
 Threads = Annotated[int, option("--threads N", "Threads; 0 leaves the number to torch.", min=0)]
 LongestMeasured = Annotated[
     int, option("--max-pieces N", "Leave out sources of more pieces.", min=1)

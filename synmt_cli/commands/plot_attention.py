@@ -58,16 +58,9 @@ def plot_attention(
 
     with reading.open_source(file or "-") as source:
         segment = attention.chosen(read(source), id)
-    wanted = numbers("--layers", layers), numbers("--heads", heads)
+    wanted = options.numbers("--layers", layers), options.numbers("--heads", heads)
     tree = tree_of(trees, segment.id) if trees else None
     chart_output.write(attention.maps(segment, *wanted, tree), kind, output, width, font)
-
-
-def numbers(option: str, text: str) -> list[int]:
-    """The numbers of a list with commas. Raises UsageError."""
-    if not all(one.isascii() and one.isdigit() for one in (text or "0").split(",")):
-        raise UsageError(f"{option} {quoted(text)}: expected numbers from 0 on, such as 0,2")
-    return [int(one) for one in text.split(",")] if text else []
 
 
 def tree_of(path: str, id: str) -> Picture:

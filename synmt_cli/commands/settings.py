@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
-from synmt_cli.commands.options import argument, option
+from synmt_cli.commands.options import argument
 from synmt_cli.formats.reports.settings import SettingInfo, SettingList, shown
 from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.io import writing
@@ -30,7 +30,6 @@ MANUAL = Manual(
     see_also=("train", "variants", "config"),
 )
 WIDTH = 100
-SIDE = 22  # columns of the name of a preset's family
 
 
 def settings(
@@ -42,10 +41,7 @@ def settings(
             autocompletion=completion.setting_or_preset,
         ),
     ] = None,
-    form: Annotated[
-        Literal["text", "tsv", "csv", "json", "latex", "markdown"],
-        option("--format", "How to print the list; latex is for booktabs."),
-    ] = "text",
+    form: options.ListFormat = "text",
     output: options.Output = "-",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,

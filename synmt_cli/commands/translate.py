@@ -70,7 +70,7 @@ def translate(
     unconstrained: Annotated[
         bool, option("--unconstrained", "Let models of trees write sequences that build no tree.")
     ] = False,
-    batch_size: Annotated[int, option("--batch-size N", "Most segments in a batch.", min=1)] = 64,
+    batch_size: options.BatchSize = 64,
     batch_tokens: Annotated[
         int, option("--batch-tokens N", "Most padded source pieces in a batch.", min=1)
     ] = 4096,

@@ -50,7 +50,7 @@ def tune(
         option("--get", "Print only the best value, or its BLEU."),
     ] = None,
     form: options.ReportFormat = "table",
-    batch_size: Annotated[int, option("--batch-size N", "Most segments in a batch.", min=1)] = 64,
+    batch_size: options.BatchSize = 64,
     checkpoint: options.Checkpoint = "best",
     device: options.Device = "auto",
     threads: options.Threads = 0,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from synmt_cli.commands import Manual, completion, options
-from synmt_cli.commands.options import argument, option
+from synmt_cli.commands.options import argument
 from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.formats.reports.variants import OptionInfo, VariantInfo, VariantList
 from synmt_cli.io import writing
@@ -37,10 +37,7 @@ def variants(
         list[str] | None,
         argument("NAME", "Variants to list; none is all.", autocompletion=completion.variant),
     ] = None,
-    form: Annotated[
-        Literal["text", "tsv", "csv", "json", "latex", "markdown"],
-        option("--format", "How to print the list; latex is for booktabs."),
-    ] = "text",
+    form: options.ListFormat = "text",
     output: options.Output = "-",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,

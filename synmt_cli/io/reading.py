@@ -163,6 +163,21 @@ def chunks(source: Source, size: int = BUFFER) -> Iterator[bytes]:
         fail(source, number, error)
 
 
+def whole(source: Source, limit: int, what: str) -> bytes:
+    """All bytes of a source. what: `a vocabulary`, for the message.
+
+    Raises DataError, for more bytes than the limit too, and ReadError.
+    """
+    data = bytearray()
+    for chunk in chunks(source):
+        data += chunk
+        if len(data) > limit:
+            raise DataError(
+                source.name, None, f"more than the {limit:,} bytes that {what} may have"
+            )
+    return bytes(data)
+
+
 def fail(source: Source, line: int, error: Exception) -> NoReturn:
     """Raises the error for what reading raised at `line`; `error` itself if that is a bug."""
     if isinstance(error, MemoryError):

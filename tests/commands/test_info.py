@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import re
 import subprocess
@@ -12,10 +11,6 @@ import sys
 import pytest
 from support.program import ROOT
 from support.tree_workshop import Workshop
-
-from synmt_cli.commands import info
-from synmt_cli.errors import DataError
-from synmt_cli.io.reading import Source
 
 
 def row(id, form, head, upos="NOUN", deprel="dep"):
@@ -179,13 +174,6 @@ def test_bad_data_ends_it_as_it_ends_any_reader(place, stdin, message):
     done = place("info", stdin=stdin)
     assert (done.returncode, done.stdout) == (65, b"")
     assert message in done.stderr
-
-
-def test_a_stream_that_only_begins_like_a_vocabulary_is_bounded(monkeypatch):
-    monkeypatch.setattr("synmt_cli.commands.info.MODEL_LIMIT", 99)
-    source = Source("<stdin>", io.BytesIO(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18" + bytes(99)))
-    with pytest.raises(DataError, match="<stdin>: more than the 99 bytes that a vocabulary may"):
-        info._vocabulary(source)
 
 
 def test_damaged_models_and_folders_are_refused(place, tmp_path):

@@ -177,6 +177,19 @@ def test_invalid_utf8_is_refused_with_file_line_and_byte(tmp_path, line, byte):
         next(source_lines)
 
 
+@pytest.mark.parametrize("size", [0, 98, 99, 100, 10**6])
+def test_what_is_read_whole_has_a_limit(size):
+    source = Source("<stdin>", io.BufferedReader(io.BytesIO(TEXT[:1] * size)))
+    if size <= 99:
+        assert reading.whole(source, 99, "a vocabulary") == TEXT[:1] * size
+    else:
+        with pytest.raises(
+            DataError, match="<stdin>: more than the 99 bytes that a vocabulary may"
+        ):
+            reading.whole(source, 99, "a vocabulary")
+        assert source.file.tell() < 2 * reading.BUFFER
+
+
 @pytest.mark.parametrize("ending", [b"\n", b""])
 def test_a_line_over_the_limit_is_refused_with_its_number(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(reading, "LINE_LIMIT", 100)

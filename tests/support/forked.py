@@ -59,8 +59,9 @@ def keeper(client):
     client.sendall(status.to_bytes(4, "big", signed=True))
 
 server = socket.socket(socket.AF_UNIX)
-server.bind(sys.argv[1])
+server.bind(sys.argv[1] + ".new")
 server.listen(64)
+os.rename(sys.argv[1] + ".new", sys.argv[1])  # who finds it can connect
 for name in sys.argv[2:]:
     importlib.import_module(name)
 from synmt_cli.__main__ import main

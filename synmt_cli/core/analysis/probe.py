@@ -166,16 +166,14 @@ def _result(
     )
 
 
-def sentence_vectors(run: OpenedRun, records: Sequence[Record]) -> Tensor:
-    """The mean of each sentence's encoder states, end of sentence included. (n, D), on the CPU."""
-    return layer_vectors(run, records, (None,))[0]
-
-
 @torch.inference_mode()
 def layer_vectors(
     run: OpenedRun, records: Sequence[Record], layers: Sequence[int | None]
 ) -> Tensor:
-    """The means of states at several layers, None the encoder's output. (L, n, D), on the CPU."""
+    """The mean of each sentence's states at several layers, end of sentence included.
+
+    layers: None is the encoder's output. Returns (L, n, D), on the CPU.
+    """
     vectors = torch.empty(len(layers), len(records), run.model.size.d_model)
     prepared = [run.prepared(record) for record in records]
     with states_of(run.model.encoder, layers) as seen:

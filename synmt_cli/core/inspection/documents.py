@@ -155,16 +155,6 @@ def _rows(source: Source) -> Iterator[list[str]]:
 # --- JSON documents ---------------------------------------------------------------------------
 
 
-def _whole(source: Source) -> bytes:
-    data = bytearray()
-    for chunk in reading.chunks(source):
-        data += chunk
-        if len(data) > LIMIT:
-            problem = f"more than the {LIMIT:,} bytes that a document may have"
-            raise DataError(source.name, None, problem)
-    return bytes(data)
-
-
 def _parsed(data: bytes, name: str) -> Any:
     """The value of a document. Raises DataError with the line of the problem."""
     try:
@@ -174,7 +164,7 @@ def _parsed(data: bytes, name: str) -> Any:
 
 
 def _of_json(source: Source) -> Facts:
-    value = _parsed(_whole(source), source.name)
+    value = _parsed(reading.whole(source, LIMIT, "a document"), source.name)
     what, describe = _document_kind(value)
     if what == TEXTS and Path(source.name).name == "labels.json":
         what = "labels of a run"
@@ -186,7 +176,7 @@ def _of_json(source: Source) -> Facts:
 
 def _check_json(source: Source) -> None:
     """Raises DataError for a document that is damaged."""
-    data = _whole(source)
+    data = reading.whole(source, LIMIT, "a document")
     value = _parsed(data, source.name)
     what, describe = _document_kind(value)
     if what == SCORE:
@@ -357,12 +347,12 @@ _REPORTS: tuple[tuple[set[str], str, Callable[[Any], Facts]], ...] = (
 
 def _of_config(source: Source) -> Facts:
     """The tables of a file of TOML."""
-    return dict(config.from_bytes(_whole(source), source.name).tables)
+    return dict(config.from_bytes(reading.whole(source, LIMIT, "a document"), source.name).tables)
 
 
 def _check_config(source: Source) -> None:
     """Raises SynmtError unless a run could be configured by the file."""
-    layer = config.from_bytes(_whole(source), source.name)
+    layer = config.from_bytes(reading.whole(source, LIMIT, "a document"), source.name)
     variant, preset = layer.text_of("variant"), layer.text_of("preset") or "base"
     if preset not in (*PRESETS, AUTO):
         layer.refuse("preset", f"no preset {quoted(preset)} (see synmt-config(5))")

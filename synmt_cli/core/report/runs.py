@@ -11,8 +11,6 @@ from synmt_cli.core.pictures.curves import Curve
 from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import printable
 
-FINGERPRINTS = ("sha256", "fingerprint", "dev_sha256", "train_sha256")
-
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:

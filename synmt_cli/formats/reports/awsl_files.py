@@ -2,32 +2,28 @@
 
 from typing import Any
 
-import orjson
-
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError
+from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.awsl import AwslReport, LayerWeights, RunWeights
-from synmt_cli.io import json_files, reading
+from synmt_cli.io import json_files
+
+COMMAND = "analyze awsl"
 
 
 def read(path: str) -> AwslReport:
     """The report in a file, `-` for stdin. Raises DataError, ReadError."""
-    with reading.open_source(path) as source:
-        data = b"".join(reading.chunks(source))
-    try:
-        document = orjson.loads(data.removeprefix(reading.BOM))
-    except orjson.JSONDecodeError as error:
-        raise _foreign(source.name, f"invalid JSON: {printable(str(error))}") from None
+    document, source = documents.load(path, COMMAND)
     try:
         runs = [_run(one) for one in document["runs"]]
     except (KeyError, TypeError, ValueError):
-        raise _foreign(source.name, "runs and their layers are missing or of other types") from None
+        raise _foreign(source, "runs and their layers are missing or of other types") from None
     if not runs:
-        raise _foreign(source.name, "no runs")
+        raise _foreign(source, "no runs")
     return AwslReport(runs)
 
 
 def _foreign(source: str, problem: str) -> DataError:
-    return DataError(source, None, f"not from `synmt analyze awsl --format json`: {problem}")
+    return documents.foreign(source, COMMAND, problem)
 
 
 def _run(one: Any) -> RunWeights:

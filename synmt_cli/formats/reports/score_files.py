@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import orjson
-
-from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.errors import DataError, quoted
+from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.scores import (
     SIDES,
     ComparedPair,
@@ -24,20 +23,15 @@ from synmt_cli.formats.reports.scores import (
     ScoreReport,
     Settings,
 )
-from synmt_cli.io import reading
 
+COMMAND = "score"
 T = TypeVar("T")
 
 
 def read(path: str) -> ScoreReport:
     """The report in a file, `-` for stdin. Raises DataError, ReadError."""
-    with reading.open_source(path) as source:
-        data = b"".join(reading.chunks(source))
-    try:
-        document = orjson.loads(data.removeprefix(reading.BOM))
-    except orjson.JSONDecodeError as error:
-        raise foreign(source.name, f"invalid JSON: {printable(str(error))}") from None
-    return parsed(document, source.name)
+    document, source = documents.load(path, COMMAND)
+    return parsed(document, source)
 
 
 def parsed(document: Any, source: str) -> ScoreReport:
@@ -47,7 +41,7 @@ def parsed(document: Any, source: str) -> ScoreReport:
 
 def foreign(source: str, problem: str) -> DataError:
     """The error for a file that is no report, or not a whole one."""
-    return DataError(source, None, f"not from `synmt score --format json`: {problem}")
+    return documents.foreign(source, COMMAND, problem)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import orjson
-
-from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.errors import DataError, quoted
+from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.scores import shown_p, stars
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
-from synmt_cli.io import reading
 
 DIGITS = ".2f"  # of a score in a table
 LOWER_IS_BETTER = frozenset({"ter"})  # in reports that do not say so
@@ -118,17 +116,12 @@ class SetReport:
 
 def read(path: str) -> SetScores:
     """The scores in a file that `synmt score --format json` wrote. Raises DataError, ReadError."""
-    with reading.open_source(path) as source:
-        data = b"".join(reading.chunks(source))
-    try:
-        document = orjson.loads(data.removeprefix(reading.BOM))
-    except orjson.JSONDecodeError as error:
-        raise _foreign(source.name, f"invalid JSON: {printable(str(error))}") from None
+    document, source = documents.load(path, "score")
     systems = document.get("systems") if isinstance(document, dict) else None
     if not isinstance(systems, list) or not systems:
-        raise _foreign(source.name, "no field systems")
-    scores = [_system(one, source.name) for one in systems]
-    return SetScores(source.name, scores, _lower(document.get("metrics"), source.name))
+        raise _foreign(source, "no field systems")
+    scores = [_system(one, source) for one in systems]
+    return SetScores(source, scores, _lower(document.get("metrics"), source))
 
 
 def _lower(metrics: object, source: str) -> frozenset[str]:
@@ -160,4 +153,4 @@ def _score(value: object, metric: str, source: str) -> float:
 
 
 def _foreign(source: str, problem: str) -> DataError:
-    return DataError(source, None, f"not from `synmt score --format json`: {problem}")
+    return documents.foreign(source, "score", problem)

@@ -7,7 +7,7 @@ import torch
 from support.small_runs import RECORDS, opened
 
 from synmt_cli.core.analysis.classifier import ClassifierSettings, fit
-from synmt_cli.core.analysis.probe import control_task, layer_vectors, sentence_vectors
+from synmt_cli.core.analysis.probe import control_task, layer_vectors
 from synmt_cli.core.text.vocabulary import EOS
 from synmt_cli.formats.senteval import Example
 
@@ -57,7 +57,7 @@ def test_the_seed_decides_and_others_see_nothing(noise):
 @pytest.mark.parametrize("variant", ["vanilla", "pascal"])
 def test_a_vector_is_the_mean_of_states_with_the_end_of_sentence(variant):
     run = opened(variant)
-    found = sentence_vectors(run, RECORDS)
+    (found,) = layer_vectors(run, RECORDS, (None,))
     for vector, record in zip(found, RECORDS, strict=True):
         ((_, side),) = run.batches([record])
         assert side.ids[0, -1] == EOS
@@ -71,7 +71,7 @@ def test_vectors_of_layers_are_means_of_what_they_give(variant):
     run = opened(variant)
     n = len(run.model.encoder.layers)
     found = layer_vectors(run, RECORDS, [*range(n), None])
-    assert torch.equal(found[n], sentence_vectors(run, RECORDS))
+    assert torch.equal(found[n], layer_vectors(run, RECORDS, (None,))[0])
     for row, record in enumerate(RECORDS):
         ((_, side),) = run.batches([record])
         for layer in range(n):
