@@ -136,6 +136,9 @@ def train(
         ),
     ] = 1,
     nproc: Annotated[int, option("--nproc N", "Processes that train, on this machine.", min=1)] = 1,
+    tensorboard: Annotated[
+        str, option("--tensorboard DIR", "Also write the course of the run for TensorBoard.")
+    ] = "",
     dry_run: Annotated[
         bool, option("--dry-run", "Make a few updates, print sizes, memory and time, and exit.")
     ] = False,
@@ -172,6 +175,10 @@ def train(
     model.norm=pre, training.batch_tokens=8192, pascal.variance=4. `synmt settings` lists all,
     their defaults, bounds and what the presets make of them; `synmt variants` lists the variants.
     Names joined by + are combined.
+
+    --tensorboard DIR gets the figures of metrics.jsonl, from the first update on also where the run
+    resumes; name a folder for each run, and see them all by tensorboard --logdir above it. It needs
+    tensorboardX: pip install 'synmt-cli[tensorboard]'.
 
     --preset auto, the default, is tiny for fewer than 1,000,000 target tokens (pieces), small for
     fewer than 5,000,000 or without a GPU, and else base; tiny and small end after 100 passes over
@@ -214,6 +221,10 @@ def train(
         raise UsageError("--run DIR is missing (or --dry-run)")
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
     choice = resolve(variant, preset, config, settings or (), flags)
+    if tensorboard:
+        from synmt_cli.core.training.tensorboard import require
+
+        require()
     resolved = choice.provisional()  # refused once, not by each process
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)
@@ -233,13 +244,14 @@ def train(
             show_estimate(settled(session, choice))
             return 0
         with ranks.joined(ranks.own_device(device)) as together:
-            return run_training(open_it, choice, Path(run), request, limit, together)
+            return run_training(open_it, choice, Path(run), tensorboard, request, limit, together)
 
 
 def run_training(
     open_it: Callable[..., Session],
     choice: Choice,
     path: Path,
+    tensorboard: str,
     request: signals.Request,
     limit: float | None,
     ranks: Ranks,
@@ -267,7 +279,7 @@ def run_training(
         length = Length.of(session.train, trainer.settings)
         for line in described(trainer, length):
             console.info(line)
-        follow(trainer, events, place, length)
+        follow(trainer, events, place, tensorboard, length)
     return 0
 
 
@@ -407,14 +419,22 @@ class Watch:
         )
 
 
-def follow(trainer: Trainer, events: Iterable[Event], place: Run, length: Length) -> None:
-    """Shows and records every event. Raises Stopped where the run can be resumed."""
+def follow(
+    trainer: Trainer, events: Iterable[Event], place: Run, tensorboard: str, length: Length
+) -> None:
+    """Shows and records every event. Raises Stopped where the run can be resumed.
+
+    tensorboard: the folder of its events, or "".
+    """
     from synmt_cli.core.training.events import Ended, Report, Restored, Saved, Validated
     from synmt_cli.core.training.run_folder import Metrics
+    from synmt_cli.core.training.tensorboard import event_file
 
     step = trainer.state.step
-    metrics = Metrics(place, step)
-    with console.progress("training", length.updates, "steps", done=step) as bar:
+    with contextlib.ExitStack() as stack:
+        also = [stack.enter_context(event_file(Path(tensorboard))).add] if tensorboard else []
+        metrics = Metrics(place, step, *also)
+        bar = stack.enter_context(console.progress("training", length.updates, "steps", done=step))
         trainer.watch = Watch(bar, length)
         for event in events:
             match event:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 from safetensors.numpy import load_file
+from support.event_files import events
 from support.program import ENVIRONMENT
 
 from synmt_cli import cli, console
@@ -107,6 +108,20 @@ def test_a_run_directory_holds_what_it_promises(train, tmp_path):
     lines = (tmp_path / "r/metrics.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["event"] == "dev"
     assert "nsubj" in json.loads((tmp_path / "r/labels.json").read_text())
+
+
+def test_tensorboard_gets_the_whole_course_when_a_run_resumes(train, tmp_path):
+    for steps in (2, 4):
+        board = tmp_path / f"board/{steps}"
+        assert train("r", "--max-steps", steps, "--tensorboard", board).returncode == 0
+    (file,) = board.iterdir()
+    lines = (tmp_path / "r/metrics.jsonl").read_text().splitlines()
+    _, _, *told = events(file)
+    assert [one.step for one in told] == [json.loads(line)["step"] for line in lines]
+    assert {one.step for one in told} >= {2, 4}
+    (tmp_path / "file").write_bytes(b"")
+    done = train("s", "--max-steps", 2, "--tensorboard", tmp_path / "file/board")
+    assert done.returncode == 73
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -12,7 +12,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -260,12 +260,14 @@ class Metrics:
     """metrics.jsonl. Lines after the step that a run resumes from are dropped first.
 
     Each line has `time`, of the clock in UTC, and `seconds` since training began, without the
-    time in which it was stopped.
+    time in which it was stopped. `also` is given each object, those that are kept first.
     """
 
-    def __init__(self, run: Run, step: int) -> None:
+    def __init__(
+        self, run: Run, step: int, also: Callable[[Mapping[str, Any]], None] = lambda _: None
+    ) -> None:
         """Raises DataError for a line that is not a report, ReadError, CreateError, WriteError."""
-        self._path, seconds = run.metrics, 0.0
+        self._path, self._also, seconds = run.metrics, also, 0.0
         with writing.atomic(run.metrics, follow=False) as writer:
             for number, line in run.metric_lines() if os.path.lexists(run.metrics) else ():
                 if not line.endswith(b"\n"):
@@ -273,6 +275,7 @@ class Metrics:
                 values = read_metric(line, run.metrics, number)
                 if values["step"] <= step:
                     writer.write(line)
+                    also(values)
                     before = values.get("seconds")
                     seconds = before if isinstance(before, float) else seconds
         self._begin = time.monotonic() - seconds
@@ -283,8 +286,10 @@ class Metrics:
             "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             "seconds": round(time.monotonic() - self._begin, 3),
         }
+        line = {**values, **clock}
         try:
             with regular_files.append(self._path) as file:
-                file.write(json.dumps({**values, **clock}).encode() + b"\n")
+                file.write(json.dumps(line).encode() + b"\n")
         except OSError as error:
             raise cannot_write(self._path, error) from error
+        self._also(line)
