@@ -41,7 +41,7 @@ from synmt_cli.core.decoding.hypothesis import (
     limits,
     normalised_score,
 )
-from synmt_cli.core.decoding.places import Stay, remaining
+from synmt_cli.core.decoding.places import Places, remaining
 from synmt_cli.core.decoding.progress import (
     SPECIAL,
     PieceProgress,
@@ -235,8 +235,7 @@ class BeamSearch:
         self.lenpens = tuple(lenpens)
         self.nbests: list[list[list[Hypothesis]]] = [[[] for _ in range(n)] for _ in lenpens]
         self.n_finished = [0] * n
-        self.sources = list(range(n))  # of the places in the batch
-        self.everyone = Stay.all(n, limits.device)
+        self.places = Places(n, limits.device)
         # The prefixes where they are read, and where translations are written down; (B, K, T).
         self.prefixes = torch.full((n, 1, 1), BOS, device=limits.device)
         self.written = np.full((n, 1, 1), BOS)
@@ -244,7 +243,7 @@ class BeamSearch:
 
     def run(self) -> list[list[list[Hypothesis]]]:
         """For each lenpen the nbest hypotheses of each source."""
-        while self.sources:
+        while self.places.sources:
             log_probs = self.scorer.step(Side(self.prefixes, features=self.progress.features))
             self.progress.forbid(log_probs)
             step = extend(log_probs, self.scores, self.rules.beam)
@@ -256,7 +255,7 @@ class BeamSearch:
     def finish(self, seen: Seen) -> None:
         """Keeps the nbest of the translations that end here."""
         for place, k in np.argwhere(seen.finished).tolist():
-            source = self.sources[place]
+            source = self.places.sources[place]
             log_prob, length = float(seen.eos_scores[place, k]), int(seen.lengths[place, k]) + 1
             self.n_finished[source] += 1
             for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True):
@@ -274,18 +273,14 @@ class BeamSearch:
         ends = [
             is_full or self.is_done(source, score)
             for is_full, source, score in zip(
-                seen.full.tolist(), self.sources, seen.scores[:, 0].tolist(), strict=True
+                seen.full.tolist(), self.places.sources, seen.scores[:, 0].tolist(), strict=True
             )
         ]
-        stay, places = self.everyone, np.arange(len(ends))
+        self.cut(seen)
+        stay = self.places.free(ends)
+        places = np.array(remaining(ends), dtype=np.int64)
         parents, tokens, scores = step.parents, step.tokens, step.scores  # (B, K')
-        if any(ends):
-            self.cut(seen)
-            places = np.array(remaining(ends), dtype=np.int64)
-            device = parents.device
-            stay = Stay.of(places.tolist(), len(ends), device)
-            self.everyone = Stay.all(len(places), device)
-            self.sources = [self.sources[place] for place in places]
+        if not stay.is_all:
             parents, tokens, scores = (x[stay.sources] for x in (parents, tokens, scores))
         self.scorer.select(stay, parents)
         self.progress.select(stay.sources, parents, tokens)
@@ -317,7 +312,7 @@ class BeamSearch:
     def cut(self, seen: Seen) -> None:
         """Fills up the nbest of places whose prefixes reached the limit."""
         for place in np.flatnonzero(seen.full).tolist():
-            source = self.sources[place]
+            source = self.places.sources[place]
             n_free = self.rules.nbest - len(self.nbests[0][source])
             n_prefixes = int(np.isfinite(seen.scores[place]).sum())
             for k in range(min(n_free, n_prefixes)):

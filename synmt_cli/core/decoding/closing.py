@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.decoding.hypothesis import Hypothesis
-from synmt_cli.core.decoding.places import Stay, remaining
+from synmt_cli.core.decoding.places import Places
 from synmt_cli.core.decoding.progress import TransitionProgress
 from synmt_cli.core.decoding.scorer import Scorer
 from synmt_cli.core.model.modifier import Side
@@ -89,31 +89,27 @@ def complete(
     padded = [[*ids, *[PAD] * (longest + 1 - len(ids))] for ids in begun]
     given = moved(torch.tensor(padded), device)  # (B, T)
     whole: list[list[int]] = [[] for _ in begun]
-    sources = list(range(len(begun)))  # of the places in the batch
-    everyone = Stay.all(len(begun), device)
+    places = Places(len(begun), device)
     prefixes = torch.full((len(begun), 1, 1), BOS, device=device)
     first = torch.zeros_like(prefixes[..., 0])  # (B, 1), the one prefix of each source
-    while sources:
+    while places.sources:
         read = Side(prefixes, features=progress.features)
         n_read = prefixes.size(2) - 1
         token = given[:, min(n_read, longest)]  # (B,)
-        if all(n_read < len(begun[source]) for source in sources):
+        if all(n_read < len(begun[source]) for source in places.sources):
             scorer.read(read)
-            newest = [begun[source][n_read] for source in sources]
+            newest = [begun[source][n_read] for source in places.sources]
         else:
             log_probs = scorer.step(read)
             progress.forbid(log_probs)
             token = torch.where(token == PAD, log_probs[:, 0].argmax(-1), token)
             newest = token.tolist()  # the one look at the device
         ends = [id == EOS for id in newest]
-        for source, id, is_end in zip(sources, newest, ends, strict=True):
+        for source, id, is_end in zip(places.sources, newest, ends, strict=True):
             whole[source] += [] if is_end else [id]
-        stay = everyone
-        if any(ends):
-            places = remaining(ends)
-            stay = Stay.of(places, len(ends), device)
-            sources = [sources[place] for place in places]
-            first, everyone = first[: len(sources)], Stay.all(len(sources), device)
+        stay = places.free(ends)
+        if not stay.is_all:
+            first = first[: len(stay.sources)]
             scorer.select(stay, first)
             given, prefixes = given[stay.sources], prefixes[stay.sources]
             token = token[stay.sources]

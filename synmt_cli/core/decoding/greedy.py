@@ -6,7 +6,7 @@ The host looks at the device once a step, and writes down what it sees.
 import torch
 
 from synmt_cli.core.decoding.hypothesis import Hypothesis, hypothesis
-from synmt_cli.core.decoding.places import Stay, remaining
+from synmt_cli.core.decoding.places import Places
 from synmt_cli.core.decoding.progress import PieceProgress
 from synmt_cli.core.decoding.scorer import Scorer
 from synmt_cli.core.decoding.top_k import top
@@ -18,13 +18,12 @@ def greedy(scorer: Scorer, progress: PieceProgress, n: int, lenpen: float) -> li
     """One hypothesis for each of n sources."""
     hypotheses: dict[int, Hypothesis] = {}
     device = progress.lengths.device
-    sources = list(range(n))  # of the places in the batch
-    written: list[list[int]] = [[] for _ in sources]  # of each source
-    everyone = Stay.all(n, device)
+    places = Places(n, device)
+    written: list[list[int]] = [[] for _ in range(n)]  # of each source
     prefixes = torch.full((n, 1, 1), BOS, device=device)  # (B, 1, T)
     scores = torch.zeros(n, 1, device=device)  # (B, 1)
     first = torch.zeros_like(prefixes[..., 0])  # (B, 1), the one prefix of each source
-    while sources:
+    while places.sources:
         log_probs = scorer.step(Side(prefixes, features=progress.features))  # (B, 1, V)
         progress.forbid(log_probs)
         best, token = (x[..., 0] for x in top(log_probs, 1))  # (B, 1)
@@ -34,18 +33,16 @@ def greedy(scorer: Scorer, progress: PieceProgress, n: int, lenpen: float) -> li
         # Numbers of single precision are exact for ids and lengths below 2^24.
         look = torch.cat((scores, token, lengths, progress.full[:, None]), 1).cpu()  # (B, 4)
         ends = []
-        for source, (log_prob, id, length, is_full) in zip(sources, look.tolist(), strict=True):
+        seen = zip(places.sources, look.tolist(), strict=True)
+        for source, (log_prob, id, length, is_full) in seen:
             written[source].append(int(id))
             ends.append(int(id) == EOS or bool(is_full))
             if ends[-1]:
                 found = hypothesis(written[source], log_prob, int(length), lenpen)
                 hypotheses[source] = found
-        stay = everyone
-        if any(ends):
-            places = remaining(ends)
-            stay = Stay.of(places, len(ends), device)
-            sources = [sources[place] for place in places]
-            first, everyone = first[: len(sources)], Stay.all(len(sources), device)
+        stay = places.free(ends)
+        if not stay.is_all:
+            first = first[: len(stay.sources)]
             scorer.select(stay, first)
             prefixes, scores = prefixes[stay.sources], scores[stay.sources]
             token = token[stay.sources]

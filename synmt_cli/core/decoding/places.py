@@ -58,3 +58,27 @@ def remaining(ends: Sequence[bool]) -> list[int]:
     stay = [place for place, is_end in enumerate(ends) if not is_end]
     movers = iter([place for place in stay if place >= len(stay)])
     return [next(movers) if ends[place] else place for place in range(len(stay))]
+
+
+class Places:
+    """The places of a batch and the source in each: n at first, fewer as sources end.
+
+    sources: the number of the source in each place, known to the host.
+    """
+
+    def __init__(self, n: int, device: torch.device) -> None:
+        self.sources = list(range(n))
+        self._device = device
+        self._everyone = Stay.all(n, device)
+
+    def free(self, ends: Sequence[bool]) -> Stay:
+        """Frees the places whose sources end; the last sources move to where others ended.
+
+        ends: for each place, whether its source does.
+        """
+        if not any(ends):
+            return self._everyone
+        places = remaining(ends)
+        self.sources = [self.sources[place] for place in places]
+        self._everyone = Stay.all(len(places), self._device)
+        return Stay.of(places, len(ends), self._device)
