@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pytest
 from support.browser import CHROMIUM, Browser
@@ -221,6 +222,25 @@ def test_the_page_of_view_is_quiet_and_fits(browser, folder, forked):
     browser.open(folder / "v.html", 360)
     assert browser.run("document.documentElement.scrollWidth") <= 360
     assert (browser.requests(), browser.messages()) == ([], [])
+    assert faults(browser) == []
+
+
+def faults(browser):
+    """What axe-core finds on the page that is open: (rule, how grave, the first element)."""
+    axe = files("axe_core_python") / "axe.min.js"
+    browser.run(axe.read_text(encoding="utf-8") + "; null")
+    return browser.run(
+        "axe.run().then(({violations}) => violations.map(one =>"
+        " [one.id, one.impact, one.nodes[0].html.slice(0, 200)]))"
+    )
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_no_fault(browser, folder, dark):
+    browser.open(folder / "r.html", 360, dark)
+    browser.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert faults(browser) == []
 
 
 # The texts whose contrast with what is behind them is below 4.5, by the formula of WCAG 2.

@@ -35,12 +35,14 @@ NEEDED = "pip install 'synmt-cli[plot]'"
 class Size:
     """The size of a figure: its width in inches and its type in points.
 
-    live: for a page, with text as text and ink in the page's colour.
+    live: for a page, with text as text and ink in the page's colour. name: figures of one page have
+    different ones, so that the ids in them differ.
     """
 
     width: float = 5.0
     font: float = 8.0
     live: bool = False
+    name: str = "synmt"
 
 
 def kind_of(path: str, option: str = "-o") -> str:
@@ -75,7 +77,7 @@ def picture(charts: Charts, kind: str, size: Size | None = None) -> bytes:
 
 def for_page(charts: Charts, title: str, width: float = 8.5) -> str:
     """The SVG element for a page, named by its title, in the page's own ink."""
-    text = picture(charts, "svg", Size(width, 9, live=True)).decode()
+    text = picture(charts, "svg", Size(width, 9, live=True, name=title)).decode()
     text = text[text.index("<svg") :]
     # A style in an SVG would hold for the whole page; the page's own says the same of charts.
     text = re.sub(r"<(metadata|style)\b.*?</\1>", "", text, flags=re.DOTALL)
@@ -99,7 +101,7 @@ def _matplotlib(size: Size) -> Iterator[Any]:
         )
         settings: dict[Any, Any] = {
             **ink,
-            "svg.hashsalt": "synmt",
+            "svg.hashsalt": size.name,
             "svg.fonttype": "none" if size.live else "path",
             "pdf.fonttype": 42,  # fonts as some publishers ask for
             "text.parse_math": False,  # a name may have any character
