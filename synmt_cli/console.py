@@ -203,6 +203,7 @@ class Progress:
 
         share, seconds = self.share(), int(time.monotonic() - self._start)
         passed = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        timing = ", ".join(filter(None, (passed, self.left()))) + "," * bool(self.note)
         line = Table.grid(padding=(0, 1))
         for _ in range(5):
             line.add_column(no_wrap=True)
@@ -210,7 +211,7 @@ class Progress:
             Text(self.label),
             ProgressBar(1.0, share or 0.0, width=20, pulse=share is None),
             Text(self.count(), "progress.download"),
-            Text(", ".join(filter(None, (passed, self.left()))), "progress.elapsed"),
+            Text(timing, "progress.elapsed"),
             Text(self.note),
         )
         return line

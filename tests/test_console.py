@@ -129,7 +129,7 @@ def test_messages_pass_above_the_bar_and_no_line_is_garbled():
         r"synmt train: (step \d+: dev perplexity 10\.26, \[BLEU] 0\.03 :smile:, best|done"
         r"|warning: w{78})|w{72}"
     )
-    bar = re.compile(r"training [━╸╺]{20} \d+ of 40 steps 0:00:0\d( epoch 1, loss [0-9.]+)?")
+    bar = re.compile(r"training [━╸╺]{20} \d+ of 40 steps 0:00:0\d(, epoch 1, loss [0-9.]+)?")
     bars = set()
     for lines in screens(shown):
         others = [line for line in lines if not message.fullmatch(line)]
