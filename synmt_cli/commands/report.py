@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from synmt_cli.core.pictures.charts import HeatMap
     from synmt_cli.core.pictures.sentences import Picture
     from synmt_cli.core.report.segments import Texts
+    from synmt_cli.formats.reports.tuning import TuningReport
 
     Trees = list[list[Picture]]
 
@@ -62,6 +63,12 @@ def report(
     tgt_trees: Annotated[
         str, option("--tgt-trees FILE", "The same of what a decoder wrote, drawn next to them.")
     ] = "",
+    tuned: Annotated[
+        list[str] | None,
+        option(
+            "--tuned [NAME=]FILE", "Report of synmt tune --format json for a system; repeatable."
+        ),
+    ] = None,
     awsl: Annotated[str, option("--awsl FILE", "Report of synmt analyze awsl --format json.")] = "",
     attention: Annotated[
         str, option("--attention FILE", "Weights of synmt analyze attention: the first segments.")
@@ -75,10 +82,11 @@ def report(
 
     It has what there is of: the table of systems with intervals, standard deviations over seeds
     and corrected p; scores in buckets, as figures with intervals and as tables; the training
-    curves of all runs; the weight of syntax and attention next to the tree's edges; the segments,
-    to sort and to search, with the words marked that differ from the first system's, and with the
-    trees of their sources; settings and versions of the runs; and the commands that make each
-    part again. A part whose files are not there is named on the page and as a warning.
+    curves of all runs; the length penalties that were tuned; the weight of syntax and attention
+    next to the tree's edges; the segments, to sort and to search, with the words marked that differ
+    from the first system's, and with the trees of their sources; settings and versions of the runs;
+    and the commands that make each part again. A part whose files are not there is named on the
+    page and as a warning.
 
     Segments are in order of the difference between the best and the worst system by chrF. The page
     stays below 5 MB: of more than 3,000 segments, or of long ones, it shows those that differ most
@@ -90,7 +98,7 @@ def report(
     """
     from synmt_cli.core.report import page
 
-    files = [score, src, ref, trees, tgt_trees, awsl, attention, *(segments or [])]
+    files = [score, src, ref, trees, tgt_trees, awsl, attention, *(segments or []), *(tuned or [])]
     options.refuse_two_stdins(files)
     options.refuse(
         {"there is nothing to report: name runs, --score or --segments": not (runs or any(files))}
@@ -119,6 +127,7 @@ def report(
             of_target,
             awsl_charts.chart(awsl_files.read(awsl).runs) if awsl else None,
             _attention(attention, of_source) if attention else (),
+            _tuned(tuned) if tuned else {},
             missing,
             _commands(runs or [], score, scored, awsl, attention, trees),
         )
@@ -165,6 +174,15 @@ def _texts(
     refuse_other_lengths(lines, *expected)
     outputs = {name: lines[file] for name, file in named.items()}
     return Texts(outputs, lines.get(src), lines.get(ref))
+
+
+def _tuned(named: Sequence[str]) -> dict[str, TuningReport]:
+    """The reports by the names of their systems. Raises DataError, ReadError."""
+    from synmt_cli.core.evaluation import systems
+    from synmt_cli.formats.reports import tuning_files
+
+    outputs = (output for one in systems.parse(named) for output in one.outputs())
+    return {label: tuning_files.read(file) for file, label in outputs}
 
 
 def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
-from synmt_cli.errors import UsageError
+from synmt_cli.errors import UsageError, printable
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -32,6 +32,7 @@ MANUAL = Manual(
     ),
     see_also=("train", "featurize", "tune", "score", "export"),
 )
+LENPEN = 0.6
 
 
 def translate(
@@ -44,8 +45,12 @@ def translate(
     parser: options.RunParser = "",
     beam: Annotated[int, option("--beam K", "Beam size; 1 is greedy.", min=1, max=1000)] = 4,
     lenpen: Annotated[
-        float, option("--lenpen A", "Divide log P by length^A.", min=0, max=10)
-    ] = 0.6,
+        float | None,
+        option("--lenpen A", "Divide log P by length^A.", f"{LENPEN}", min=0, max=10),
+    ] = None,
+    tuned: Annotated[
+        str, option("--tuned FILE", "Take the best A of a report of synmt tune --format json.")
+    ] = "",
     nbest: Annotated[
         int, option("--nbest N", "Translations for each segment.", min=1, max=1000)
     ] = 1,
@@ -150,6 +155,9 @@ def translate(
     unless --threads says otherwise; text is still parsed by one process, so put `synmt parse -j`
     before it if parsing is much of the work.
     """
+    options.refuse(
+        {"--lenpen and --tuned both name the length penalty": tuned and lenpen is not None}
+    )
     if nbest > beam:
         raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
     if nbest > 1 and format in ("text", "conllu"):
@@ -169,7 +177,7 @@ def translate(
 
         settings = SearchSettings(
             beam=beam,
-            lenpen=lenpen,
+            lenpen=best_lenpen(tuned, beam) if tuned else LENPEN if lenpen is None else lenpen,
             nbest=nbest,
             longest=LengthLimit() if max_len is None else LengthLimit(0, max_len),
             constrained=not unconstrained,
@@ -196,3 +204,13 @@ def translate(
             bar.advance(len(translated))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")
+
+
+def best_lenpen(path: str, beam: int) -> float:
+    """The length penalty that synmt tune found. Raises DataError, ReadError."""
+    from synmt_cli.formats.reports import tuning_files
+
+    report = tuning_files.read(path)
+    if report.beam != beam:
+        console.warn(f"{printable(path)} was tuned with --beam {report.beam}, not {beam}")
+    return report.best.lenpen

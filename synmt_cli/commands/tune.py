@@ -25,8 +25,8 @@ MANUAL = Manual(
     examples=(
         "synmt tune -m runs/base dev.jsonl --lenpen 0.2:1.6 --beam 5",
         "synmt tune -m runs/trees --lenpen 0.6:1.2:0.3 --beam 2 --format json de.trees.jsonl",
-        "A=$(synmt tune -m runs/base --get lenpen dev.jsonl); "
-        'synmt translate -m runs/base --lenpen "$A" test.jsonl > tuned.de',
+        "synmt tune -m runs/base --format json -o lenpen.json dev.jsonl"
+        " && synmt translate -m runs/base --tuned lenpen.json test.jsonl > tuned.de",
     ),
     see_also=("translate", "score", "train"),
 )
@@ -64,7 +64,8 @@ def tune(
 
     Systems differ in how short beam search makes their translations, and decoders of trees more
     than others. So tune each on dev with the beam that it will translate with, and give the value
-    to translate --lenpen. Greedy search has no use for it.
+    to translate --lenpen, or the report of --format json to translate --tuned and to synmt report
+    --tuned. Greedy search has no use for it.
 
     The penalty A divides log P by length^A (see translate). Which prefixes the search extends does
     not depend on it, only which finished translation is the best and when there can be no

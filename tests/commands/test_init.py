@@ -1,6 +1,7 @@
 """`synmt init` as a user runs it: the folder it writes, and what make does there."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -55,12 +56,15 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     assert done.returncode == 0
     assert b"20 pairs each for dev and test, chosen by a hash" in done.stderr
     (folder / "config.toml").write_text(SMALL)
-    make(folder, forked, "PRESET=tiny", "VOCABULARY=290", "BEAM=1")
+    make(folder, forked, "PRESET=tiny", "VOCABULARY=290", "BEAM=2")
     scores = (folder / "scores.txt").read_text()
     for variant in variants.split(","):
         assert variant in scores
         assert len((folder / f"output/{variant}.1.txt").read_bytes().split(b"\n")) == 21
-    assert (folder / "report.html").read_bytes().count(b"<svg") > 20  # figures, and each tree
+    report = (folder / "report.html").read_text()
+    assert report.count("<svg") > 20  # figures, and each tree
+    tuned = re.search(r'<section id="tuned">.*?</section>', report, re.DOTALL).group()
+    assert re.findall(r"<bdi>(.*?)</bdi>", tuned) == ["vanilla", "linearized"]
     assert "Nothing to be done" in make(folder, forked)
     # An interrupted training goes on; one whose settings have changed makes way.
     (folder / "runs/vanilla.1.trained").unlink()
@@ -69,7 +73,7 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     )
     assert not (folder / "runs/old").exists()
     (folder / "config.toml").write_text(SMALL.replace("max_steps = 2", "max_steps = 3"))
-    make(folder, forked, "PRESET=tiny", "BEAM=1", "output/vanilla.1.txt")
+    make(folder, forked, "PRESET=tiny", "BEAM=2", "output/vanilla.1.txt")
     assert [name.rsplit(".", 1)[0] for name in os.listdir(folder / "runs/old")] == ["vanilla.1"]
     assert "step 3" in (folder / "runs/vanilla.1.log").read_text()
 

@@ -54,6 +54,43 @@ def test_the_forms_agree(shop, tuned):
     assert marked[:2] == [f"{best['lenpen']:g}", f"{best['bleu']:.2f}^"]
 
 
+def test_translate_takes_the_best_value_of_a_report(shop, tuned):
+    report = tuned["vanilla"]
+    other = max(report["values"], key=lambda one: one["lenpen"] != 0.6 and one["lenpen"])
+    (shop.folder / "tuned.json").write_text(json.dumps(report | {"best": other}))
+    for beam, n_lines in ((2, 0), (3, 1)):
+        options = ("--beam", beam, "--format", "tsv", "dev.jsonl")
+        by_report = shop.translate("vanilla", "--tuned", "tuned.json", *options)
+        by_hand = shop.translate("vanilla", "--lenpen", other["lenpen"], *options)
+        assert by_report.stdout == by_hand.stdout != shop.translate("vanilla", *options).stdout
+        assert by_report.stderr.count(b"tuned.json was tuned with --beam 2, not 3") == n_lines
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "message"),
+    [
+        ("", 65, b"bad.json: not from `synmt tune --format json`: invalid JSON"),
+        ('{"segments": 2}', 65, b"values are missing"),
+        ('{"segments": 2, "beam": 2, "signature": "", "best": {}, "values": []}', 65, b"values"),
+        (None, 66, b"bad.json: No such file"),
+    ],
+)
+def test_a_report_of_something_else_is_refused(shop, text, status, message):
+    (shop.folder / "bad.json").unlink(missing_ok=True)
+    if text is not None:
+        (shop.folder / "bad.json").write_text(text)
+    for command in (("translate", "-m", "vanilla", "--tuned", "bad.json", "dev.jsonl"),
+                    ("report", "--tuned", "bad.json")):  # fmt: skip
+        done = shop(*command, status=status)
+        assert (done.stdout, done.stderr.count(b"\n")) == (b"", 1)
+        assert message in done.stderr
+
+
+def test_two_length_penalties_are_refused(shop):
+    command = ("translate", "-m", "vanilla", "--tuned", "x", "--lenpen", 1, "dev.jsonl")
+    assert b"both name the length penalty" in shop(*command, status=2).stderr
+
+
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [

@@ -34,6 +34,7 @@ SEEDS := {seeds}
 PRESET := {preset}
 VOCABULARY := auto
 THREADS := 1
+# At least 2: the length penalty is tuned for it.
 BEAM := 5
 METRICS := bleu,chrf,ter
 BY := length:10,20,30,40
@@ -126,11 +127,26 @@ runs/{variant}.%.trained: data/{train}.jsonl data/{dev}.jsonl spm.model config.t
 		--run runs/{variant}.$* 2>&1 | tee -a runs/{variant}.$*.log | $(call named,{variant}.$*)
 	touch $@
 """
-_TEST = """
-# --- Translations of the test set, and the answer ---
+_TUNE = """
+# --- The length penalty that is best on dev; models that write trees have one of their own ---
 
-output/%.txt: runs/%.trained data/test.jsonl
-	synmt translate -m runs/$* --beam $(BEAM) --threads $(THREADS) -o $@ data/test.jsonl
+TUNED := {tuned}
+SEED := $(firstword $(SEEDS))
+
+$(TUNED:%=output/%.lenpen.json): output/%.lenpen.json: runs/%.$(SEED).trained data/dev.jsonl
+	synmt tune -m runs/$*.$(SEED) --beam $(BEAM) --threads $(THREADS) \\
+		--format json -o $@ data/dev.jsonl
+
+# --- Translations of the test set ---
+
+TRANSLATE := synmt translate --beam $(BEAM) --threads $(THREADS)
+"""
+_TRANSLATE_ONE = """
+output/{variant}.%.txt: runs/{variant}.%.trained output/{tuned}.lenpen.json data/test.jsonl
+	$(TRANSLATE) -m runs/{variant}.$* --tuned output/{tuned}.lenpen.json -o $@ data/test.jsonl
+"""
+_TEST = """
+# --- The answer ---
 
 OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
 SCORE = synmt score -M $(METRICS) --by $(BY) --src text/test.src -o $@ text/test.tgt $(OUTPUTS)
@@ -143,9 +159,10 @@ scores.txt: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
 	cat $@
 
 # The page needs two more packages: pip install 'synmt-cli[report]'.
-report.html: scores.json{trees}
-	synmt report --score scores.json --src text/test.src --ref text/test.tgt{options} -o $@ \\
-		$(SYSTEMS:%=runs/%) || [ $$? -eq 69 ]
+report.html: scores.json{trees} $(TUNED:%=output/%.lenpen.json)
+	synmt report --score scores.json --src text/test.src --ref text/test.tgt{options} \\
+		$(foreach one,$(TUNED),--tuned $(one)=output/$(one).lenpen.json) \\
+		-o $@ $(SYSTEMS:%=runs/%) || [ $$? -eq 69 ]
 """
 
 
@@ -179,9 +196,13 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
             parser=" src.udpipe" if reads_trees else "",
             options=" --parser src.udpipe" if reads_trees else "",
         )
+    searched = design.searched
+    yield _TUNE.format(tuned=" ".join(dict.fromkeys(searched.values())))
+    for variant, tuned in searched.items():
+        yield _TRANSLATE_ONE.format(variant=variant, tuned=tuned)
     trees = "data/test.src.conllu" if design.source_trees else ""
     yield _TEST.replace("{trees}", f" {trees}".rstrip()).replace(
-        "{options}", f" --trees {trees}" if trees else ""
+        "{options}", f" \\\n\t\t--trees {trees}" if trees else ""
     )
 
 

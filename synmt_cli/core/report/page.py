@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli import __version__
-from synmt_cli.core.pictures import figures, score_charts, tree_page
+from synmt_cli.core.pictures import figures, score_charts, tree_page, tuning
 from synmt_cli.core.pictures.charts import Chart, HeatMap
 from synmt_cli.core.pictures.curves import charts as curve_charts
 from synmt_cli.core.pictures.sentences import Picture, clean
@@ -22,6 +22,7 @@ from synmt_cli.core.report.runs import RunFacts
 from synmt_cli.core.report.segments import Shown, Texts
 from synmt_cli.errors import Unavailable
 from synmt_cli.formats.reports.scores import MetricInfo, ScoreReport, shown_p
+from synmt_cli.formats.reports.tuning import TuningReport
 
 LIMIT = 4_900_000  # bytes of a page
 FOR_TREES = 300_000  # at least, of those
@@ -42,6 +43,7 @@ class Content:
     written: Sequence[Sequence[Picture]] = ()
     awsl: Chart | None = None
     attention: Sequence[tuple[str, Sequence[HeatMap]]] = ()
+    tuned: Mapping[str, TuningReport] = field(default_factory=dict)
     missing: Sequence[str] = ()
     commands: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
 
@@ -80,6 +82,7 @@ def page(content: Content) -> str:
             (id, Markup(figures.for_page(maps, f"attention of segment {id}")))
             for id, maps in content.attention
         ],
+        "tuned": content.tuned,
         "runs": content.runs,
         "settings": run_tables.table(content.runs),
         "doubts": run_tables.doubts(content.runs),
@@ -125,6 +128,9 @@ def _figures(content: Content) -> dict[str, str]:
     if content.awsl and content.awsl.series:
         title = "weight of syntax by layer"
         found["awsl"] = figures.for_page([content.awsl], title, width=5)
+    if content.tuned:
+        charts = [tuning.chart(content.tuned)]
+        found["tuned"] = figures.for_page(charts, "BLEU on dev by length penalty", width=5)
     return found
 
 
