@@ -60,7 +60,7 @@ MANUAL = Manual(
     see_also=("featurize", "variants", "settings", "config", "multitask", "translate"),
 )
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
-TRIAL = 10.0  # seconds that --dry-run makes updates
+TRIAL = 10.0, 30  # seconds and updates at most that --dry-run times
 SOME, SETTLED = 20, 10.0  # updates and seconds after which the speed is known
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -384,7 +384,7 @@ def show_estimate(session: Session) -> None:
     typer.echo(f"preset\t{session.config.preset}")
     typer.echo(f"device\t{machine(trainer)}")
     typer.echo(f"precision\t{trainer.settings.precision}")
-    seconds = trainer.seconds_of_update(TRIAL)
+    seconds = trainer.seconds_of_update(*TRIAL)
     typer.echo(f"seconds per update\t{seconds:.3g}")
     typer.echo(f"time without validations\t{console.duration(seconds * length.updates)}")
 

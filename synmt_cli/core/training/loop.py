@@ -133,8 +133,8 @@ class Trainer:
             torch.manual_seed(int(np.random.default_rng(seed).integers(2**63)))
         self.state.random = checkpoint.random_states(self.device)
 
-    def seconds_of_update(self, budget: float) -> float:
-        """The mean time of some updates after the first. Nothing is saved; the model changes.
+    def seconds_of_update(self, budget: float, most: int) -> float:
+        """The mean time of `most` updates after the first. Nothing is saved; the model changes.
 
         budget: seconds after which no further batch begins. Of an update that takes longer, the
         time is that of its batches so far, times their number.
@@ -150,7 +150,7 @@ class Trainer:
                 seconds = time.perf_counter() - start
                 share = 1.0 if is_whole else (end.n_asked - 1) / len(update.batches)
                 times.append(seconds / share)
-                if time.perf_counter() - begin > budget:
+                if time.perf_counter() - begin > budget or len(times) > most + 1:
                     break
         measured = times[2:] or times[1:]
         return sum(measured) / len(measured)
