@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synmt_cli.core.evaluation import significance
-from synmt_cli.core.evaluation.formulas import Array
-from synmt_cli.core.evaluation.metrics import Metric, build
+from synmt_cli.core.evaluation.metrics.formulas import Array
+from synmt_cli.core.evaluation.metrics.registry import Metric, build
 from synmt_cli.core.evaluation.parallel_lines import read
-from synmt_cli.core.evaluation.significance import SignificanceTest
+from synmt_cli.core.evaluation.statistics import significance
+from synmt_cli.core.evaluation.statistics.significance import SignificanceTest
 
 TRIALS = int(os.environ.get("TRIALS", "300"))
 SEGMENTS = int(os.environ.get("SEGMENTS", "300"))

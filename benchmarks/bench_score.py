@@ -30,8 +30,8 @@ from sacrebleu import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
 from synmt_cli import __version__
-from synmt_cli.core.evaluation.metrics import build
-from synmt_cli.core.evaluation.significance import (
+from synmt_cli.core.evaluation.metrics.registry import build
+from synmt_cli.core.evaluation.statistics.significance import (
     FORMULAS,
     SAMPLES,
     SignificanceTest,

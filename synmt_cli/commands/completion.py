@@ -69,13 +69,13 @@ def _presets() -> Iterable[str]:
 
 
 def _metrics() -> Iterable[str]:
-    from synmt_cli.core.evaluation.metrics import METRICS
+    from synmt_cli.core.evaluation.metrics.registry import METRICS
 
     return METRICS
 
 
 def _tokenizers() -> Iterable[str]:
-    from synmt_cli.core.evaluation.metrics import TOKENIZERS
+    from synmt_cli.core.evaluation.metrics.registry import TOKENIZERS
 
     return TOKENIZERS
 

@@ -18,7 +18,7 @@ from synmt_cli.formats.reports.tree_scores import LABELS
 from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.significance import SignificanceTest
+    from synmt_cli.core.evaluation.statistics.significance import SignificanceTest
     from synmt_cli.formats.reports.tree_comparison import ParserReport
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
@@ -186,8 +186,8 @@ class Settings:
 def _one(
     gold: reading.Source, system: reading.Source, settings: Settings, bar: console.Progress
 ) -> TreeReport:
-    from synmt_cli.core.evaluation.attachment import Attachment
-    from synmt_cli.core.evaluation.word_alignment import aligned_spans
+    from synmt_cli.core.evaluation.trees.attachment import Attachment
+    from synmt_cli.core.evaluation.trees.word_alignment import aligned_spans
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
     attachment = Attachment(settings.subtypes, settings.groups)
@@ -207,8 +207,8 @@ def _several(
     settings: Settings,
     bar: console.Progress,
 ) -> ParserReport:
-    from synmt_cli.core.evaluation.attachment import Attachment
-    from synmt_cli.core.evaluation.tree_comparison import ParserComparison, units
+    from synmt_cli.core.evaluation.trees.attachment import Attachment
+    from synmt_cli.core.evaluation.trees.tree_comparison import ParserComparison, units
     from synmt_cli.formats.reports.tree_comparison import ParserReport
 
     build = partial(Attachment, settings.subtypes, settings.groups)
@@ -240,7 +240,11 @@ def _metrics(text: str) -> list[str]:
 
 
 def _test(paired: str | None, samples: int | None, seed: int) -> SignificanceTest | None:
-    from synmt_cli.core.evaluation.significance import FORMULAS, SAMPLES, SignificanceTest
+    from synmt_cli.core.evaluation.statistics.significance import (
+        FORMULAS,
+        SAMPLES,
+        SignificanceTest,
+    )
 
     name = paired or "bs"
     if name == "none":

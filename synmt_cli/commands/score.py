@@ -18,9 +18,9 @@ from synmt_cli.io import writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.evaluation.divisions import Division, Spec
-    from synmt_cli.core.evaluation.metrics import Metric, TextSettings
-    from synmt_cli.core.evaluation.outside import Scores
-    from synmt_cli.core.evaluation.significance import SignificanceTest, Statistics
+    from synmt_cli.core.evaluation.metrics.outside import Scores
+    from synmt_cli.core.evaluation.metrics.registry import Metric, TextSettings
+    from synmt_cli.core.evaluation.statistics.significance import SignificanceTest, Statistics
     from synmt_cli.core.evaluation.systems import SystemFiles
 
 MANUAL = Manual(
@@ -258,13 +258,15 @@ def score(
     An empty output line is scored like any other. An empty reference causes a warning with its
     line; RIBES leaves it out of its mean.
     """
-    from synmt_cli.core.evaluation import divisions, outside  # NumPy, sacreBLEU
+    from synmt_cli.core.evaluation import divisions  # NumPy, sacreBLEU
     from synmt_cli.core.evaluation.comparison import Questions, evaluate
-    from synmt_cli.core.evaluation.metrics import TextSettings
+    from synmt_cli.core.evaluation.metrics import outside, registry
     from synmt_cli.core.evaluation.parallel_lines import read_parallel
     from synmt_cli.core.evaluation.systems import parse
 
-    settings = TextSettings(tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order)
+    settings = registry.TextSettings(
+        tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
+    )
     if sign_over:
         tests = (p, correct) != ("centred", "holm") or paired not in (None, "sign") or all_pairs
         others = [refs, samples, by, src, src_trees, ref_trees, get, fail_under, segment_scores]
@@ -380,13 +382,13 @@ def _names(
 
     with_text: whether there are a reference and outputs, for metrics of our own.
     """
-    from synmt_cli.core.evaluation import metrics as available
+    from synmt_cli.core.evaluation.metrics import registry
 
     default = [*(METRICS.split(",") if with_text else ()), *scored]
     asked = [get] if get else metrics.split(",") if metrics else default
     names = list(dict.fromkeys([*asked, *limits]))
     own = [name for name in names if name not in scored]
-    available.check(own, tokenize)
+    registry.check(own, tokenize)
     several = form == SEGMENTS and len(names) > 1
     options.refuse(
         {
@@ -401,7 +403,7 @@ def _names(
 
 def _outside(arguments: Sequence[str], lower_is_better: Sequence[str]) -> dict[str, list[str]]:
     """`comet=a.tsv` as {"comet": ["a.tsv"]}; a metric may have several files."""
-    from synmt_cli.core.evaluation.metrics import METRICS as OWN
+    from synmt_cli.core.evaluation.metrics.registry import METRICS as OWN
 
     files: dict[str, list[str]] = {}
     for text in arguments:
@@ -424,10 +426,10 @@ def _metrics(
     references: Sequence[Sequence[str]],
     settings: TextSettings,
 ) -> list[Metric]:
-    from synmt_cli.core.evaluation import metrics, outside
+    from synmt_cli.core.evaluation.metrics import outside, registry
 
     own = [name for name in names if name not in scored]
-    built = {one.name: one for one in metrics.build(own, references, settings)}
+    built = {one.name: one for one in registry.build(own, references, settings)}
     for name, paths in scored.items():
         built[name] = outside.metric(name, paths, name not in lower_is_better)
     return [built[name] for name in names]
@@ -443,7 +445,7 @@ def _statistics(
 
     Without text, the first output has as many segments as it has scores by the first metric.
     """
-    from synmt_cli.core.evaluation import outside
+    from synmt_cli.core.evaluation.metrics import outside
 
     text = next(iter(texts.values()), None)
     n = outside.n_segments(given[metrics[0].name]) if text is None else len(text)
@@ -520,8 +522,12 @@ def _test(
     paired: str | None, p: str, samples: int | None, seed: int, systems: Sequence[SystemFiles]
 ) -> SignificanceTest | None:
     """The test; of one system, the bootstrap that gives the interval of its score."""
-    from synmt_cli.core.evaluation import significance
-    from synmt_cli.core.evaluation.significance import SAMPLES, SEED_FORMULAS, SignificanceTest
+    from synmt_cli.core.evaluation.statistics import significance
+    from synmt_cli.core.evaluation.statistics.significance import (
+        SAMPLES,
+        SEED_FORMULAS,
+        SignificanceTest,
+    )
 
     if len(systems) < 2 and paired not in (None, "none"):
         raise UsageError("--paired compares systems with the first one: give two or more")

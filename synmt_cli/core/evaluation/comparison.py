@@ -8,10 +8,10 @@ import numpy as np
 import sacrebleu
 
 from synmt_cli import __version__
-from synmt_cli.core.evaluation import multiplicity, seeds, significance
 from synmt_cli.core.evaluation.divisions import Division
-from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.core.evaluation.significance import (
+from synmt_cli.core.evaluation.metrics.registry import Metric
+from synmt_cli.core.evaluation.statistics import multiplicity, seeds, significance
+from synmt_cli.core.evaluation.statistics.significance import (
     Findings,
     Pair,
     SignificanceTest,

@@ -8,7 +8,7 @@ be: it says how one-sided the table is.
 
 from collections.abc import Sequence
 
-from synmt_cli.core.evaluation.significance import TIE, binomial
+from synmt_cli.core.evaluation.statistics.significance import TIE, binomial
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.set_scores import ComparedSystem, SetPair, SetReport, SetScores
 

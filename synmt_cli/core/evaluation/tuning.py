@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from synmt_cli.core.evaluation.metrics import Metric, build
+from synmt_cli.core.evaluation.metrics.registry import Metric, build
 from synmt_cli.formats.reports.tuning import TunedValue, TuningReport
 
 

@@ -14,7 +14,7 @@ from itertools import accumulate
 from random import Random
 from typing import TYPE_CHECKING
 
-from synmt_cli.core.evaluation.word_alignment import aligned_spans
+from synmt_cli.core.evaluation.trees.word_alignment import aligned_spans
 from synmt_cli.core.jobs.work import Done, Work, do, lines
 from synmt_cli.core.segments.comments import STATUS
 from synmt_cli.core.trees import perturbation, shapes

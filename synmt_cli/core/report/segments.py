@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from synmt_cli.core.evaluation import metrics
+from synmt_cli.core.evaluation.metrics import registry
 from synmt_cli.core.pictures.sentences import clean
 from synmt_cli.errors import DataError, printable
 
@@ -57,7 +57,7 @@ def scores(texts: Texts) -> list[list[float]]:
     """chrF of each segment by each system; without a reference nothing."""
     if texts.reference is None or not texts.n:
         return []
-    (metric,) = metrics.build(["chrf"], [texts.reference])
+    (metric,) = registry.build(["chrf"], [texts.reference])
     columns = [
         metric.sentences(metric.statistics(lines)).tolist() for lines in texts.outputs.values()
     ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synmt_cli.core.evaluation import metrics
+from synmt_cli.core.evaluation.metrics import registry
 from synmt_cli.core.evaluation.set_comparison import compare
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.formats.reports.set_scores import LOWER_IS_BETTER, SetScores
@@ -67,7 +67,7 @@ def test_a_system_against_itself_has_no_pair_left():
 
 
 def test_which_metrics_are_lower_is_known_here_too():
-    built = metrics.build(list(metrics.METRICS), [["a b c d"]])
+    built = registry.build(list(registry.METRICS), [["a b c d"]])
     assert {one.name for one in built if not one.higher_is_better} == LOWER_IS_BETTER
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from synmt_cli.core.evaluation.word_alignment import NONE, AlignedSpan, Words, align, words
+from synmt_cli.core.evaluation.trees.word_alignment import NONE, AlignedSpan, Words, align, words
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import CONTENT, FUNCTION, universal

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synmt_cli.core.evaluation import significance
-from synmt_cli.core.evaluation.attachment import Attachment
-from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.core.evaluation.multiplicity import corrected
-from synmt_cli.core.evaluation.word_alignment import AlignedSpan, aligned_spans
+from synmt_cli.core.evaluation.metrics.registry import Metric
+from synmt_cli.core.evaluation.statistics import significance
+from synmt_cli.core.evaluation.statistics.multiplicity import corrected
+from synmt_cli.core.evaluation.trees.attachment import Attachment
+from synmt_cli.core.evaluation.trees.word_alignment import AlignedSpan, aligned_spans
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.reports.scores import PairedComparison
 from synmt_cli.formats.reports.tree_comparison import ComparedParser
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount
 
 if TYPE_CHECKING:
-    from synmt_cli.core.evaluation.formulas import Array
-    from synmt_cli.core.evaluation.significance import SignificanceTest
+    from synmt_cli.core.evaluation.metrics.formulas import Array
+    from synmt_cli.core.evaluation.statistics.significance import SignificanceTest
 
 Unit = list[list[AlignedSpan]]  # for each system, its spans of the same gold sentences
 

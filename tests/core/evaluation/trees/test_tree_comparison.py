@@ -9,9 +9,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from synmt_cli.core.evaluation.attachment import Attachment
-from synmt_cli.core.evaluation.significance import FORMULAS, SignificanceTest, bootstrap_counts
-from synmt_cli.core.evaluation.tree_comparison import ParserComparison, f1, units
+from synmt_cli.core.evaluation.statistics.significance import (
+    FORMULAS,
+    SignificanceTest,
+    bootstrap_counts,
+)
+from synmt_cli.core.evaluation.trees.attachment import Attachment
+from synmt_cli.core.evaluation.trees.tree_comparison import ParserComparison, f1, units
 from synmt_cli.formats import conllu
 from synmt_cli.formats.reports.tree_comparison import ParserReport
 from synmt_cli.io.reading import Source

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synmt_cli.core.evaluation.formulas import Array
-from synmt_cli.core.evaluation.student import quantile, two_sided_p
+from synmt_cli.core.evaluation.metrics.formulas import Array
+from synmt_cli.core.evaluation.statistics.student import quantile, two_sided_p
 
 FORMULA = (
     "P(|t| >= |d| / sqrt V), two-sided; V = variance of d over seeds + over sentences (bootstrap), "

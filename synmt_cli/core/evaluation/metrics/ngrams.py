@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from synmt_cli.core.evaluation.formulas import Array
+from synmt_cli.core.evaluation.metrics.formulas import Array
 
 Integers = npt.NDArray[np.int64]
 BITS = 63  # of a window

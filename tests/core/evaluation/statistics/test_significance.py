@@ -8,9 +8,9 @@ from sacrebleu import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 from scipy.stats import binomtest
 
-from synmt_cli.core.evaluation import significance
-from synmt_cli.core.evaluation.metrics import METRICS, build
-from synmt_cli.core.evaluation.significance import (
+from synmt_cli.core.evaluation.metrics.registry import METRICS, build
+from synmt_cli.core.evaluation.statistics import significance
+from synmt_cli.core.evaluation.statistics.significance import (
     FORMULAS,
     SignificanceTest,
     against_first,

@@ -8,10 +8,10 @@ from sacrebleu import BLEU
 from scipy import stats
 from support.multeval import stratified_p
 
-from synmt_cli.core.evaluation import seeds
-from synmt_cli.core.evaluation.metrics import build
-from synmt_cli.core.evaluation.outside import metric as outside
-from synmt_cli.core.evaluation.significance import (
+from synmt_cli.core.evaluation.metrics.outside import metric as outside
+from synmt_cli.core.evaluation.metrics.registry import build
+from synmt_cli.core.evaluation.statistics import seeds
+from synmt_cli.core.evaluation.statistics.significance import (
     SignificanceTest,
     against_first,
     bootstrap_counts,

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from synmt_cli.core.evaluation.multiplicity import clusters, holm
+from synmt_cli.core.evaluation.statistics.multiplicity import clusters, holm
 
 
 @pytest.mark.parametrize("m", [1, 2, 7])

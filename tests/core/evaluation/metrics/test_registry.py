@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu import BLEU, CHRF, TER
 
-from synmt_cli.core.evaluation.metrics import METRICS, TextSettings, build, check
-from synmt_cli.core.evaluation.ribes import ribes
+from synmt_cli.core.evaluation.metrics.registry import METRICS, TextSettings, build, check
+from synmt_cli.core.evaluation.metrics.ribes import ribes
 from synmt_cli.errors import Unavailable, UsageError
 
 SACREBLEU = {

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sacrebleu import BLEU, CHRF
 
-from synmt_cli.core.evaluation import ngrams
-from synmt_cli.core.evaluation.metrics import TextSettings, build
+from synmt_cli.core.evaluation.metrics.registry import TextSettings, build, ngrams
 
 LATIN = "aab cde.,-"
 WIDE = [chr(0x4E00 + i) for i in range(3000)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sacrebleu import BLEU, CHRF, TER
 
-from synmt_cli.core.evaluation import formulas
+from synmt_cli.core.evaluation.metrics import formulas
 
 
 def random_rows(seed, n=500):

@@ -27,9 +27,9 @@ from functools import partial
 
 import numpy as np
 
-from synmt_cli.core.evaluation import seeds
-from synmt_cli.core.evaluation.formulas import Array
-from synmt_cli.core.evaluation.metrics import Metric
+from synmt_cli.core.evaluation.metrics.formulas import Array
+from synmt_cli.core.evaluation.metrics.registry import Metric
+from synmt_cli.core.evaluation.statistics import seeds
 from synmt_cli.formats.reports.scores import PairedComparison
 
 CELLS = 2**22  # of a (samples, sentences) matrix in memory at a time: 32 MiB

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.evaluation.word_alignment import NONE, align, aligned_spans, words
+from synmt_cli.core.evaluation.trees.word_alignment import NONE, align, aligned_spans, words
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.io.reading import Source

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from synmt_cli.core.evaluation.attachment import Attachment
-from synmt_cli.core.evaluation.word_alignment import aligned_spans
+from synmt_cli.core.evaluation.trees.attachment import Attachment
+from synmt_cli.core.evaluation.trees.word_alignment import aligned_spans
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.formats import conllu
 from synmt_cli.formats.reports.tree_scores import MatchCount

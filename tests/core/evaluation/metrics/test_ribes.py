@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.evaluation.ribes import _long_alignment, alignment, normalized_tau, ribes
+from synmt_cli.core.evaluation.metrics.ribes import (
+    _long_alignment,
+    alignment,
+    normalized_tau,
+    ribes,
+)
 
 WORDS = st.lists(st.sampled_from("abcde"), max_size=12)
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from synmt_cli.core.evaluation.student import incomplete_beta, quantile, two_sided_p
+from synmt_cli.core.evaluation.statistics.student import incomplete_beta, quantile, two_sided_p
 
 DEGREES = [0.7, 1, 2, 3.4, 4, 9.9, 30, 1e3, 1e6, 1e9, math.inf]
 

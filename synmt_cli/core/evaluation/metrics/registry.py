@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synmt_cli import __version__
-from synmt_cli.core.evaluation import formulas, ngrams
-from synmt_cli.core.evaluation.formulas import Array
-from synmt_cli.core.evaluation.ribes import ALPHA, BETA, ribes
+from synmt_cli.core.evaluation.metrics import formulas, ngrams
+from synmt_cli.core.evaluation.metrics.formulas import Array
+from synmt_cli.core.evaluation.metrics.ribes import ALPHA, BETA, ribes
 from synmt_cli.errors import Unavailable, UsageError, printable, quoted
 from synmt_cli.formats.reports.scores import MetricInfo, Parts
 

@@ -10,10 +10,10 @@ from os.path import basename
 
 import numpy as np
 
-from synmt_cli.core.evaluation import formulas
-from synmt_cli.core.evaluation.formulas import Array
-from synmt_cli.core.evaluation.metrics import Metric
-from synmt_cli.core.evaluation.significance import Statistics
+from synmt_cli.core.evaluation.metrics import formulas
+from synmt_cli.core.evaluation.metrics.formulas import Array
+from synmt_cli.core.evaluation.metrics.registry import Metric
+from synmt_cli.core.evaluation.statistics.significance import Statistics
 from synmt_cli.core.evaluation.systems import SystemFiles
 from synmt_cli.errors import DataError, printable, quoted
 from synmt_cli.formats import segment_scores

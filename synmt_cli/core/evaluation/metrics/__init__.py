@@ -1,0 +1,1 @@
+"""The metrics of `synmt score`, as functions of sums over segments."""

@@ -1,0 +1,1 @@
+"""How well trees match gold trees, and comparisons of parsers."""
