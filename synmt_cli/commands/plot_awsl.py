@@ -5,7 +5,7 @@ from typing import Annotated
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument
 from synmt_cli.core.pictures import awsl
-from synmt_cli.formats.reports import awsl_files
+from synmt_cli.formats.reports.awsl import read
 
 MANUAL = Manual(
     input="The report of `synmt analyze awsl --format json`.",
@@ -40,5 +40,5 @@ def plot_awsl(
     'synmt-cli[plot]'. The same report gives the same bytes.
     """
     kind = chart_output.kind_of(form, output)
-    chart = awsl.chart(awsl_files.read(file or "-").runs)
+    chart = awsl.chart(read(file or "-").runs)
     chart_output.write([chart] if chart.series else [], kind, output, width, font)

@@ -107,7 +107,8 @@ def report(
     from synmt_cli.core.pictures import awsl as awsl_charts
     from synmt_cli.core.report import runs as run_facts
     from synmt_cli.core.report import trees as tree_files
-    from synmt_cli.formats.reports import awsl_files, score_files
+    from synmt_cli.formats.reports import awsl as awsl_reports
+    from synmt_cli.formats.reports import score_files
 
     with writing.output(output) as writer:
         scored = score_files.read(score) if score else None
@@ -125,7 +126,7 @@ def report(
             texts,
             of_source,
             of_target,
-            awsl_charts.chart(awsl_files.read(awsl).runs) if awsl else None,
+            awsl_charts.chart(awsl_reports.read(awsl).runs) if awsl else None,
             _attention(attention, of_source) if attention else (),
             _tuned(tuned) if tuned else {},
             missing,
@@ -179,10 +180,10 @@ def _texts(
 def _tuned(named: Sequence[str]) -> dict[str, TuningReport]:
     """The reports by the names of their systems. Raises DataError, ReadError."""
     from synmt_cli.core.evaluation import systems
-    from synmt_cli.formats.reports import tuning_files
+    from synmt_cli.formats.reports import tuning
 
     outputs = (output for one in systems.parse(named) for output in one.outputs())
-    return {label: tuning_files.read(file) for file, label in outputs}
+    return {label: tuning.read(file) for file, label in outputs}
 
 
 def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:

@@ -208,9 +208,9 @@ def translate(
 
 def best_lenpen(path: str, beam: int) -> float:
     """The length penalty that synmt tune found. Raises DataError, ReadError."""
-    from synmt_cli.formats.reports import tuning_files
+    from synmt_cli.formats.reports import tuning
 
-    report = tuning_files.read(path)
+    report = tuning.read(path)
     if report.beam != beam:
         console.warn(f"{printable(path)} was tuned with --beam {report.beam}, not {beam}")
     return report.best.lenpen

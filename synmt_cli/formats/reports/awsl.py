@@ -2,8 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
+from synmt_cli.io import json_files
+
+COMMAND = "analyze awsl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +82,41 @@ class AwslReport:
 def _values(awsl: float | None) -> dict[str, float | None]:
     """awsl: the share of syntax; equation_7: that of the normal logits, as eq. 7 is printed."""
     return {"awsl": awsl, "equation_7": None if awsl is None else 1.0 - awsl}
+
+
+def read(path: str) -> AwslReport:
+    """The report in a file of --format json, `-` for stdin. Raises DataError, ReadError."""
+    document, source = documents.load(path, COMMAND)
+    try:
+        runs = [_run(one) for one in document["runs"]]
+    except (KeyError, TypeError, ValueError):
+        problem = "runs and their layers are missing or of other types"
+        raise documents.foreign(source, COMMAND, problem) from None
+    if not runs:
+        raise documents.foreign(source, COMMAND, "no runs")
+    return AwslReport(runs)
+
+
+def _run(one: Any) -> RunWeights:
+    layers = [
+        LayerWeights(
+            int(layer["layer"]),
+            [_text(name) for name in layer["variants"]],
+            _share(layer["awsl"]),
+            [_share(head["awsl"]) for head in layer["heads"]],
+        )
+        for layer in one["layers"]
+    ]
+    return RunWeights(_text(one["run"]), _text(one["variant"]), int(one["sentences"]), layers)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _share(value: Any) -> float | None:
+    if value is not None and not (json_files.is_number(value) and 0 <= value <= 1):
+        raise ValueError
+    return None if value is None else float(value)

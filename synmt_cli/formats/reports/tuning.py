@@ -2,8 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
+from synmt_cli.io import json_files
+
+COMMAND = "tune"
+GREATEST = 10  # length penalty, as translate takes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +72,43 @@ class TuningReport:
                 "beam": self.beam,
                 "segments": self.segments,
             }
+
+
+def read(path: str) -> TuningReport:
+    """The report in a file of --format json, `-` for stdin. Raises DataError, ReadError."""
+    document, source = documents.load(path, COMMAND)
+    try:
+        values = [_value(one) for one in document["values"]]
+        best = values.index(_value(document["best"]))
+        segments, beam = _count(document["segments"]), _count(document["beam"])
+        signature = str(document["signature"])
+    except (KeyError, TypeError, ValueError):
+        problem = "values are missing or of other types"
+        raise documents.foreign(source, COMMAND, problem) from None
+    return TuningReport(segments, beam, values[best], values, signature)
+
+
+def _value(one: Any) -> TunedValue:
+    lenpen, ratio, closed = _number(one["lenpen"]), one["length_ratio"], one["closed"]
+    if not 0 <= lenpen <= GREATEST:
+        raise ValueError
+    return TunedValue(
+        lenpen,
+        _number(one["bleu"]),
+        _number(one["brevity_penalty"]),
+        None if ratio is None else _number(ratio),
+        _count(one["cut"]),
+        None if closed is None else _count(closed),
+    )
+
+
+def _number(value: Any) -> float:
+    if not json_files.is_number(value):
+        raise TypeError
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if not json_files.is_count(value):
+        raise TypeError
+    return int(value)
