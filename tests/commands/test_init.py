@@ -65,6 +65,8 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     assert report.count("<svg") > 20  # figures, and each tree
     tuned = re.search(r'<section id="tuned">.*?</section>', report, re.DOTALL).group()
     assert re.findall(r"<bdi>(.*?)</bdi>", tuned) == ["vanilla", "linearized"]
+    assert "Weight of syntax by layer" in report
+    assert "Attention in segment" in report
     assert "Nothing to be done" in make(folder, forked)
     # An interrupted training goes on; one whose settings have changed makes way.
     (folder / "runs/vanilla.1.trained").unlink()

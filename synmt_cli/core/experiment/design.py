@@ -39,6 +39,12 @@ class Design:
         return any(one.transitions for one in self.plans.values())
 
     @property
+    def readers(self) -> tuple[str, ...]:
+        """The variants whose encoders read trees, which those of `synmt multitask` do not."""
+        plans = self.plans.items()
+        return tuple(name for name, one in plans if one.source_trees and not one.data)
+
+    @property
     def schemes(self) -> tuple[str, ...]:
         """The schemes of `synmt multitask` that any variant is trained on."""
         return tuple(dict.fromkeys(one.data for one in self.plans.values() if one.data))

@@ -145,6 +145,18 @@ _TRANSLATE_ONE = """
 output/{variant}.%.txt: runs/{variant}.%.trained output/{tuned}.lenpen.json data/test.jsonl
 	$(TRANSLATE) -m runs/{variant}.$* --tuned output/{tuned}.lenpen.json -o $@ data/test.jsonl
 """
+_READ = """
+# --- What encoders do with the trees: the weight of syntax by layer, attention in some segments ---
+
+READERS := {readers}
+
+output/awsl.json: $(READERS:%=runs/%.$(SEED).trained) data/dev.jsonl
+	synmt analyze awsl $(READERS:%=-m runs/%.$(SEED)) --format json -o $@ data/dev.jsonl
+
+output/attention.jsonl: runs/$(firstword $(READERS)).$(SEED).trained data/test.jsonl
+	head -n 20 data/test.jsonl | \\
+		synmt analyze attention -m runs/$(firstword $(READERS)).$(SEED) -o $@
+"""
 _TEST = """
 # --- The answer ---
 
@@ -159,7 +171,8 @@ scores.txt: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
 	cat $@
 
 # The page needs two more packages: pip install 'synmt-cli[report]'.
-report.html: scores.json{trees} $(TUNED:%=output/%.lenpen.json)
+report.html: scores.json{files} \\
+		$(TUNED:%=output/%.lenpen.json)
 	synmt report --score scores.json --src text/test.src --ref text/test.tgt{options} \\
 		$(foreach one,$(TUNED),--tuned $(one)=output/$(one).lenpen.json) \\
 		-o $@ $(SYSTEMS:%=runs/%) || [ $$? -eq 69 ]
@@ -200,9 +213,13 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     yield _TUNE.format(tuned=" ".join(dict.fromkeys(searched.values())))
     for variant, tuned in searched.items():
         yield _TRANSLATE_ONE.format(variant=variant, tuned=tuned)
-    trees = "data/test.src.conllu" if design.source_trees else ""
-    yield _TEST.replace("{trees}", f" {trees}".rstrip()).replace(
-        "{options}", f" \\\n\t\t--trees {trees}" if trees else ""
+    shown = {"--trees": "data/test.src.conllu"} if design.source_trees else {}
+    if design.readers:
+        yield _READ.format(readers=" ".join(design.readers))
+        shown |= {"--awsl": "output/awsl.json", "--attention": "output/attention.jsonl"}
+    options = "".join(f" \\\n\t\t{option} {file}" for option, file in shown.items())
+    yield _TEST.replace("{files}", "".join(f" {file}" for file in shown.values())).replace(
+        "{options}", options
     )
 
 
