@@ -177,7 +177,9 @@ def _x_axis(axes: Any, chart: Chart) -> None:
         axes.set_xticks(range(len(ticks)), ticks, **turned)
         axes.set_xlim(-0.6, len(ticks) - 0.4)
     else:
-        axes.xaxis.set_major_formatter("{x:,.0f}")
+        whole = all(float(x).is_integer() for one in chart.series for x in one.x)
+        axes.xaxis.get_major_locator().set_params(integer=whole, min_n_ticks=1)
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}" if whole else f"{x:.3g}")
 
 
 def _series(axes: Any, one: Series, look: int, joined: bool, faint: bool) -> Any:

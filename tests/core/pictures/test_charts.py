@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 
 import numpy as np
 import pytest
@@ -97,6 +98,23 @@ def test_the_same_charts_give_the_same_bytes(kind):
     made = figures.picture(score_charts.charts(report()), kind)
     assert made == figures.picture(score_charts.charts(report()), kind)
     assert made.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("xs", "ticks"),
+    [
+        ([2], ["2"]),
+        ([0, 12_000], ["0", "2,000", "4,000", "6,000", "8,000", "10,000", "12,000"]),
+        ([0.2, 1.2], ["0.2", "0.4", "0.6", "0.8", "1", "1.2"]),
+    ],
+)
+def test_ticks_are_numbers_that_can_be_there(xs, ticks):
+    """Updates are whole, length penalties are not."""
+    chart = Chart("", "x", "y", [Series("a", xs, [1.0] * len(xs))])
+    svg = figures.picture([chart], "svg", figures.Size(4, live=True)).decode()
+    found = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert found[: len(ticks) + 1] == [*ticks, "x"]
 
 
 @needs_matplotlib
