@@ -132,10 +132,12 @@ class SelfAttention(nn.Module):
         allowed: bool, True = may be seen, broadcasts to (B, H, T, T). keep: takes the tokens
         whose rows are wanted, of (B, T, D).
         """
-        q, k, v = self.project(x)
+        whole = self.qkv(x)  # (B, T, 3 D)
+        qkv: Sequence[Tensor] = (whole,)
         if newest:
-            q, x = q[:, -1:], x[:, -1:]  # (B, 1, D)
-        context = self._context(x, q, k, v, allowed, causal, active)  # (B, Tq, D)
+            q, k, v = whole.chunk(3, dim=-1)
+            qkv, x = (q[:, -1:], k, v), x[:, -1:]  # x: (B, 1, D)
+        context = self._context(x, qkv, allowed, causal, active)  # (B, Tq, D)
         return self.out(context if keep is None else keep(context))
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -161,19 +163,19 @@ class SelfAttention(nn.Module):
 
         x, q: (B, Tq, D), the queries' tokens. k, v: (B, T, D). causal: only if Tq = T.
         """
-        return self.out(self._context(x, q, k, v, allowed, causal, active))
+        return self.out(self._context(x, (q, k, v), allowed, causal, active))
 
     def _context(
         self,
         x: Tensor,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
+        qkv: Sequence[Tensor],
         allowed: Tensor | None,
         causal: bool,
         active: Sequence[Active],
     ) -> Tensor:
-        q, k, v = (split_heads(t, self.n_heads) for t in (q, k, v))  # (B, H, Tq or T, D / H)
+        """qkv: q (B, Tq, D), k, v (B, T, D); or all in one (B, T, 3 D). Returns (B, Tq, D)."""
+        parts = qkv if len(qkv) == 3 else qkv[0].chunk(3, dim=-1)
+        q, k, v = (split_heads(t, self.n_heads) for t in parts)  # (B, H, Tq or T, D / H)
         here = self.modified_by(active)
         for modifier, state in here:
             allowed = intersection(allowed, modifier.visible(state, q.size(2)))
@@ -184,15 +186,14 @@ class SelfAttention(nn.Module):
             allowed, causal = intersection(allowed, past), False
         site = Site(self.layer, x, q, k)
         if is_eager:
-            context = self._eager_attention(site, v, allowed, here)
-        else:
-            context = self._fused_attention(site, v, allowed, causal, here)
-        return join_heads(context)  # (B, Tq, D)
+            return join_heads(self._eager_attention(site, v, allowed, here))
+        return self._fused_attention(site, v, qkv, allowed, causal, here)
 
     def _fused_attention(
         self,
         site: Site,
         v: Tensor,
+        qkv: Sequence[Tensor],
         allowed: Tensor | None,
         causal: bool,
         active: Sequence[Active],
@@ -210,11 +211,13 @@ class SelfAttention(nn.Module):
                 numbers = own if numbers is None else numbers + own
         dropout = self.dropout if self.training else 0.0
         if tables:
-            return relations.attention(q, k, v, allowed, dropout, tables, numbers).to(v.dtype)
+            return relations.attention(
+                qkv, self.n_heads, allowed, dropout, tables, numbers, v.dtype
+            )
         if numbers is not None:
             allowed = masked(numbers, allowed)
         scale = 1 / math.sqrt(site.q.size(-1))
-        return fused_attention(q, k, v, allowed, dropout, causal, scale)
+        return join_heads(fused_attention(q, k, v, allowed, dropout, causal, scale))
 
     def _eager_attention(
         self, site: Site, v: Tensor, allowed: Tensor | None, active: Sequence[Active]

@@ -10,6 +10,10 @@ vectors: (B, H, Tq, R), never (B, T, T, d_head). Several relations of a pair add
 Picking and summing are each other's gradient. Sums are in single precision at least, and in an
 order that is always the same: where kernels add in any order (on a GPU), the pairs of a query are
 sorted by relation once for each batch, and a segment is summed by one thread.
+
+The relations of several modifiers are those of one table, in which the vectors of one modifier
+follow those of the other: one product, one pick and one sum for all. There each pair also gets
+one more row where a mask hides it, whose product is the lowest number.
 """
 
 from __future__ import annotations
@@ -17,22 +21,27 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 aten = torch.ops.aten
 
 
+Made = dict[Any, Any]  # what was made once for all layers
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The relation of each pair as a row of a table. n: how many rows the table has.
+    """The relations of each pair as rows of a table. n: how many rows the table has.
 
-    n_heads: H, of the layers that use it.
-    index: (B or 1, Tq, T). order: the positions that sort it, None where it is sorted. bounds:
-    where the sorted rows begin and end, (B, H, Tq, n + 1), None where kernels add in order.
+    index: (B or 1, Tq, P * T), a row of each of P modifiers, side by side. n_heads: H, of the
+    layers that use it. order: the positions that sort it within each query, None where it is
+    sorted. bounds: where the sorted rows begin and end, (B, H, Tq, n + 1), None where kernels
+    add in order.
     """
 
     index: Tensor
@@ -40,6 +49,8 @@ class Rows:
     n_heads: int
     order: Tensor | None = None
     bounds: Tensor | None = None
+    n_parts: int = 1
+    made: Made = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -67,35 +78,118 @@ class Rows:
         """Those of the last tokens alone."""
         if n_queries == self.index.size(1):
             return self
-        order = None if self.order is None else self.order[:, -n_queries:]
-        bounds = None if self.bounds is None else self.bounds[:, :, -n_queries:].contiguous()
-        return Rows(self.index[:, -n_queries:], self.n, self.n_heads, order, bounds)
+        if n_queries not in self.made:
+            order = None if self.order is None else self.order[:, -n_queries:]
+            bounds = None if self.bounds is None else self.bounds[:, :, -n_queries:].contiguous()
+            index = self.index[:, -n_queries:]
+            self.made[n_queries] = Rows(index, self.n, self.n_heads, order, bounds, self.n_parts)
+        last: Rows = self.made[n_queries]
+        return last
 
-    def picked(self, by_row: Tensor) -> Tensor:
-        """by_row: (B, H, Tq, n) -> the number of each pair's relation, (B, H, Tq, T)."""
-        index = self.index[:, None].expand(*by_row.shape[:2], -1, -1)
-        return by_row.gather(-1, index)
+    def beside(self, other: Rows) -> Rows:
+        """Both, in a table where the rows of `other` follow these."""
+        index, order, bounds = _beside(self.index, other.index + self.n), None, None
+        if self.bounds is not None and other.bounds is not None:
+            begin = self.index.size(-1)
+            order = _beside(self._order(), other._order())
+            bounds = torch.cat((self.bounds, other.bounds[..., 1:] + begin), dim=-1)
+        n_parts = self.n_parts + other.n_parts
+        return Rows(index, self.n + other.n, self.n_heads, order, bounds, n_parts)
+
+    def _order(self) -> Tensor:
+        if self.order is not None:
+            return self.order
+        return torch.arange(self.index.size(-1), device=self.index.device).expand_as(self.index)
+
+    def picked(self, by_row: Tensor, allowed: Tensor | None = None) -> Tensor:
+        """by_row: (B, H, Tq, n) -> the sum of the numbers of each pair, (B, H, Tq, T).
+
+        allowed: bool, broadcasts to (B, 1, Tq, T); by_row has one more number, for pairs that are
+        not.
+        """
+        index = (self.index[:, None] if allowed is None else self._hidden(allowed)).expand(
+            *by_row.shape[:2], -1, -1
+        )
+        if self.n_parts == 1:
+            return by_row.gather(-1, index)
+        if self.bounds is not None:
+            return by_row.gather(-1, index).unflatten(-1, (self.n_parts, -1)).sum(-2)
+        first, *others = index.chunk(self.n_parts, dim=-1)
+        total = by_row.gather(-1, first)
+        for one in others:
+            total += by_row.gather(-1, one)
+        return total
+
+    def _hidden(self, allowed: Tensor) -> Tensor:
+        """The index with row n for the pairs that are not allowed, (B or 1, 1, Tq, P * T)."""
+        if id(allowed) not in self.made:
+            index = self.index[:, None]
+            first, *others = index.chunk(self.n_parts, dim=-1)  # (B or 1, 1, Tq, T) each
+            first = torch.where(allowed, first, self.n)
+            if others:  # the lowest number once is enough
+                first = torch.cat([first, *(x.expand_as(first) for x in others)], dim=-1)
+            self.made[id(allowed)] = first, allowed  # kept, so that no other has its id
+        hidden: Tensor = self.made[id(allowed)][0]
+        return hidden
 
     def sums(self, x: Tensor) -> Tensor:
         """x: (B, H, Tq, T) -> the sum over the pairs of each relation, (B, H, Tq, n)."""
         if self.bounds is None:
-            index = self.index[:, None].expand_as(x)
-            return x.new_zeros(*x.shape[:-1], self.n).scatter_add_(-1, index, x)
+            total = x.new_zeros(*x.shape[:-1], self.n)
+            for index in self.index[:, None].chunk(self.n_parts, dim=-1):
+                total.scatter_add_(-1, index.expand_as(x), x)
+            return total
         by_relation = x
         if self.order is not None:
-            by_relation = x.gather(-1, self.order[:, None].expand_as(x))
+            by_relation = x.gather(-1, self.order[:, None].expand(*x.shape[:2], -1, -1))
         return torch.segment_reduce(
             by_relation, "sum", offsets=self.bounds, axis=3, unsafe=True, initial=0
         )
 
 
+def _beside(one: Tensor, other: Tensor) -> Tensor:
+    """(B or 1, Tq, T) each -> (B or 1, Tq, 2 T)."""
+    n = max(one.size(0), other.size(0))
+    return torch.cat((one.expand(n, -1, -1), other.expand(n, -1, -1)), dim=-1)
+
+
 @dataclass(frozen=True, slots=True)
-class Related:
-    """What one modifier adds to keys and values: tables of (rows.n, d_head), or None."""
+class Table:
+    """Vectors of relations in each layer, (layers, rows.n, d_head)."""
 
     rows: Rows
-    key: Tensor | None
-    value: Tensor | None
+    vectors: Tensor
+    made: Made = field(default_factory=dict, repr=False, compare=False)
+
+    def of(self, layer: int) -> Tensor:
+        """(rows.n, d_head)."""
+        if "layers" not in self.made:
+            self.made["layers"] = self.vectors.unbind()
+        vectors: Tensor = self.made["layers"][layer]
+        return vectors
+
+    def beside(self, other: Table) -> Table:
+        """One table of both: those of `other` follow. Made once for all layers."""
+        if id(other) not in self.made:
+            vectors = torch.cat((self.vectors, other.vectors), dim=1)
+            self.made[id(other)] = Table(self.rows.beside(other.rows), vectors), other
+        joined: Table = self.made[id(other)][0]
+        return joined
+
+    def with_hidden(self, layer: int) -> Tensor:
+        """The same and a row of zeros for pairs that are hidden, no part of a gradient's path."""
+        if "hidden" not in self.made:
+            self.made["hidden"] = F.pad(self.vectors.detach(), (0, 0, 0, 1)).unbind()
+        vectors: Tensor = self.made["hidden"][layer]
+        return vectors
+
+
+class Related(NamedTuple):
+    """What one modifier adds to keys and values in a layer, or None."""
+
+    key: Table | None
+    value: Table | None
+    layer: int
 
 
 def in_scores(one: Related, q: Tensor) -> Tensor | None:
@@ -105,9 +199,10 @@ def in_scores(one: Related, q: Tensor) -> Tensor | None:
     """
     if one.key is None:
         return None
-    rows, dtype = one.rows.of_queries(q.size(2)), _exact(q)
+    rows, dtype = one.key.rows.of_queries(q.size(2)), _exact(q)
     with torch.autocast(q.device.type, enabled=False):
-        by_row = q.to(dtype) @ one.key.to(dtype).T / math.sqrt(q.size(-1))  # (B, H, Tq, n)
+        vectors = one.key.of(one.layer).to(dtype)
+        by_row = q.to(dtype) @ vectors.T / math.sqrt(q.size(-1))  # (B, H, Tq, n)
         picked: Tensor = _Picked.apply(by_row, rows)
     return picked
 
@@ -119,10 +214,10 @@ def in_context(one: Related, weights: Tensor) -> Tensor | None:
     """
     if one.value is None:
         return None
-    rows, dtype = one.rows.of_queries(weights.size(2)), _exact(weights)
+    rows, dtype = one.value.rows.of_queries(weights.size(2)), _exact(weights)
     with torch.autocast(weights.device.type, enabled=False):
         sums: Tensor = _Summed.apply(weights.to(dtype), rows)
-        return sums @ one.value.to(dtype)
+        return sums @ one.value.of(one.layer).to(dtype)
 
 
 class _Picked(torch.autograd.Function):
@@ -148,34 +243,58 @@ class _Summed(torch.autograd.Function):
 
 
 class Around(NamedTuple):
-    """What attention is computed with, besides queries, keys, values and tables.
+    """What attention is computed with, besides queries, keys, values and vectors.
 
-    rows: of each modifier. allowed: bool, broadcasts to (B, H, Tq, T). dropout: of the weights.
+    n_heads: H. key, value: the rows of their tables. shown: the table of keys with a row for what
+    is hidden, None where `allowed` is for the scores. allowed: bool, broadcasts to (B, H, Tq, T).
+    dropout: of the weights. dtype: of what is returned.
     """
 
-    rows: Sequence[Rows]
+    n_heads: int
+    key: Rows | None
+    value: Rows | None
+    shown: Tensor | None
     allowed: Tensor | None
     dropout: float
+    dtype: torch.dtype
 
 
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    qkv: Sequence[Tensor],
+    n_heads: int,
     allowed: Tensor | None,
     dropout: float,
     related: Sequence[Related],
     added: Tensor | None = None,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """q: (B, H, Tq, D / H); k, v: (B, H, T, D / H) -> as q, in single precision at least.
+    """qkv: q (B, Tq, D), k, v (B, T, D); or all in one (B, T, 3 D), which is faster.
 
-    allowed: bool, broadcasts to (B, H, Tq, T). added: numbers added to the scaled scores.
+    allowed: bool, broadcasts to (B, H, Tq, T). added: numbers added to the scaled scores. Returns
+    (B, Tq, D), in single precision at least before it is made a `dtype`.
     """
-    tables = [table for one in related for table in (one.key, one.value)]
-    around = Around([one.rows.of_queries(q.size(2)) for one in related], allowed, dropout)
-    with torch.autocast(q.device.type, enabled=False):
-        out: Tensor = _Attention.apply(around, q, k, v, added, *tables)
+    n_queries, layer = qkv[0].size(1), related[0].layer
+    key, value = (_joined(tables) for tables in zip(*(one[:2] for one in related), strict=True))
+    key_rows, value_rows = (t if t is None else t.rows.of_queries(n_queries) for t in (key, value))
+    shown = None
+    if key is not None and allowed is not None and _is_hidden_in_rows(key.rows, allowed):
+        shown = key.with_hidden(layer)
+    around = Around(n_heads, key_rows, value_rows, shown, allowed, dropout, dtype or _exact(qkv[0]))
+    vectors = (t if t is None else t.of(layer) for t in (key, value))
+    with torch.autocast(qkv[0].device.type, enabled=False):
+        out: Tensor = _Attention.apply(around, added, *vectors, *qkv)
     return out
+
+
+def _joined(tables: Sequence[Table | None]) -> Table | None:
+    """All of them as one."""
+    some = [one for one in tables if one is not None]
+    return functools.reduce(Table.beside, some) if some else None
+
+
+def _is_hidden_in_rows(rows: Rows, allowed: Tensor) -> bool:
+    """Whether the pick takes this mask: one for all heads, where launches count."""
+    return rows.bounds is not None and (allowed.dim() < 3 or allowed.size(-3) == 1)
 
 
 @functools.cache
@@ -185,94 +304,91 @@ def _lowest(dtype: torch.dtype, device: torch.device) -> Tensor:
         return torch.full((), torch.finfo(dtype).min, dtype=dtype, device=device)
 
 
+@functools.cache
+def _lowest_last(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """n zeros and the lowest number."""
+    with torch.inference_mode(False):
+        return F.pad(
+            torch.zeros(n, dtype=dtype, device=device), (0, 1), value=torch.finfo(dtype).min
+        )
+
+
 def _exact(x: Tensor) -> torch.dtype:
     """Single precision at least."""
     return torch.promote_types(x.dtype, torch.float32)
 
 
-def _flat(q: Tensor, k: Tensor, v: Tensor) -> Sequence[Tensor]:
-    """(B, H, Tq or T, D) each -> (B * H, Tq or T, D), in single precision at least."""
-    if q.shape == k.shape:  # one copy
-        return torch.stack((q, k, v)).to(_exact(q)).flatten(1, 2).unbind()
-    return [x.to(_exact(x)).flatten(0, 1) for x in (q, k, v)]
+def _flat(qkv: Sequence[Tensor], n_heads: int) -> Sequence[Tensor]:
+    """q, k and v, (B * H, Tq or T, D / H) each, in single precision at least."""
+    dtype = _exact(qkv[0])
+    if len(qkv) > 1:
+        split = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in qkv)
+        return [x.to(dtype).flatten(0, 1) for x in split]
+    split = qkv[0].unflatten(-1, (3, n_heads, -1)).permute(2, 0, 3, 1, 4)  # (3, B, H, T, D / H)
+    return _copied(split, dtype).flatten(1, 2).unbind()
 
 
-def _unflattened(
-    gradients: Sequence[Tensor], n_sentences: int, dtypes: Sequence[torch.dtype]
-) -> Sequence[Tensor]:
-    """(B * H, T, D) each -> (B, H, T, D), laid out so that heads are joined without a copy."""
-    split = [d.unflatten(0, (n_sentences, -1)).transpose(1, 2) for d in gradients]  # (B, T, H, D)
-    if split[0].shape == split[1].shape:  # one copy
-        joined = torch.stack(split, dim=2).to(dtypes[0])  # (B, T, 3, H, D)
-        return [d.transpose(1, 2) for d in joined.unbind(2)]
-    return [d.transpose(1, 2).to(dtype) for d, dtype in zip(split, dtypes, strict=True)]
+def _copied(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """The same in another order and of another type, in one launch."""
+    return x.to(dtype, memory_format=torch.contiguous_format, copy=True)
 
 
-def _picked(around: Around, q: Tensor, tables: Sequence[Tensor | None]) -> Tensor | None:
-    """The sum over modifiers of each query's product with the vector of each pair's relation.
+def _by_row(x: Tensor, vectors: Tensor, n_heads: int, last: Tensor | None = None) -> Tensor:
+    """The products of all vectors with x, (B * H, Tq, D / H): (B, H, Tq, n).
 
-    q: (B * H, Tq, D / H). tables: (n, D / H) each. Returns (B * H, Tq, T), or None without any.
+    last: (n,), to add to them.
     """
-    total: Tensor | None = None
-    for one, table in zip(around.rows, tables, strict=True):
-        if table is not None:
-            by_row = q.flatten(0, 1) @ table.to(q.dtype).T  # (B * H * Tq, n)
-            picked = one.picked(by_row.view(-1, one.n_heads, q.size(1), one.n))  # (B, H, Tq, T)
-            total = picked if total is None else total.add_(picked)
-    return None if total is None else total.flatten(0, 1)
-
-
-def _mixed(sums: Sequence[Tensor | None], tables: Sequence[Tensor | None]) -> Tensor | None:
-    """The sum over modifiers of their vectors, mixed by the weights of their relations.
-
-    sums: (B * H * Tq, n) each. Returns (B * H * Tq, D / H), or None without any.
-    """
-    total: Tensor | None = None
-    for mass, table in zip(sums, tables, strict=True):
-        if mass is not None and table is not None:
-            vectors = table.to(mass.dtype)
-            total = mass @ vectors if total is None else total.addmm_(mass, vectors)
-    return total
+    flat, columns = x.flatten(0, 1), vectors.to(x.dtype).T
+    products = flat @ columns if last is None else torch.addmm(last, flat, columns)
+    return products.view(-1, n_heads, x.size(1), products.size(-1))
 
 
 class _Attention(torch.autograd.Function):
-    """Tables come in pairs, keys' and values', each (n, D / H) or None."""
+    """key, value: (n, D / H) or None, and the rest as in `attention`."""
 
     @staticmethod
     def forward(
         ctx: Any,
         around: Around,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
         added: Tensor | None,
-        *tables: Tensor | None,
+        key: Tensor | None,
+        value: Tensor | None,
+        *qkv: Tensor,
     ) -> Tensor:
-        shape = *q.shape[:3], k.size(2)  # B, H, Tq, T
-        ctx.around, ctx.n_tables, ctx.dtypes = around, len(tables), (q.dtype, k.dtype, v.dtype)
+        n_heads, rows = around.n_heads, around.key
+        ctx.around, ctx.dtypes = around, [x.dtype for x in qkv]
         ctx.added = None if added is None else (added.shape, added.dtype)
+        q, k, v = _flat(qkv, n_heads)  # (B * H, Tq or T, D / H)
         ctx.scale = scale = 1 / math.sqrt(q.size(-1))
-        q, k, v = _flat(q, k, v)  # (B * H, Tq or T, D / H)
-        before = _picked(around, q, tables[::2])  # what is added to q . k, unscaled
+        k_t, allowed = k.transpose(1, 2), around.allowed
+        if rows is None or key is None:
+            scores = torch.baddbmm(q.new_empty(1), q, k_t, beta=0, alpha=scale)
+        else:
+            if around.shown is None:
+                picked = rows.picked(_by_row(q, key, n_heads))
+            else:
+                lowest = _lowest_last(rows.n, q.dtype, q.device)
+                picked = rows.picked(_by_row(q, around.shown, n_heads, lowest), allowed)
+                allowed = None
+            scores = picked.flatten(0, 1).baddbmm_(q, k_t, beta=scale, alpha=scale)
+        scores = scores.unflatten(0, (-1, n_heads))  # (B, H, Tq, T)
         if added is not None:
-            numbers = (added.to(q.dtype) / scale).expand(shape).flatten(0, 1)
-            before = numbers if before is None else before + numbers
-        start, beta = (q.new_empty(1), 0.0) if before is None else (before, scale)
-        scores = torch.baddbmm(start, q, k.transpose(1, 2), beta=beta, alpha=scale).view(shape)
-        if around.allowed is not None:
-            scores = torch.where(around.allowed, scores, _lowest(scores.dtype, scores.device))
+            scores += added
+        if allowed is not None:
+            scores = torch.where(allowed, scores, _lowest(scores.dtype, scores.device))
         weights = dropped = scores.softmax(-1)  # (B, H, Tq, T)
-        kept = None
+        kept = sums = None
         if around.dropout:
             dropped, kept = torch.native_dropout(weights, around.dropout, True)
-        sums = [
-            None if table is None else one.sums(dropped).flatten(0, 2)  # (B * H * Tq, n)
-            for one, table in zip(around.rows, tables[1::2], strict=True)
-        ]
-        ctx.save_for_backward(q, k, v, weights, kept, *tables, *sums)
-        mixed, flat = _mixed(sums, tables[1::2]), dropped.flatten(0, 1)
-        context = flat @ v if mixed is None else torch.baddbmm(mixed.view_as(q), flat, v)
-        return context.view(*shape[:3], -1)
+        flat = dropped.flatten(0, 1)
+        if around.value is None or value is None:
+            context = flat @ v  # (B * H, Tq, D / H)
+        else:
+            sums = around.value.sums(dropped).flatten(0, 2)  # (B * H * Tq, n)
+            context = (sums @ value.to(sums.dtype)).view_as(q).baddbmm_(flat, v)
+        ctx.save_for_backward(q, k, v, weights, kept, key, value, sums)
+        joined = context.unflatten(0, (-1, n_heads)).transpose(1, 2)  # (B, Tq, H, D / H)
+        return _copied(joined, around.dtype).flatten(2)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -281,11 +397,17 @@ class _Attention(torch.autograd.Function):
 
 
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    q, k, v, weights, kept, *rest = ctx.saved_tensors
-    tables, sums, around = rest[: ctx.n_tables], rest[ctx.n_tables :], ctx.around
-    d_context = gradient.to(q.dtype).reshape(q.shape)  # (B * H, Tq, D / H)
-    picked, v_t = _picked(around, d_context, tables[1::2]), v.transpose(1, 2)
-    d_weights = d_context @ v_t if picked is None else torch.baddbmm(picked, d_context, v_t)
+    """gradient: (B, Tq, D)."""
+    q, k, v, weights, kept, key, value, sums = ctx.saved_tensors
+    around, d_key, d_value, d_added = ctx.around, None, None, None
+    by_head = gradient.unflatten(-1, (around.n_heads, -1)).transpose(1, 2)  # (B, H, Tq, D / H)
+    d_context, v_t = _copied(by_head, q.dtype).flatten(0, 1), v.transpose(1, 2)
+    if value is None:
+        d_weights = d_context @ v_t
+    else:
+        d_weights = around.value.picked(_by_row(d_context, value, around.n_heads)).flatten(0, 1)
+        d_weights.baddbmm_(d_context, v_t)
+        d_value = (sums.T @ d_context.flatten(0, 1)).to(value.dtype)
     d_weights, dropped = d_weights.view(weights.shape), weights
     if kept is not None:
         factor = 1 / (1 - around.dropout) if around.dropout < 1 else 0.0
@@ -294,21 +416,31 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
     d_scores = aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
     flat, nothing = d_scores.flatten(0, 1), q.new_empty(1)  # (B * H, Tq, T)
     scaled = {"beta": 0, "alpha": ctx.scale}
-    d_q = torch.baddbmm(nothing, flat, k, **scaled)
-    d_k = torch.baddbmm(nothing, flat.transpose(1, 2), q, **scaled)
-    d_v = dropped.flatten(0, 1).transpose(1, 2) @ d_context
-    d_tables: list[Tensor | None] = [None] * len(tables)
-    for i, (one, key, mass) in enumerate(zip(around.rows, tables[::2], sums, strict=True)):
-        if key is not None:
-            by_row = one.sums(d_scores).flatten(0, 2)  # (B * H * Tq, n)
-            d_q.flatten(0, 1).addmm_(by_row, key.to(q.dtype), alpha=ctx.scale)
-            d_key = torch.addmm(nothing, by_row.T, q.flatten(0, 1), **scaled)
-            d_tables[2 * i] = d_key.to(key.dtype)
-        if mass is not None:
-            d_tables[2 * i + 1] = (mass.T @ d_context.flatten(0, 1)).to(tables[2 * i + 1].dtype)
-    d_added = None
+    whole = (
+        q.new_empty(3, *q.shape) if q.shape == k.shape else [torch.empty_like(x) for x in (q, k, v)]
+    )
+    d_q, d_k, d_v = whole
+    torch.baddbmm(nothing, flat, k, **scaled, out=d_q)
+    torch.baddbmm(nothing, flat.transpose(1, 2), q, **scaled, out=d_k)
+    torch.bmm(dropped.flatten(0, 1).transpose(1, 2), d_context, out=d_v)
+    if key is not None:
+        by_row = around.key.sums(d_scores).flatten(0, 2)  # (B * H * Tq, n)
+        d_q.flatten(0, 1).addmm_(by_row, key.to(q.dtype), alpha=ctx.scale)
+        d_key = torch.addmm(nothing, by_row.T, q.flatten(0, 1), **scaled).to(key.dtype)
     if ctx.added is not None:
         shape, dtype = ctx.added
         d_added = d_scores.sum_to_size(shape).to(dtype)
-    heads = _unflattened((d_q, d_k, d_v), weights.size(0), ctx.dtypes)
-    return None, *heads, d_added, *d_tables
+    return None, d_added, d_key, d_value, *_joined_heads(whole, around.n_heads, ctx.dtypes)
+
+
+def _joined_heads(
+    gradients: Tensor | Sequence[Tensor], n_heads: int, dtypes: Sequence[torch.dtype]
+) -> Sequence[Tensor]:
+    """Those of q, k and v, (B * H, T, D / H) each -> (B, T, D) each, or as the one (B, T, 3 D)."""
+    if len(dtypes) == 1 and isinstance(gradients, Tensor):
+        split = gradients.unflatten(1, (-1, n_heads)).permute(1, 3, 0, 2, 4)  # (B, T, 3, H, D / H)
+        return [_copied(split, dtypes[0]).flatten(2)]
+    return [
+        _copied(d.unflatten(0, (-1, n_heads)).transpose(1, 2), dtype).flatten(2)
+        for d, dtype in zip(gradients, dtypes, strict=True)
+    ]

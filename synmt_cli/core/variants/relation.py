@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from synmt_cli.core.model.modifier import Modifier, Side, Site
-from synmt_cli.core.model.relations import Related, Rows
+from synmt_cli.core.model.relations import Related, Rows, Table
 from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.stack import StackSpec
 
@@ -96,8 +96,8 @@ class Relation(Modifier):
             nn.init.xavier_uniform_(table[:n_rows])
         return nn.Parameter(tables)
 
-    def prepare(self, side: Side) -> list[Related]:
-        """The row of each pair, and the tables of each layer."""
+    def prepare(self, side: Side) -> list[Table | None]:
+        """The row of each pair, in the tables of keys and of values."""
         n_rows = 2 * self.clip + 1 + self.absent
         rows = Rows.of(
             self.rows(side, self.clip),
@@ -106,13 +106,12 @@ class Relation(Modifier):
             self.n_heads,
             is_rising=self.rows is sequential,
         )
-        none = [None] * len(self.layers)
-        keys, values = (t if t is None else t.unbind() for t in (self.key, self.value))
-        return [Related(rows, *pair) for pair in zip(keys or none, values or none, strict=True)]
+        return [t if t is None else Table(rows, t) for t in (self.key, self.value)]
 
-    def related(self, state: list[Related], site: Site) -> Related:
-        """The tables of this layer, (rows, d_head) each."""
-        return state[site.layer]
+    def related(self, state: list[Table | None], site: Site) -> Related:
+        """The tables, for this layer."""
+        key, value = state
+        return Related(key, value, site.layer)
 
 
 def rel(

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from synmt_cli.core.model import relations
-from synmt_cli.core.model.relations import Related, Rows, in_context, in_scores
+from synmt_cli.core.model.attention import join_heads, split_heads
+from synmt_cli.core.model.relations import Related, Rows, Table, in_context, in_scores
 
 B, H, T, D, N = 2, 3, 6, 4, 5
 FORMS = [Rows, Rows.in_order]
@@ -27,13 +28,29 @@ def table():
     return torch.randn(N, D, dtype=torch.double, requires_grad=True)
 
 
+def relating(rows, key, value):
+    """Of the only layer."""
+    both = (x if x is None else Table(rows, x[None]) for x in (key, value))
+    return Related(*both, 0)
+
+
+def vectors(related):
+    """Those of keys and of values, of each."""
+    return [t.vectors for one in related for t in one[:2] if t is not None]
+
+
+def attention(q, k, v, *given):
+    """q, k, v: (B, H, T, D)."""
+    return split_heads(relations.attention([join_heads(x) for x in (q, k, v)], H, *given), H)
+
+
 def problem(n_queries=T, form=Rows):
     """Queries, keys, values, numbers that are added, and two modifiers."""
     torch.manual_seed(3)
     q, k, v = (torch.randn(B, H, n, D, dtype=torch.double) for n in (n_queries, T, T))
     added = torch.randn(B, 1, n_queries, T, dtype=torch.double)
     index = drawn(), drawn(1, 2)
-    related = [Related(rows(one, form), table(), table()) for one in index]
+    related = [relating(rows(one, form), table(), table()) for one in index]
     return [x.requires_grad_() for x in (q, k, v, added)], related
 
 
@@ -52,7 +69,7 @@ def in_steps(q, k, v, added, related, allowed, weights=None):
 
 def gradients(out, inputs):
     torch.manual_seed(4)
-    return torch.autograd.grad((out * torch.randn_like(out)).sum(), inputs)
+    return torch.autograd.grad((out * torch.randn(out.shape, dtype=out.dtype)).sum(), inputs)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -63,14 +80,14 @@ def test_few_launches_give_what_steps_give(tables, n_queries, form):
     keys = {"both": (1, 1), "keys": (1, 1), "values": (0, 0), "one of each": (1, 0)}[tables]
     values = {"both": (1, 1), "keys": (0, 0), "values": (1, 1), "one of each": (0, 1)}[tables]
     related = [
-        Related(one.rows, one.key if key else None, one.value if value else None)
+        Related(one.key if key else None, one.value if value else None, 0)
         for one, key, value in zip(related, keys, values, strict=True)
     ]
     allowed = torch.ones(T, T, dtype=torch.bool).tril()[-n_queries:]
-    found = relations.attention(*inputs[:3], allowed, 0.0, related, inputs[3])
+    found = attention(*inputs[:3], allowed, 0.0, related, inputs[3])
     expected = in_steps(*inputs, related, allowed)
     torch.testing.assert_close(found, expected)
-    all_inputs = [*inputs, *(t for one in related for t in (one.key, one.value) if t is not None)]
+    all_inputs = [*inputs, *vectors(related)]
     both = zip(gradients(found, all_inputs), gradients(expected, all_inputs), strict=True)
     for one, other in both:
         torch.testing.assert_close(one, other)
@@ -79,14 +96,15 @@ def test_few_launches_give_what_steps_give(tables, n_queries, form):
 def test_each_pair_has_the_vectors_of_its_relation():
     """Shaw et al., eqs. 3 and 4, a pair at a time."""
     (q, k, v, _), (one, _) = problem()
-    found = relations.attention(q, k, v, None, 0.0, [one])
+    found = attention(q, k, v, None, 0.0, [one])
+    (key,), (value,) = one.key.vectors, one.value.vectors
     for b in range(B):
         for h in range(H):
             for i in range(T):
-                r = one.rows.index[b, i]
-                e = torch.stack([q[b, h, i] @ (k[b, h, j] + one.key[r[j]]) for j in range(T)])
+                r = one.key.rows.index[b, i]
+                e = torch.stack([q[b, h, i] @ (k[b, h, j] + key[r[j]]) for j in range(T)])
                 alpha = (e / math.sqrt(D)).softmax(0)
-                z = sum(alpha[j] * (v[b, h, j] + one.value[r[j]]) for j in range(T))
+                z = sum(alpha[j] * (v[b, h, j] + value[r[j]]) for j in range(T))
                 torch.testing.assert_close(found[b, h, i], z)
 
 
@@ -94,18 +112,18 @@ def test_dropout_hides_weights_from_values_and_their_vectors():
     """Values of 1 show the weights that are left; the gradient goes the way the numbers came."""
     (q, k, _, _), (one, _) = problem()
     ones = torch.ones(B, H, T, D, dtype=torch.double)
-    related = [Related(one.rows, one.key, torch.ones(N, D, dtype=torch.double))]
+    related = [Related(one.key, Table(one.key.rows, torch.ones(1, N, D, dtype=torch.double)), 0)]
     torch.manual_seed(5)
-    found = relations.attention(q, k, ones, None, 0.5, related)
+    found = attention(q, k, ones, None, 0.5, related)
     assert found[..., 0].std() > 0.1
     assert (found[..., 0] / 2).mean().item() == pytest.approx(1, abs=0.2)
 
     def differentiable(q, k, v, key, value):
         torch.manual_seed(5)
-        return relations.attention(q, k, v, None, 0.5, [Related(one.rows, key, value)])
+        return attention(q, k, v, None, 0.5, [relating(one.key.rows, key[0], value[0])])
 
     inputs, _ = problem()
-    assert torch.autograd.gradcheck(differentiable, (*inputs[:3], one.key, one.value))
+    assert torch.autograd.gradcheck(differentiable, (*inputs[:3], *vectors([one])))
 
 
 @pytest.mark.parametrize("index", [drawn(), drawn(1), drawn().sort(-1).values])
@@ -124,23 +142,28 @@ def test_sorted_sums_are_those_of_each_relation(index):
         assert torch.equal(last.picked(expected[:, :, -2:]), one.picked(expected)[:, :, -2:])
 
 
+def of_type(one, dtype):
+    tables = [Table(t.rows, t.vectors.detach().to(dtype).requires_grad_()) for t in one[:2]]
+    return Related(*tables, 0)
+
+
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("form", FORMS)
 def test_half_precision_rounds_neither_scores_nor_sums(half, form):
     """Of inputs of half precision the results, and the gradients of tables, are exact."""
     inputs, related = problem(form=form)
     q, k, v = (x.detach().to(half).requires_grad_() for x in inputs[:3])
-    single = [Related(r.rows, r.key.detach().float(), r.value.detach().float()) for r in related]
-    tables = [t.requires_grad_() for r in single for t in (r.key, r.value)]
+    single = [of_type(one, torch.float32) for one in related]
     exact = [x.detach().double().requires_grad_() for x in (q, k, v)]
-    double = [Related(r.rows, r.key.detach().double(), r.value.detach().double()) for r in single]
-    wanted = [t.requires_grad_() for r in double for t in (r.key, r.value)]
+    double = [of_type(one, torch.double) for one in single]
     with torch.autocast("cpu", dtype=half):
-        found = relations.attention(q, k, v, None, 0.0, single)
-    expected = relations.attention(*exact, None, 0.0, double)
+        found = attention(q, k, v, None, 0.0, single)
+    expected = attention(*exact, None, 0.0, double)
     assert found.dtype == torch.float32
     torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
-    grads = torch.autograd.grad(found.sum(), [q, *tables])
+    grads = torch.autograd.grad(found.sum(), [q, *vectors(single)])
     assert grads[0].dtype == half
-    for one, other in zip(grads[1:], torch.autograd.grad(expected.sum(), wanted), strict=True):
+    for one, other in zip(
+        grads[1:], torch.autograd.grad(expected.sum(), vectors(double)), strict=True
+    ):
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
