@@ -9,7 +9,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError, printable
-from synmt_cli.io import writing
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
@@ -19,7 +19,8 @@ MANUAL = Manual(
         "with hyp_transitions where models write trees, and closing: how many of them were added "
         "at the end. conllu: a parsed sentence for each segment."
     ),
-    memory="The models, --window segments, and one batch of search.",
+    memory="The models, --window segments (twice as many from a pipe, or with -j), and one batch of "
+    "search.",
     examples=(
         "synmt translate -m runs/pascal test.jsonl > hyp.de",
         "synmt translate -m runs/pascal < test.en | head -3",
@@ -151,9 +152,10 @@ def translate(
     folders of `synmt export` too.
 
     Segments are sorted by length within a --window; --line-buffered, or text typed at a
-    terminal, sets it to 1. With -j each process takes a part of every window, with one thread
-    unless --threads says otherwise; text is still parsed by one process, so put `synmt parse -j`
-    before it if parsing is much of the work.
+    terminal, sets it to 1. From a pipe the first windows are shorter, and the next one is read
+    while one is translated, so that the program before the pipe need not wait. With -j each process
+    takes parts of every window, with one thread unless --threads says otherwise; text is still
+    parsed by one process, so put `synmt parse -j` before it if parsing is much of the work.
     """
     options.refuse(
         {"--lenpen and --tuned both name the length penalty": tuned and lenpen is not None}
@@ -196,8 +198,9 @@ def translate(
         )
         as_bytes = written(format, job.members.vocabularies.target, counts)
         needs_trees = bool(job.members.encoding.needs)
-        records = placed(job.reader(parser).read(paths, kind), strict)
-        for translated in job.translated(records, window, console.warn, bar):
+        records = placed(job.reader(parser, ahead=window).read(paths, kind), strict)
+        streamed = reading.is_streamed(paths)
+        for translated in job.translated(records, window, console.warn, bar, streamed):
             for one in translated:
                 writer.write(as_bytes(one, nbest))
                 counts.update(remarks(one, settings, needs_trees))

@@ -103,6 +103,11 @@ def bytes_in(paths: Sequence[str]) -> int | None:
     return total
 
 
+def is_streamed(paths: Sequence[str]) -> bool:
+    """Whether these inputs, of which none means stdin, come from a pipe or a terminal."""
+    return bytes_in(paths or ("-",)) is None
+
+
 def lines(source: Source) -> Iterator[bytes]:
     """Yields the lines of a source without their ends. Raises DataError, ReadError.
 

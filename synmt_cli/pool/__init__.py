@@ -5,7 +5,7 @@ gives `mapped` a Recipe: how a worker makes its function, and the files it needs
 work is done on this machine unless `executing` names another Executor.
 
 processes.py has the workers of this machine, cluster.py those of a Ray cluster, dispatch.py
-what both share.
+what both share. `ahead` lets a thread read the input of one process.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from synmt_cli.errors import printable
+from synmt_cli.pool.ahead import ahead
 from synmt_cli.pool.dispatch import Care
 from synmt_cli.pool.processes import IN_FLIGHT, end_children, fork, n_processes, ordered_map
 
@@ -24,6 +25,7 @@ __all__ = [
     "Executor",
     "Local",
     "Recipe",
+    "ahead",
     "end_children",
     "executing",
     "fork",

@@ -19,6 +19,7 @@ from synmt_cli.pool import (
     Care,
     Local,
     Recipe,
+    ahead,
     executing,
     mapped,
     n_processes,
@@ -43,6 +44,41 @@ def test_order_and_results_do_not_depend_on_the_processes(numbers, chunk):
     expected = [uneven(number) for number in numbers]
     assert list(ordered_map(uneven, numbers, 1)) == expected
     assert list(ordered_map(uneven, numbers, 2, chunk)) == expected
+
+
+def test_a_thread_reads_ahead_as_far_as_it_may_and_no_farther():
+    taken, enough = [], threading.Event()
+
+    def items():
+        for n in range(9):
+            taken.append(n)
+            if n == 4:
+                enough.set()
+            yield n
+
+    results = ahead(items(), 3)
+    assert next(results) == 0
+    assert enough.wait(10)  # one was yielded, three wait, the next is at hand
+    assert taken == [0, 1, 2, 3, 4]
+    assert list(results) == list(range(1, 9))
+
+
+def test_an_error_of_input_read_ahead_comes_after_the_items_before_it():
+    seen = []
+    with pytest.raises(DataError, match=r"x\.txt:21: no"):
+        seen.extend(ahead(map(picky, range(100)), 50))
+    assert seen == list(range(20))
+
+
+def test_a_thread_that_reads_ahead_ends_with_the_generator():
+    before = threading.active_count()
+    results = ahead(iter(range(1000)), 3)
+    assert next(results) == 0
+    results.close()
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
 
 
 def test_a_function_need_not_be_picklable():

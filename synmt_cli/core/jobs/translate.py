@@ -1,9 +1,12 @@
 """Translation of records by models, in this process or spread over several.
 
-Each process opens the models once and translates windows of records.
+Each process opens the models once and translates windows of records, or parts of them: those
+of similar length, so that no process pads more than one alone would.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -13,7 +16,13 @@ import torch
 from synmt_cli import pool
 from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.decoding.ctranslate2_search import CTranslate2Search
-from synmt_cli.core.decoding.translator import SearchSettings, Translated, Translator, windows
+from synmt_cli.core.decoding.translator import (
+    SearchSettings,
+    Translated,
+    TranslatedLine,
+    Translator,
+    windows,
+)
 from synmt_cli.core.jobs import engine as engines
 from synmt_cli.core.jobs.translation_input import Placed, Reader
 from synmt_cli.core.model.inference_linear import replace_linear_layers
@@ -25,6 +34,8 @@ from synmt_cli.formats.record import Record
 
 Item = TypeVar("Item")
 Window = Sequence[tuple[Record, Place]]
+Found = tuple[list[TranslatedLine], int]  # the lines and n_parts of a Translated
+PARTS = 4  # of a window for each process, so that at the end none works long alone
 _FILES = ("config.toml", "spm.model", "spm.tgt.model", "labels.json")
 
 
@@ -162,10 +173,15 @@ class TranslateJob:
                 folder = printable(self._models.folders[0])
                 raise ConfigError(f"{folder} writes no trees, which {option} needs")
 
-    def reader(self, parser: str) -> Reader:
-        """A Reader of the models' vocabularies. parser: a file instead of the one of the run."""
+    def reader(self, parser: str, ahead: int = 0) -> Reader:
+        """A Reader of the models' vocabularies. parser: a file instead of the one of the run.
+
+        ahead: how many segments of a pipe are read while this process translates others; several
+        processes have a reader of their own.
+        """
         vocabularies = self.members.vocabularies
-        return Reader(vocabularies.source, vocabularies.target, self.members.parser(parser))
+        ahead = ahead if self._is_alone else 0
+        return Reader(vocabularies.source, vocabularies.target, self.members.parser(parser), ahead)
 
     def translated(
         self,
@@ -173,14 +189,17 @@ class TranslateJob:
         window: int,
         warn: Callable[[str], None],
         progress: Progress,
+        streamed: bool = False,
     ) -> Iterator[list[Translated]]:
-        """Yields the translations of all records, in order, a list for each part of a window.
+        """Yields the translations of all records, in order, a list for each window.
 
         window: records that are sorted by length together. warn: takes a line about a lost
         worker. progress: watches the windows, and the batches where this process translates them.
+        streamed: whether the records come little by little; then the first windows are short.
         """
         lenpens = (self._settings.lenpen,)
-        for (translated,) in self.translated_each(records, window, warn, progress, lenpens):
+        each = self.translated_each(records, window, warn, progress, lenpens, streamed)
+        for (translated,) in each:
             yield translated
 
     def translated_each(
@@ -190,8 +209,9 @@ class TranslateJob:
         warn: Callable[[str], None],
         progress: Progress,
         lenpens: Sequence[float],
+        streamed: bool = False,
     ) -> Iterator[list[list[Translated]]]:
-        """Yields for each part of a window a list of translations for each value of lenpen."""
+        """Yields for each window a list of translations for each value of lenpen."""
         recipe = pool.Recipe(
             partial(
                 translating,
@@ -204,12 +224,63 @@ class TranslateJob:
             tuple(self._models.files()),
             pool.Care(where=where, warn=warn),
         )
-        # Each process gets at least one batch of a window.
-        share = min(window, max(-(-window // self._n_workers), self._settings.batch_size))
-        # Of several processes one is heard of when it has done its share: the first ones are short.
-        first = 0 if self._is_alone else self._settings.batch_size
-        taken = progress.taken(windows(records, share, first))
-        return progress.finished(pool.mapped(recipe, taken, self._jobs, chunk=1))
+        size, n_workers = self._settings.batch_size, self._n_workers
+        # The first windows are short where something is to be seen, or to be done, early.
+        first = size * n_workers if streamed or not self._is_alone else 0
+        # Parts are whole batches.
+        share = window if self._is_alone else -(-window // (PARTS * n_workers * size)) * size
+        sent: deque[Part] = deque()
+        parts = (part for one in windows(records, window, first) for part in parts_of(one, share))
+        results = pool.mapped(recipe, _noted(progress.taken(parts), sent), self._jobs, chunk=1)
+        return whole_windows(progress.finished(results), sent)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Records of a window that are translated together, in the order of the input.
+
+    rows: their places in the window, rising. n: the number of records in the window.
+    """
+
+    records: Window
+    rows: list[int]
+    n: int
+
+
+def parts_of(window: Window, size: int) -> Iterator[Part]:
+    """Yields a window in parts of at most `size` records of similar length, the longest first."""
+    order = sorted(range(len(window)), key=lambda row: -len(window[row][0].pieces or ()))
+    for begin in range(0, len(order), size):
+        rows = sorted(order[begin : begin + size])
+        yield Part([window[row] for row in rows], rows, len(window))
+
+
+def whole_windows(
+    results: Iterable[list[list[Found]]], sent: deque[Part]
+) -> Iterator[list[list[Translated]]]:
+    """Yields the results of windows: for each lenpen one for each record, in order.
+
+    results: those of parts, which are taken from `sent`.
+    """
+    window: list[dict[int, Translated]] = []
+    for each in results:
+        part = sent.popleft()
+        window = window or [{} for _ in each]
+        for own, found in zip(window, each, strict=True):
+            for row, (record, _), (lines, n_parts) in zip(
+                part.rows, part.records, found, strict=True
+            ):
+                own[row] = Translated(record, lines, n_parts)
+        if len(window[0]) == part.n:
+            yield [[own[row] for row in range(part.n)] for own in window]
+            window = []
+
+
+def _noted(parts: Iterable[Part], sent: deque[Part]) -> Iterator[Window]:
+    """Yields the records of each part, which stays in `sent` until its results are there."""
+    for part in parts:
+        sent.append(part)
+        yield part.records
 
 
 def translating(
@@ -218,17 +289,18 @@ def translating(
     lenpens: Sequence[float],
     threads: int,
     watch: Callable[[int, int], None],
-) -> Callable[[Window], list[list[Translated]]]:
-    """The function that translates a window, with a list for each of lenpens.
+) -> Callable[[Window], list[list[Found]]]:
+    """The function that translates records, with a list for each of lenpens.
 
     threads: of the process, 0 leaves them as they are. watch: as in Translator.translate.
     Raises SynmtError.
     """
     ready = translator(models, settings)
 
-    def translated(window: Window) -> list[list[Translated]]:
+    def translated(window: Window) -> list[list[Found]]:
         devices.set_threads(threads)
-        return ready.translate_each([record for record, _ in window], lenpens, watch)
+        each = ready.translate_each([record for record, _ in window], lenpens, watch)
+        return [[(one.lines, one.n_parts) for one in found] for found in each]
 
     return translated
 

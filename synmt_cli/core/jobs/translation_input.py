@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from synmt_cli import pool
 from synmt_cli.core.data.record_reader import check_vocabulary
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.segments import reader
@@ -28,12 +29,14 @@ Placed = Iterator[tuple[Record, Place]]
 class Reader:
     """Turns inputs into records with pieces.
 
-    load_parser: called at the first line of text; None where no tree is needed.
+    load_parser: called at the first line of text; None where no tree is needed. ahead: how many
+    segments of a pipe are read before they are asked for.
     """
 
     source: Vocabulary
     target: Vocabulary
     load_parser: Callable[[], Parser] | None = None
+    ahead: int = 0
     _parser: Parser | None = None
 
     def read(self, paths: Sequence[str], kind: str = "auto") -> Placed:
@@ -41,7 +44,10 @@ class Reader:
 
         Ids that the input does not give count from 1 over all of them.
         """
-        for number, segment in enumerate(reader.read(paths, kind), 1):
+        segments = reader.read(paths, kind)
+        if self.ahead and reading.is_streamed(paths):
+            segments = pool.ahead(segments, self.ahead)
+        for number, segment in enumerate(segments, 1):
             yield self._record(segment, str(number)), segment.place
 
     @cached_property
