@@ -23,6 +23,7 @@ MANUAL = Manual(
     examples=(
         "synmt parse -m en.udpipe test.en > test.parsed.conllu",
         "head -3 test.en | synmt parse -m en.udpipe -j 2 --segment split",
+        "synmt parse -m en.udpipe --no-lemmas --beam 2 -j 2 test.en > test.parsed.conllu",
         "synmt parse -m en.udpipe --from conllu test.en.conllu -o test.again.conllu",
     ),
     see_also=("parser train", "featurize"),
@@ -44,6 +45,13 @@ def parse(
         job.Segmentation,
         option("--segment", "line: one tree for each line. split: one for each sentence in it."),
     ] = "line",
+    beam: Annotated[
+        int,
+        option("--beam K", "Beam size of the parser; 1 is greedy and fastest.", min=1, max=64),
+    ] = udpipe.BEAM,
+    no_lemmas: Annotated[
+        bool, option("--no-lemmas", "Leave LEMMA out: the same trees, faster with most models.")
+    ] = False,
     jobs: options.Jobs = 1,
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,
@@ -62,13 +70,17 @@ def parse(
     With --segment split, a line N of k sentences becomes the records N.1 to N.k with
     synmt_line = N, which featurize joins again; their texts together are the line.
 
-    Sentences over 1,000 words are parsed greedily, because the model's beam takes quadratic
-    time.
+    Most of the time goes into tags. Models that were trained with a tagger for tags and another
+    for lemmas, as the published ones are, need not run the second: with --no-lemmas LEMMA is `_`
+    and all the rest is the same. A model whose parser reads lemmas keeps them. A smaller --beam
+    is faster and a little less accurate (docs/parsers.md has figures).
+
+    Sentences over 1,000 words are parsed greedily, because a beam takes quadratic time.
     """
     if segment == "split" and input != "text":
         raise UsageError("--segment split is for --from text: other input has its own sentences")
     recipe = pool.Recipe(
-        partial(job.parsing, model, input, segment, strict),
+        partial(job.parsing, model, input, segment, strict, beam, not no_lemmas),
         (model,),
         pool.Care(where=where_of_lines, warn=console.warn),
     )

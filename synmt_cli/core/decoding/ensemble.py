@@ -44,7 +44,8 @@ class Ensemble:
         """
         if not self.encoding.needs:
             return None
-        return lambda: Parser(override or self._named_parser())
+        # No model reads lemmas.
+        return lambda: Parser(override or self._named_parser(), lemmas=False)
 
     def _named_parser(self) -> str:
         advice = "name one by --parser FILE, or give parsed input"

@@ -39,10 +39,15 @@ def segments(files: Sequence[str], kind: InputKind) -> Iterator[ParseItem]:
 
 
 def parsing(
-    model: str, kind: InputKind, segmentation: Segmentation, strict: bool
+    model: str,
+    kind: InputKind,
+    segmentation: Segmentation,
+    strict: bool,
+    beam: int = udpipe.BEAM,
+    lemmas: bool = True,
 ) -> Callable[[ParseItem], udpipe.Parsed]:
     """The function that parses a segment. Raises Unavailable; it DataError, if `strict`."""
-    parser = udpipe.Parser(model)
+    parser = udpipe.Parser(model, beam, lemmas)
     of_text = parser.sentences if segmentation == "split" else parser.line
     if kind == "tokens":
         of_text = parser.tokens

@@ -10,7 +10,7 @@ Where the library handles odd lines badly, this module steps in:
 - it splits a line at CR, and takes U+2028 and its like for letters. It is given a space
   instead of each of them, one character for one, so that its offsets stay right;
 - it drops empty lines. They become a record of one word `_` with status `empty`;
-- its parser takes time quadratic in the sentence with the usual beam of 5 (42 s for 8,000
+- its parser takes time quadratic in the sentence with a beam, usually of 5 (42 s for 8,000
   words). Sentences over LONG words are searched greedily, in linear time (0.1 s).
 """
 
@@ -18,16 +18,16 @@ import os
 import re
 import resource
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import LINE, comment, placeholder, status_of
 from synmt_cli.errors import DataError, Unavailable, printable, quoted, reason
-from synmt_cli.formats import conllu
-from synmt_cli.formats.magic import unpacked_size
+from synmt_cli.formats import conllu, udpipe_model
 from synmt_cli.formats.record import EMPTY, FAILED, OK
 from synmt_cli.io import memory, regular_files
 
+BEAM = 5  # the library's own
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
 MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
@@ -56,14 +56,18 @@ class Parsed:
 
 
 class Parser:
-    """A UDPipe model with a tagger and a parser. Raises Unavailable."""
+    """A UDPipe model with a tagger and a parser. Raises Unavailable.
 
-    def __init__(self, path: str) -> None:
+    beam, lemmas: as `synmt parse` has them.
+    """
+
+    def __init__(self, path: str, beam: int = BEAM, lemmas: bool = True) -> None:
         import ufal.udpipe as binding
 
         self._binding = binding
         self._name = printable(path)
-        self._model = load(path)
+        self._model = load(path, lemmas=lemmas)
+        self._beam = beam
         self._writer = binding.OutputFormat.newOutputFormat("conllu")
 
     def line(self, text: str, segment: str) -> Parsed:
@@ -151,7 +155,7 @@ class Parser:
         if n_words > MAX_WORDS:
             raise _NoTree(f"{n_words:,} words in a sentence, at most {MAX_WORDS:,}")
         error = self._binding.ProcessingError()
-        options = "beam_search=1" if n_words > LONG else ""
+        options = f"beam_search={1 if n_words > LONG else self._beam}"
         if not self._model.tag(sentence, "", error) or not self._model.parse(
             sentence, options, error
         ):
@@ -196,12 +200,13 @@ def _begin(block: str) -> int:
     return int(match[1])
 
 
-def load(path: str, tried: bool = False) -> Any:
+def load(path: str, tried: bool = False, lemmas: bool = True) -> Any:
     """The binding's model. Raises Unavailable for a file that is missing or not a model.
 
     The library ends the process at some damaged files and where memory is short, so both are
     looked at first. tried: whether another process loads and uses the model before this one,
-    which finds what was packed by somebody to end a process, and doubles the time.
+    which finds what was packed by somebody to end a process, and doubles the time. lemmas: False
+    leaves out the lemmatizer of a model whose trees do not need it.
     """
     import ufal.udpipe as binding
 
@@ -210,7 +215,7 @@ def load(path: str, tried: bool = False) -> Any:
     advice += "or your own by `synmt parser train`"
     try:
         with regular_files.named(path) as file:
-            unpacked = unpacked_size(file, path)
+            unpacked = udpipe_model.unpacked_size(file, path)
             if not memory.is_available(N_COPIES * unpacked):
                 problem = f"cannot load {name}: it needs about {N_COPIES * unpacked / 2**20:,.0f}"
                 raise Unavailable(f"{problem} MiB of memory")
@@ -218,7 +223,7 @@ def load(path: str, tried: bool = False) -> Any:
             named = path if path.isprintable() else f"/dev/fd/{file.fileno()}"
             if tried and not _is_survived(named):
                 raise DataError(path, None, "it ends the process that uses it")
-            model = binding.Model.load(named)
+            model = binding.Model.load(named) if lemmas else _load_without_lemmas(file, named)
     except (OSError, ValueError) as error:
         raise Unavailable(f"cannot read the model {name}: {reason(error)}; {advice}") from error
     except DataError:
@@ -226,6 +231,19 @@ def load(path: str, tried: bool = False) -> Any:
     if model is None:
         raise Unavailable(f"{name} is damaged or no UDPipe 1 model; {advice}")
     return model
+
+
+def _load_without_lemmas(file: BinaryIO, named: str) -> Any:
+    import ufal.udpipe as binding
+
+    file.seek(0)
+    model = udpipe_model.without_lemmas(file.read())
+    if model is None:
+        return binding.Model.load(named)
+    with memory.unnamed_file() as rewritten:
+        rewritten.write(model)
+        rewritten.flush()
+        return binding.Model.load(f"/dev/fd/{rewritten.fileno()}")
 
 
 def _is_survived(path: str) -> bool:

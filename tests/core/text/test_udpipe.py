@@ -5,16 +5,17 @@ import random
 import signal
 import struct
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from synmt_cli.core.text import udpipe
+from synmt_cli.core.text import parser_training, udpipe
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabulary
 from synmt_cli.errors import Unavailable
-from synmt_cli.formats import conllu
+from synmt_cli.formats import conllu, udpipe_model
 from synmt_cli.formats.record import FAILED
 from synmt_cli.io.reading import Source
 
@@ -282,6 +283,81 @@ def test_a_folder_and_a_name_that_is_not_unicode_are_no_models(tmp_path):
     for path in (str(tmp_path), str(tmp_path / "\udcff"), "a\0b"):
         with pytest.raises(Unavailable, match="cannot read the model"):
             udpipe.load(path)
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_treebank, tmp_path_factory):
+    """A function that trains a tiny model with options for its tagger and parser."""
+
+    def trained(tagger, parser):
+        source = Source("x", io.BufferedReader(io.BytesIO(tiny_treebank)))
+        data = parser_training.treebank(conllu.read(source))
+        options = {
+            "tokenizer": "epochs=1;batch_size=10;segment_size=10",
+            "tagger": f"iterations=1;guesser_enrich_dictionary=0;{tagger}",
+            "parser": f"iterations=1;hidden_layer=10;structured_interval=0;{parser}",
+        }
+        model = parser_training.train(data, parser_training.Treebank(), options, lambda _: None)
+        path = tmp_path_factory.mktemp("trained") / "x.udpipe"
+        path.write_bytes(model.model)
+        return str(path)
+
+    return trained
+
+
+def rows(parsed):
+    return [line.split("\t") for line in parsed.conllu.split("\n") if "\t" in line]
+
+
+@pytest.mark.parametrize("tagger", ["models=1", "models=2"])
+def test_without_lemmas_all_the_rest_is_the_same(trained, tagger):
+    path = trained(tagger, "")
+    for text in ("The dog sees the cat.", "A woman likes Anna's 2 dogs."):
+        both = [udpipe.Parser(path, lemmas=lemmas).line(text, "1") for lemmas in (True, False)]
+        full, bare = map(rows, both)
+        assert {row[2] for row in bare} == {"_"} != {row[2] for row in full}
+        assert [row[:2] + row[3:] for row in bare] == [row[:2] + row[3:] for row in full]
+    data = Path(path).read_bytes()
+    n_removed = len(data) - len(udpipe_model.without_lemmas(data))
+    assert n_removed > 0 if tagger == "models=2" else n_removed == 0
+
+
+def test_a_parser_that_reads_lemmas_keeps_them(trained):
+    path = trained("models=2", "embedding_lemma=5")
+    assert udpipe_model.without_lemmas(Path(path).read_bytes()) is None
+    full, bare = (
+        udpipe.Parser(path, lemmas=lemmas).line("The dog sleeps.", "1") for lemmas in (True, False)
+    )
+    assert full == bare
+
+
+def test_damage_where_the_lemmatizer_is_sought_is_no_error_of_ours(tiny_udpipe):
+    draw, whole = random.Random(3), tiny_udpipe.read_bytes()
+    assert udpipe_model.without_lemmas(whole) is not None
+    for _ in range(50):
+        data = bytearray(whole)
+        at = draw.choice([draw.randrange(len(data)), draw.randrange(60)])
+        data[at : at + draw.choice([1, 4, 4096])] = draw.randbytes(draw.randrange(8))
+        udpipe_model.without_lemmas(bytes(data))
+
+
+def test_a_beam_of_one_is_greedy_search(parser, monkeypatch):
+    asked = []
+    monkeypatch.setattr(parser, "_beam", 1)
+    monkeypatch.setattr(
+        parser,
+        "_model",
+        SimpleNamespace(
+            newTokenizer=parser._model.newTokenizer,
+            tag=parser._model.tag,
+            parse=lambda one, options, error, parse=parser._model.parse: (
+                asked.append(options),
+                parse(one, options, error),
+            )[1],
+        ),
+    )
+    assert parser.line("The dog sleeps.", "1").status == "ok"
+    assert asked == ["beam_search=1"]
 
 
 def test_a_forest_is_a_failed_record_and_never_mended(run, tiny_treebank, tmp_path):

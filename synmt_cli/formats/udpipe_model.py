@@ -1,0 +1,159 @@
+"""The file of a UDPipe 1 model: the blocks it consists of, and the lemmatizer among them.
+
+After the name of its format it has
+
+    a version, 7F 7F
+    0, or 1 and a tokenizer
+    the number of taggers, each after three bytes: whether it gives LEMMA, XPOS and FEATS
+    0, or 1 and a parser
+
+A tokenizer, a tagger and a parser are blocks with a few bytes before each. A block has 12 bytes
+about it, which are the length that it unpacks to, its packed length and a sum of both, then 5
+bytes for LZMA, then the packed bytes. At most GAP bytes stand between blocks.
+
+Source: model_morphodita_parsito.cpp and compressor_save.cpp of UDPipe 1.4.
+"""
+
+import lzma
+import os
+import re
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from synmt_cli.errors import DataError
+from synmt_cli.formats.magic import HEAD, UDPIPE, model_kind
+
+UNPACKED_LIMIT = 2 * 2**30  # bytes; the largest known models need 0.5 GiB
+GAP = 32  # bytes
+_BLOCK = struct.Struct("<III")
+_LZMA = 5  # bytes
+# Flags, one of the kinds of tagger that the trainer makes, and one of its dictionaries
+_TAGGER = re.compile(rb"[\0-\2][\0\1][\0\1][\x08-\x0a]\x02", re.DOTALL)
+_FIRST_TAGGER = re.compile(rb".*[\1-\4]" + _TAGGER.pattern, re.DOTALL)
+_PARSER_HEAD = 2**20  # bytes, unpacked, in which a parser says what it reads
+
+
+def unpacked_size(file: BinaryIO, name: str) -> int:
+    """How many bytes a model unpacks to, by its blocks alone, which are not unpacked.
+
+    The library aborts the process at some of the files that are refused here. Raises DataError.
+    """
+    size = os.fstat(file.fileno()).st_size
+    if model_kind(file.read(HEAD)) != "udpipe":
+        raise DataError(name, None, "not a UDPipe 1 model")
+    at, unpacked = 1 + len(UDPIPE), 0
+    while at < size:
+        file.seek(at)
+        block = _next_block(file.read(GAP + _BLOCK.size + _LZMA))
+        if block is None and size - at <= GAP:  # what follows the last block
+            break
+        if block is None or block.end > size - at:
+            raise DataError(name, None, f"damaged: no block of a UDPipe model after byte {at:,}")
+        at += block.end
+        unpacked += block.unpacked
+    if unpacked > UNPACKED_LIMIT:
+        problem = f"it would unpack to {unpacked:,} bytes, at most {UNPACKED_LIMIT:,} are possible"
+        raise DataError(name, None, problem)
+    return unpacked
+
+
+def without_lemmas(model: bytes) -> bytes | None:
+    """The same model without its lemmatizer: its tags and trees are the same, LEMMA is `_`.
+
+    Models with one tagger for everything take as long as before. None for a model whose parser
+    reads lemmas, and where the file is of a kind that the library's trainer does not write.
+    """
+    blocks = list(_blocks(model))
+    gaps = [model[one.gap : one.begin] for one in blocks]
+    firsts = [i for i, gap in enumerate(gaps) if _FIRST_TAGGER.fullmatch(gap)]
+    if not firsts or gaps[-1] != b"\1" or _reads_lemmas(model[blocks[-1].begin : blocks[-1].end]):
+        return None
+    others = [i for i, gap in enumerate(gaps) if _TAGGER.fullmatch(gap)]
+    flags = len(b"LXF")
+    begins = [blocks[i].begin - flags - 2 for i in (firsts[0], *others)]
+    parser = blocks[-1].gap
+    if len(firsts) > 1 or len(begins) != model[begins[0] - 1]:
+        return None
+    taggers = [model[a + 1 : b] for a, b in zip(begins, [*begins[1:], parser], strict=True)]
+    kept = [taggers[0], *(one for one in taggers[1:] if any(one[: flags - 1]))]
+    head = model[: begins[0] - 1] + bytes([len(kept)])
+    return head + b"".join(b"\0" + one for one in kept) + model[parser:]
+
+
+class _Block(NamedTuple):
+    """Offsets: of the bytes before a block, of itself and of its end. unpacked: its bytes."""
+
+    gap: int
+    begin: int
+    end: int
+    unpacked: int
+
+
+def _blocks(model: bytes) -> Iterator[_Block]:
+    at = 1 + len(UDPIPE)
+    while block := _next_block(model[at : at + GAP + _BLOCK.size + _LZMA]):
+        yield _Block(at, at + block.begin, at + block.end, block.unpacked)
+        at += block.end
+
+
+def _next_block(begin: bytes) -> _Block | None:
+    """The block after a gap, None if there is none."""
+    for gap in range(len(begin) - _BLOCK.size - _LZMA + 1):
+        unpacked, packed, total = _BLOCK.unpack_from(begin, gap)
+        if (unpacked * 19991 + packed * 199999991 + 1234567890) % 2**32 == total:
+            return _Block(0, gap, gap + _BLOCK.size + _LZMA + packed, unpacked)
+    return None
+
+
+def _reads_lemmas(parser: bytes) -> bool:
+    """Whether a parser has embeddings of lemmas; True where it is of an unknown kind."""
+    try:
+        return any(name.startswith(b"lemma") for name in _embedded(_unpacked(parser)))
+    except (lzma.LZMAError, IndexError, ValueError):
+        return True
+
+
+def _unpacked(block: bytes) -> bytes:
+    """The first bytes of what a block unpacks to. Raises LZMAError, IndexError."""
+    properties = block[_BLOCK.size]
+    filters = {
+        "id": lzma.FILTER_LZMA1,
+        "lc": properties % 9,
+        "lp": properties // 9 % 5,
+        "pb": properties // 45,
+        "dict_size": _PARSER_HEAD,  # enough for what is unpacked, whatever the block says
+    }
+    unpacking = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[filters])
+    return unpacking.decompress(block[_BLOCK.size + _LZMA :], _PARSER_HEAD)
+
+
+def _embedded(parser: bytes) -> list[bytes]:
+    """The columns of which a parser has embeddings. Raises IndexError, ValueError."""
+    texts = _Texts(parser)
+    if texts.next() != b"nn_versioned":
+        raise ValueError
+    texts.at += 2 if parser[texts.at] >= 2 else 1  # the version, and whether one root is enforced
+    texts.several()  # labels
+    texts.next(), texts.next()  # the transition system, the nodes that are looked at
+    return texts.several()
+
+
+class _Texts:
+    """Reads texts after their lengths."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    def next(self) -> bytes:
+        length, begin = self._data[self.at], self.at + 1
+        if length == 255:
+            length, begin = int.from_bytes(self._data[begin : begin + 4], "little"), begin + 4
+        self.at = begin + length
+        return self._data[begin : self.at]
+
+    def several(self) -> list[bytes]:
+        n = int.from_bytes(self._data[self.at : self.at + 2], "little")
+        self.at += 2
+        return [self.next() for _ in range(n)]
