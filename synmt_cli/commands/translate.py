@@ -19,7 +19,7 @@ MANUAL = Manual(
         "with hyp_transitions where models write trees, and closing: how many of them were added "
         "at the end. conllu: a parsed sentence for each segment."
     ),
-    memory="The models, --window segments (twice as many from a pipe, or with -j), and one batch of "
+    memory="The models, --window segments, twice as many from a pipe or with -j, and one batch of "
     "search.",
     examples=(
         "synmt translate -m runs/pascal test.jsonl > hyp.de",
