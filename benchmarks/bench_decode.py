@@ -35,7 +35,7 @@ class Bare:
     def __init__(self, model):
         weights = model.state_dict()
         self.table, self.scale = weights["output.weight"], math.sqrt(D)
-        self.positions = model.decoder.embedding._encodings(0, 512, self.table)
+        self.positions = model.decoder.embedding._encodings(512, self.table)
         self.encoder = [part(weights, f"encoder.layers.{i}.") for i in range(3)]
         self.decoder = [part(weights, f"decoder.layers.{i}.") for i in range(3)]
 

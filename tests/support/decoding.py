@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import torch
 
+from synmt_cli.core.decoding.beam import encoded
+from synmt_cli.core.decoding.hypothesis import Rules
+from synmt_cli.core.decoding.places import Stay
+from synmt_cli.core.decoding.scorer import Prefixes
+from synmt_cli.core.decoding.supply import whole
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
@@ -33,3 +38,22 @@ def forced(net, side, prefixes):
         states, _ = net.decode(Side(prefixes[:, k]), net.encode(side))
         columns.append(net.logits(states[:, -1]).log_softmax(-1))
     return torch.stack(columns, 1)
+
+
+class Stepping:
+    """A scorer that is driven by hand, by prefixes of one length: ids (B, K, T)."""
+
+    def __init__(self, scorer, net, side):
+        self.scorer = scorer
+        n, self.width = len(side.ids), whole(side.ids.size(1))
+        new = encoded([net], range(n), [side], Rules())
+        scorer.enter(torch.arange(n), n, self.width, new)
+
+    def step(self, ids):
+        n_sources, _, n_tokens = ids.shape
+        lengths = torch.full((n_sources,), n_tokens)
+        widths = whole(n_tokens), self.width
+        return self.scorer.step(Prefixes(ids[..., -1], lengths, *widths, ids, {}))
+
+    def select(self, kept, n, parents):
+        self.scorer.select(Stay.of(kept, n, parents.device), parents)

@@ -20,7 +20,7 @@ them exactly what a search of its own would give.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -32,7 +32,7 @@ from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.cached import CachedScorer
-from synmt_cli.core.decoding.closing import close
+from synmt_cli.core.decoding.closing import Ended, close
 from synmt_cli.core.decoding.greedy import greedy
 from synmt_cli.core.decoding.hypothesis import (
     Hypothesis,
@@ -41,18 +41,19 @@ from synmt_cli.core.decoding.hypothesis import (
     limits,
     normalised_score,
 )
-from synmt_cli.core.decoding.places import Places, remaining
 from synmt_cli.core.decoding.progress import (
     SPECIAL,
     PieceProgress,
     TransitionProgress,
 )
+from synmt_cli.core.decoding.running import Running
 from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
+from synmt_cli.core.decoding.supply import Room, Source, Sources, Supply, whole
 from synmt_cli.core.decoding.top_k import top
-from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import BOS, EOS
+from synmt_cli.core.transitions.grammar import Grammar
 
 
 def search(
@@ -75,71 +76,121 @@ def search_each(
 ) -> list[list[list[Hypothesis]]]:
     """For each value of lenpen what `search` gives with it; that of the rules is not used."""
     sides = [sources] * len(models) if isinstance(sources, Side) else list(sources)
-    with _evaluating(models), torch.inference_mode():
-        memories = [model.encode(side) for model, side in zip(models, sides, strict=True)]
-        limit = limits(sides[0], rules.longest)
-        every = torch.arange(len(limit), device=limit.device)
-        grammar = models[0].grammar
-        progress: PieceProgress = (
-            TransitionProgress(grammar, limit, rules.constrained)
-            if grammar
-            else PieceProgress(limit)
-        )
-        scorer_of = partial(_scorer, models, memories)
-        if rules.beam == 1:
-            found = _greedy_each(scorer_of(every), progress, len(limit), lenpens)
-        else:
-            found = BeamSearch(scorer_of(every), progress, limit, rules, lenpens).run()
-        if grammar is None:
-            return found
-        if rules.constrained:
-            found = close(found, grammar, limit, scorer_of)
-    return [
-        [_marked(nbest, n) for nbest, n in zip(one, limit.tolist(), strict=True)] for one in found
-    ]
+    n, width = sides[0].ids.shape
+    found: dict[int, list[list[Hypothesis]]] = {}
+    for some in stream(models, [(range(n), sides)], rules, lenpens, Room(n, n * width)):
+        found.update(some)
+    return [[found[number][i] for number in range(n)] for i in range(len(lenpens))]
 
 
-def _scorer(models: Sequence[Transformer], memories: Sequence[Memory], sources: Tensor) -> Scorer:
-    """A new scorer of some sources, by their indices in the memories."""
+Found = tuple[int, list[list[Hypothesis]]]  # number of a source, its n-best list for each lenpen
+
+
+def stream(
+    models: Sequence[Transformer],
+    batches: Iterable[tuple[Sequence[int], Sequence[Side]]],
+    rules: Rules,
+    lenpens: Sequence[float],
+    room: Room,
+) -> Iterator[list[Found]]:
+    """Yields sources as their search ends, each with its n-best list for each value of lenpen.
+
+    batches: numbers of some sources, and their sides for each model, taken when the batch of
+    search has room for more.
+    """
+    supplied = (encoded(models, numbers, sides, rules) for numbers, sides in batches)
+    searched = _searched(models, Supply(supplied, room), rules, lenpens)
+    grammar = models[0].grammar
+    if grammar is not None and rules.constrained:
+        searched = close(searched, models, partial(_scorer, models), room)
+    while True:
+        with _evaluating(models), torch.inference_mode():  # and not where this is taken
+            some = next(searched, None)
+        if some is None:
+            return
+        yield [(source.number, _marked(source, nbests, grammar)) for source, nbests in some]
+
+
+def encoded(
+    models: Sequence[Transformer], numbers: Sequence[int], sides: Sequence[Side], rules: Rules
+) -> Sources:
+    """Sources as scorers take them. numbers: the caller's. sides: for each model."""
+    n, width = sides[0].ids.shape
+    pad = sides[0].pad
+    lengths = [width] * n if pad is None else (~pad).sum(1).tolist()
+    keys_values = []
+    for model, side in zip(models, sides, strict=True):
+        states = model.encode(side.widened(whole(width))).states  # (B, S, D)
+        keys_values.append(torch.stack([layer.cross.kv(states) for layer in model.decoder.layers]))
+    return Sources(numbers, lengths, limits(lengths, rules.longest), keys_values)
+
+
+def _scorer(models: Sequence[Transformer]) -> Scorer:
+    """A new scorer, without sources."""
     scorers = [
-        (RereadingScorer if model.rereads else CachedScorer)(model, memory.of(sources))
-        for model, memory in zip(models, memories, strict=True)
+        (RereadingScorer if model.rereads else CachedScorer)(model, number)
+        for number, model in enumerate(models)
     ]
     return scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers)
 
 
-def _greedy_each(
-    scorer: Scorer, progress: PieceProgress, n: int, lenpens: Sequence[float]
-) -> list[list[list[Hypothesis]]]:
-    """Greedy search, which no lenpen changes, with the score for each of them."""
-    best = greedy(scorer, progress, n, 0.0)
-    return [
-        [[replace(h, score=normalised_score(h.log_prob, h.length, lenpen))] for h in best]
-        for lenpen in lenpens
-    ]
+def _searched(
+    models: Sequence[Transformer], supply: Supply, rules: Rules, lenpens: Sequence[float]
+) -> Iterator[list[Ended]]:
+    device = models[0].output.weight.device
+    grammar = models[0].grammar
+    progress = (
+        PieceProgress(rules.beam, device)
+        if grammar is None
+        else TransitionProgress(
+            rules.beam, device, grammar, rules.constrained, with_features=read_trees(models)
+        )
+    )
+    running = Running(_scorer(models), progress, supply, rules.beam, device)
+    if rules.beam > 1:
+        yield from BeamSearch(running, rules, lenpens).run()
+        return
+    for some in greedy(running, 0.0):  # no lenpen changes it
+        yield [(source, [[_rescored(h, lenpen)] for lenpen in lenpens]) for source, h in some]
 
 
-def _marked(nbest: list[Hypothesis], longest: int) -> list[Hypothesis]:
+def read_trees(models: Sequence[Transformer]) -> bool:
+    """Whether a decoder reads the tree so far."""
+    return any(modifier.needs for model in models for modifier in model.decoder.modifiers)
+
+
+def _rescored(one: Hypothesis, lenpen: float) -> Hypothesis:
+    return replace(one, score=normalised_score(one.log_prob, one.length, lenpen))
+
+
+def _marked(
+    source: Source, nbests: list[list[Hypothesis]], grammar: Grammar | None
+) -> list[list[Hypothesis]]:
     """Trees that reached the limit had to end: there was no room for another piece."""
-    return [replace(tree, cut=tree.cut or tree.length >= longest) for tree in nbest]
+    if grammar is None:
+        return nbests
+    return [
+        [replace(tree, cut=tree.cut or tree.length >= source.limit) for tree in nbest]
+        for nbest in nbests
+    ]
 
 
 @contextmanager
 def _evaluating(models: Sequence[Transformer]) -> Iterator[None]:
-    before = [model.training for model in models]
+    in_training = [model for model in models if model.training]
     try:
-        for model in models:
+        for model in in_training:
             model.eval()
         yield
     finally:
-        for model, training in zip(models, before, strict=True):
-            model.train(training)
+        for model in in_training:
+            model.train()
 
 
 class Extensions(NamedTuple):
     """The extensions of the K prefixes of each source by one token.
 
-    eos_scores: (B, K), log P of prefix and EOS. parents, tokens, scores: (B, K'), the extensions
+    eos_scores: (B, K), log P of prefix and EOS. parents, tokens, scores: (B, K), the extensions
     by other tokens that go on, best first.
     """
 
@@ -212,113 +263,116 @@ class Seen(NamedTuple):
         )
 
 
-class BeamSearch:
-    """The search for one batch of sources.
+class Beam:
+    """What a search knows of one source. nbests: for each lenpen its n-best list so far."""
 
-    scorer: of the next token. progress: of the prefixes. limits: (B,), the longest length.
+    def __init__(self, n_lenpens: int) -> None:
+        self.nbests: list[list[Hypothesis]] = [[] for _ in range(n_lenpens)]
+        self.n_finished = 0
+
+
+class BeamSearch:
+    """The search for the sources of a batch.
+
     lenpens: the values for which n-best lists are kept.
     """
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        progress: PieceProgress,
-        limits: Tensor,
-        rules: Rules,
-        lenpens: Sequence[float],
-    ) -> None:
-        self.scorer = scorer
-        self.progress = progress
+    def __init__(self, running: Running, rules: Rules, lenpens: Sequence[float]) -> None:
+        self.running = running
         self.rules = rules
-        self.limits: list[int] = limits.tolist()
-        n = len(limits)
         self.lenpens = tuple(lenpens)
-        self.nbests: list[list[list[Hypothesis]]] = [[[] for _ in range(n)] for _ in lenpens]
-        self.n_finished = [0] * n
-        self.places = Places(n, limits.device)
-        # The prefixes where they are read, and where translations are written down; (B, K, T).
-        self.prefixes = torch.full((n, 1, 1), BOS, device=limits.device)
-        self.written = np.full((n, 1, 1), BOS)
-        self.scores = torch.zeros(n, 1, device=limits.device)  # (B, K)
+        self.beams: dict[int, Beam] = {}  # by the number of the source
+        # The prefixes where translations are written down, (B, K, room for tokens).
+        self.written = np.full((len(running.sources), rules.beam, 1), BOS)
 
-    def run(self) -> list[list[list[Hypothesis]]]:
-        """For each lenpen the nbest hypotheses of each source."""
-        while self.places.sources:
-            log_probs = self.scorer.step(Side(self.prefixes, features=self.progress.features))
-            self.progress.forbid(log_probs)
-            step = extend(log_probs, self.scores, self.rules.beam)
-            seen = Seen.of(step, self.progress, self.rules.beam)
+    def run(self) -> Iterator[list[Ended]]:
+        """Yields sources as they are done, each with its n-best list for each lenpen."""
+        running = self.running
+        while running.sources:
+            step = extend(running.log_probs(), running.scores, self.rules.beam)
+            seen = Seen.of(step, running.progress, self.rules.beam)
             self.finish(seen)
-            self.advance(step, seen)
-        return self.nbests
+            ends = self.ends(seen)
+            self.cut(seen)
+            done = [s for s, is_end in zip(running.sources, ends, strict=True) if is_end]
+            found = [(source, self.beams.pop(source.number).nbests) for source in done]
+            self.write(running.advance(ends, step.tokens, step.scores, step.parents), seen)
+            if found:
+                yield found
+
+    def beam(self, source: Source) -> Beam:
+        """What is known of a source in the batch."""
+        return self.beams.setdefault(source.number, Beam(len(self.lenpens)))
 
     def finish(self, seen: Seen) -> None:
         """Keeps the nbest of the translations that end here."""
         for place, k in np.argwhere(seen.finished).tolist():
-            source = self.places.sources[place]
+            beam = self.beam(self.running.sources[place])
             log_prob, length = float(seen.eos_scores[place, k]), int(seen.lengths[place, k]) + 1
-            self.n_finished[source] += 1
-            for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True):
-                nbest = nbests[source]
+            beam.n_finished += 1
+            for lenpen, nbest in zip(self.lenpens, beam.nbests, strict=True):
                 score = normalised_score(log_prob, length, lenpen)
                 if len(nbest) == self.rules.nbest and nbest[-1].score >= score:
                     continue
-                ids = self.written[place, k, 1:].tolist()
-                nbest.append(hypothesis([*ids, EOS], log_prob, length, lenpen))
+                nbest.append(hypothesis([*self.ids(place, k), EOS], log_prob, length, lenpen))
                 nbest.sort(key=lambda h: -h.score)  # stable: among equals the first, the shorter
                 del nbest[self.rules.nbest :]
 
-    def advance(self, step: Extensions, seen: Seen) -> None:
-        """Goes on with the extended prefixes of the sources that are not done."""
-        ends = [
+    def ids(self, place: int, k: int) -> list[int]:
+        """The tokens of a prefix after BOS."""
+        ids: list[int] = self.written[place, k, 1 : self.running.ages[place]].tolist()
+        return ids
+
+    def write(self, origin: Sequence[int], seen: Seen) -> None:
+        """Writes down the extended prefixes. origin: the old place of the source in each place."""
+        running, places = self.running, np.array(origin, dtype=np.int64)
+        n_tokens = self.written.shape[2]
+        if max(running.ages, default=0) > n_tokens:
+            self.written = np.pad(self.written, ((0, 0), (0, 0), (0, n_tokens)))
+        self.written = self.written[places[:, None], seen.parents[places]]
+        ages = np.array(running.ages[: len(places)], dtype=np.int64)
+        self.written[np.arange(len(places)), :, ages - 1] = seen.tokens[places]
+        n_new = len(running.sources) - len(places)
+        if n_new > 0:
+            self.written = np.pad(self.written, ((0, n_new), (0, 0), (0, 0)))
+
+    def ends(self, seen: Seen) -> list[bool]:
+        """For each place whether the search for its source ends."""
+        best = seen.scores[:, 0].tolist()
+        return [
             is_full or self.is_done(source, score)
             for is_full, source, score in zip(
-                seen.full.tolist(), self.places.sources, seen.scores[:, 0].tolist(), strict=True
+                seen.full.tolist(), self.running.sources, best, strict=True
             )
         ]
-        self.cut(seen)
-        stay = self.places.free(ends)
-        places = np.array(remaining(ends), dtype=np.int64)
-        parents, tokens, scores = step.parents, step.tokens, step.scores  # (B, K')
-        if not stay.is_all:
-            parents, tokens, scores = (x[stay.sources] for x in (parents, tokens, scores))
-        self.scorer.select(stay, parents)
-        self.progress.select(stay.sources, parents, tokens)
-        self.prefixes = torch.cat(
-            (self.prefixes[stay.sources[:, None], parents], tokens[..., None]), dim=-1
-        )  # (B', K', T + 1)
-        self.scores = scores
-        before = self.written[places[:, None], seen.parents[places]]
-        self.written = np.concatenate((before, seen.tokens[places][..., None]), axis=-1)
 
-    def is_done(self, source: int, score: float) -> bool:
+    def is_done(self, source: Source, score: float) -> bool:
         """Whether no extension of a prefix of log-probability `score` or less enters the nbest.
 
         Or whether there are enough translations without it.
         """
-        rules = self.rules
-        if self.n_finished[source] >= rules.patience * rules.beam:
+        rules, beam = self.rules, self.beam(source)
+        if beam.n_finished >= rules.patience * rules.beam:
             return True
         if score == -math.inf:  # no prefix is left
             return True
-        if self.n_finished[source] < rules.nbest:
+        if beam.n_finished < rules.nbest:
             return False
-        limit = self.limits[source]
         return all(
-            nbests[source][-1].score >= normalised_score(score, limit, lenpen)
-            for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True)
+            nbest[-1].score >= normalised_score(score, source.limit, lenpen)
+            for lenpen, nbest in zip(self.lenpens, beam.nbests, strict=True)
         )
 
     def cut(self, seen: Seen) -> None:
         """Fills up the nbest of places whose prefixes reached the limit."""
         for place in np.flatnonzero(seen.full).tolist():
-            source = self.places.sources[place]
-            n_free = self.rules.nbest - len(self.nbests[0][source])
+            beam = self.beam(self.running.sources[place])
+            n_free = self.rules.nbest - len(beam.nbests[0])
             n_prefixes = int(np.isfinite(seen.scores[place]).sum())
             for k in range(min(n_free, n_prefixes)):
                 parent, token = int(seen.parents[place, k]), int(seen.tokens[place, k])
                 log_prob = float(seen.scores[place, k])
                 length = int(seen.lengths[place, parent] + seen.counts[place, k])
-                ids = [*self.written[place, parent, 1:].tolist(), token]
-                for lenpen, nbests in zip(self.lenpens, self.nbests, strict=True):
-                    nbests[source].append(hypothesis(ids, log_prob, length, lenpen))
+                ids = [*self.ids(place, parent), token]
+                for lenpen, nbest in zip(self.lenpens, beam.nbests, strict=True):
+                    nbest.append(hypothesis(ids, log_prob, length, lenpen))

@@ -1,11 +1,11 @@
 """A model's next token from remembered keys and values: each step reads one token.
 
 Right for every decoder in which a known token sees only earlier ones. The source's keys and
-values are computed once, and the K hypotheses of a source are K queries against them. Their
-own tokens are remembered in the same way: the keys and values of a hypothesis stay where they
-were written, in slot k of their position, and its descendants know in which slot each of their
-tokens lies. So nothing is copied when hypotheses change places, and attention to the prefix is
-K queries against the T * K tokens of the source, of which each query sees its own T.
+values are computed once, and the K prefixes of a source are K queries against them. Their own
+tokens are remembered in the same way: the keys and values of a token stay where they were written,
+in slot k of their position, and every prefix knows in which slot each of its tokens lies. So
+nothing is copied when prefixes change places, and attention to the prefix is K queries against
+the T * K tokens of the source, of which each query sees its own.
 """
 
 from functools import partial
@@ -13,113 +13,137 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from synmt_cli.core.decoding.places import Stay
+from synmt_cli.core.decoding.places import Stay, lengthened, widened
+from synmt_cli.core.decoding.scorer import Prefixes, SourceStates
+from synmt_cli.core.decoding.supply import Sources
 from synmt_cli.core.model.attention import SelfAttention, additive_mask
-from synmt_cli.core.model.layers import Memory
-from synmt_cli.core.model.modifier import Active, Side
+from synmt_cli.core.model.modifier import Active
 from synmt_cli.core.model.transformer import Transformer
-
-CAPACITY = 32  # target positions to begin with; doubled when they are full
 
 
 class CachedScorer:
-    """A Scorer of one model. Decoder modifiers are given the whole prefix, with Tq = 1."""
+    """A Scorer of one model. number: of the model in an ensemble.
 
-    def __init__(self, model: Transformer, memory: Memory) -> None:
-        states = memory.states  # (B, S, D)
+    Decoder modifiers are given the whole prefix, with Tq = 1.
+    """
+
+    def __init__(self, model: Transformer, number: int = 0) -> None:
         self._model = model
-        self._allowed = additive_mask(memory.allowed, states)
-        # The keys and values of all layers are one tensor, which moves in one operation. Those
-        # of the sources: (layers, B, S, 2 D).
-        layers = model.decoder.layers
-        self._sources = torch.stack([layer.cross.kv(states) for layer in layers])
-        # Those of the prefixes: (layers, B, capacity for T, slots, 2, D). Zero at first: unseen
-        # positions have weight 0, but 0 * NaN is not 0.
-        shape = len(layers), states.size(0), CAPACITY, 1, 2, states.size(2)
-        self._prefixes = self._sources.new_zeros(shape)
-        self._numbers = torch.arange(1, device=states.device)  # of slots
-        self._slots = torch.empty(len(states), 1, 0, dtype=torch.long, device=states.device)
+        self._number = number
+        self.reads_prefixes = len(model.decoder.modifiers) > 0
+        self._sources = SourceStates()
+        # Keys and values of all layers are one tensor, which moves in one operation: (layers, room
+        # for B, room for T, K, 2, D). Zero at first: what is not seen has weight 0, but 0 * NaN
+        # is not 0.
+        self._prefixes = model.output.weight.new_empty(0, 0, 0, 0, 2, 0)
+        self._slots = self._prefixes.new_empty(0, 0, 0, dtype=torch.long)  # (B, K, room for T)
 
-    def step(self, prefixes: Side) -> Tensor:
-        """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
+    def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
+        """The sources' keys and values; those of former prefixes are not seen."""
+        self._sources.enter(places, n, width, new, self._number)
+
+    def step(self, prefixes: Prefixes) -> Tensor:
+        """Log-probabilities (B, K, V)."""
         logits = self._model.logits(self._model.decoder.norm(self._states(prefixes)))
         return logits.log_softmax(-1, dtype=torch.float32)
 
-    def read(self, prefixes: Side) -> None:
+    def read(self, prefixes: Prefixes) -> None:
         """Remembers the newest tokens."""
         self._states(prefixes)
 
-    def _states(self, prefixes: Side) -> Tensor:
+    def _states(self, prefixes: Prefixes) -> Tensor:
         """The last layer's states of the newest tokens, (B, K, D)."""
-        n_sources, n_beams, n_tokens = prefixes.ids.shape
-        self._make_room(n_tokens, n_beams)
-        slots = self._numbers[:n_beams, None].expand(n_sources, -1, 1)  # (B, K, 1)
-        self._slots = torch.cat((self._slots, slots), dim=-1)  # (B, K, T)
-        decoder, flat = self._model.decoder, prefixes.flat()  # (B * K, T)
-        active = decoder.prepare(flat)
-        x = decoder.embedding(flat.ids[:, -1:], active, start=n_tokens - 1)  # (B * K, 1, D)
+        n_sources, n_beams = prefixes.newest.shape
+        decoder, width = self._model.decoder, prefixes.width
+        both, allowed = self._sources.seen(prefixes.source_width)
+        self._make_room(n_sources, width, n_beams, both)
+        newest = prefixes.lengths - 1  # (B,), the position of the newest token
+        place = torch.arange(n_sources, device=newest.device)
+        written = place, newest
+        slots = torch.arange(n_beams, device=newest.device)
+        self._slots[place, :, newest] = slots
+        aligned = Aligned(prefixes, self._slots) if self.reads_prefixes else None
+        active = decoder.prepare(aligned.side) if aligned else []
+        positions = newest[:, None].expand(-1, n_beams).flatten()[:, None]  # (B * K, 1)
+        x = decoder.embedding(prefixes.newest.flatten()[:, None], active, positions, width)
         x = x.view(n_sources, n_beams, -1)  # (B, K, D)
-        seen = self._seen()
-        for layer, source, prefix in zip(
-            decoder.layers, self._sources, self._prefixes, strict=True
-        ):
-            attend = partial(self._attend, layer.attention, prefix[:, :n_tokens], seen, active)
-            x = layer.step(x, attend, layer.cross.parted(source), self._allowed)
+        seen = self._seen(prefixes, slots)
+        for layer, source, prefix in zip(decoder.layers, both, self._prefixes, strict=True):
+            attend = partial(self._attend, layer.attention, prefix, written, seen, active, aligned)
+            x = layer.step(x, attend, layer.cross.parted(source), allowed)
         return x
 
     def _attend(
         self,
         attention: SelfAttention,
         prefix: Tensor,
-        seen: Tensor | None,
+        written: tuple[Tensor, Tensor],
+        seen: Tensor,
         active: list[Active],
+        aligned: "Aligned | None",
         x: Tensor,
     ) -> Tensor:
-        """The newest token of each hypothesis attends to its prefix, itself included.
+        """The newest token of each prefix attends to all of its tokens, itself included.
 
-        x: (B, K, D) -> (B, K, D). prefix: (B, T, slots, 2, D); its last position is filled here.
+        x: (B, K, D) -> (B, K, D). prefix: (room for B, room for T, K, 2, D), filled here at the
+        places and positions `written`. seen: (B, 1, K, T * K).
         """
         n_sources, n_beams, _ = x.shape
-        newest = prefix[:, -1, :n_beams]  # (B, K, 2, D)
-        q, newest[..., 0, :], newest[..., 1, :] = attention.project(x)  # (B, K, D) each
-        if seen is None or not attention.modified_by(active):
-            k, v = prefix.flatten(1, 2).unbind(2)  # (B, T * slots, D) each
+        q, newest = attention.project_apart(x)  # (B, K, D), (B, K, 2, D)
+        prefix[written] = newest
+        if aligned is None or not attention.modified_by(active):
+            width = seen.size(-1) // n_beams
+            k, v = prefix[:n_sources, :width].flatten(1, 2).unbind(2)  # (B, T * K, D) each
             return attention.attend(x, q, k, v, seen, False, active)
-        # Modifiers get one row for each hypothesis, its tokens in order.
-        source = torch.arange(n_sources, device=x.device)[:, None, None]
-        position = torch.arange(prefix.size(1), device=x.device)
-        k, v = prefix[source, position, self._slots].flatten(0, 1).unbind(2)  # (B * K, T, D) each
+        k, v = aligned.of(prefix)  # (B * K, T, D) each
         q, one = q.flatten(0, 1)[:, None], x.flatten(0, 1)[:, None]  # (B * K, 1, D)
-        return attention.attend(one, q, k, v, None, False, active).view_as(x)
+        return attention.attend(one, q, k, v, aligned.mask, False, active).view_as(x)
 
-    def _seen(self) -> Tensor | None:
-        """(B, 1, K, T * slots), 0 at a hypothesis's own tokens, else -inf; None: all 0."""
-        n_slots = self._prefixes.size(3)
-        if n_slots == 1:
-            return None
-        seen = (self._slots[..., None] == self._numbers).flatten(2)  # (B, K, T * slots)
+    def _seen(self, prefixes: Prefixes, slots: Tensor) -> Tensor:
+        """(B, 1, K, T * K), 0 at a prefix's own tokens, else -inf."""
+        seen = prefixes.known[:, None]  # (B, 1, T)
+        if len(slots) > 1:
+            own = self._slots[..., : prefixes.width, None] == slots  # (B, K, T, K)
+            seen = (own & seen[..., None]).flatten(2)
         return additive_mask(seen[:, None], self._prefixes)
 
-    def _make_room(self, n_tokens: int, n_slots: int) -> None:
-        n_layers, n_sources, old_capacity, old_slots, *pair = self._prefixes.shape
-        if n_tokens <= old_capacity and n_slots <= old_slots:
+    def _make_room(self, n_sources: int, width: int, n_beams: int, like: Tensor) -> None:
+        _, n_old, capacity, *_ = self._prefixes.shape
+        if not len(self._slots):
+            self._slots = self._slots.new_zeros(n_sources, n_beams, width)
+        self._slots = widened(lengthened(self._slots, n_sources), width, 0)
+        if n_sources <= n_old and width <= capacity:
             return
-        capacity = 2 * old_capacity if n_tokens > old_capacity else old_capacity
-        n_slots = max(n_slots, old_slots)
         old = self._prefixes
-        self._prefixes = old.new_zeros(n_layers, n_sources, capacity, n_slots, *pair)
-        self._prefixes[:, :, :old_capacity, :old_slots] = old
-        self._numbers = torch.arange(n_slots, device=old.device)
+        n_layers, size = like.size(0), like.size(-1) // 2
+        n_sources, width = max(n_sources, n_old), max(width, capacity)
+        self._prefixes = like.new_zeros(n_layers, n_sources, width, n_beams, 2, size)
+        if n_old:
+            self._prefixes[:, :n_old, :capacity] = old
 
-    def select(self, stay: Stay, parents: Tensor) -> None:
-        """Moves sources into the places of those that left; hypotheses stay in their slots."""
-        self._slots = self._slots[stay.sources[:, None], parents]
-        if stay.is_all:
-            return
-        n_left, n_tokens = len(stay.sources), self._slots.size(2)
-        stay.move(self._sources.transpose(0, 1))
-        stay.move(self._prefixes.transpose(0, 1)[:, :, :n_tokens])
-        self._sources = self._sources[:, :n_left]
-        self._prefixes = self._prefixes[:, :n_left]
-        if self._allowed is not None:
-            self._allowed = self._allowed[stay.sources]
+    def select(self, stay: Stay, parents: Tensor | None) -> None:
+        """Moves sources into the places of those that left; tokens stay in their slots."""
+        self._slots = stay.pick(self._slots, parents)
+        self._sources.select(stay)
+        if not stay.is_all:
+            stay.move(self._prefixes.transpose(0, 1)[:, :, : self._slots.size(2)])
+
+
+class Aligned:
+    """Prefixes one in a row, as modifiers read them: the newest tokens in the last column.
+
+    side: (B * K, T). mask: (B * K, 1, 1, T) bool, where there is a token.
+    """
+
+    def __init__(self, prefixes: Prefixes, slots: Tensor) -> None:
+        self.side, mask, positions = prefixes.aligned()
+        n_beams = prefixes.newest.size(1)
+        self.mask = mask[:, None].expand(-1, n_beams, -1).flatten(0, 1)[:, None, None]
+        self._positions = positions[:, None]  # (B, 1, T)
+        self._slots = slots.gather(2, self._positions.expand(-1, n_beams, -1))  # (B, K, T)
+        self._place = torch.arange(len(slots), device=slots.device)[:, None, None]
+
+    def of(self, prefix: Tensor) -> tuple[Tensor, Tensor]:
+        """prefix: (room for B, room for T, K, 2, D) -> keys and values, (B * K, T, D) each."""
+        k, v = prefix[self._place, self._positions, self._slots].flatten(0, 1).unbind(2)
+        return k, v

@@ -9,56 +9,78 @@ model wanted: log P of the translation as it ended. With two tokens for an arc, 
 its label gets that first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from synmt_cli.core.decoding.hypothesis import Hypothesis
-from synmt_cli.core.decoding.places import Places
 from synmt_cli.core.decoding.progress import TransitionProgress
+from synmt_cli.core.decoding.running import Running
 from synmt_cli.core.decoding.scorer import Scorer
-from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.decoding.supply import Room, Source, Sources, Supply
 from synmt_cli.core.model.moving import moved
-from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.text.vocabulary import EOS, PAD
 from synmt_cli.core.transitions.grammar import Grammar
 from synmt_cli.core.trees.arc_standard import Configuration, Move
 
+Ended = tuple[Source, list[list[Hypothesis]]]  # a source, and its n-best list for each lenpen
+Tree = tuple[int, ...]  # the tokens of a translation
+
 
 def close(
-    found: Sequence[Sequence[list[Hypothesis]]],
-    grammar: Grammar,
-    limits: Tensor,
-    scorer_of: Callable[[Tensor], Scorer],
-) -> list[list[list[Hypothesis]]]:
+    searched: Iterator[list[Ended]],
+    models: Sequence[Transformer],
+    new_scorer: Callable[[], Scorer],
+    room: Room,
+) -> Iterator[list[Ended]]:
     """The same n-best lists with whole trees; of two that become equal, the better one stays.
 
-    found: some lists for each source, in several searches. limits: (B,), as search had them.
-    scorer_of: a new scorer of some sources, by their indices.
+    Sources whose trees are whole come first: the others wait until there are as many open trees
+    as a batch has room for, or no more sources. new_scorer: a scorer without sources.
     """
-    open_trees = {
-        (source, tuple(one.ids)): one.ids
-        for nbests in found
-        for source, nbest in enumerate(nbests)
-        for one in nbest
-        if not is_tree(one.ids, grammar)
-    }
-    if not open_trees:
-        return [list(nbests) for nbests in found]
-    sources = torch.tensor([source for source, _ in open_trees], device=limits.device)
-    progress = TransitionProgress(grammar, limits[sources], closing=True)
-    whole = complete(scorer_of(sources), progress, [*open_trees.values()])
-    trees = dict(zip(open_trees, whole, strict=True))
+    grammar = models[0].grammar
+    assert grammar is not None
+    waiting: list[Ended] = []
+    open_trees: list[tuple[Source, Tree]] = []
 
-    def closed(source: int, one: Hypothesis) -> Hypothesis:
-        ids = trees.get((source, tuple(one.ids)), one.ids)
-        return replace(one, ids=ids, n_closing=len(ids) - len(one.ids))
+    def closed() -> list[Ended]:
+        whole = complete(models, new_scorer(), room, open_trees)
+        keys = [(source.number, tree) for source, tree in open_trees]
+        trees = dict(zip(keys, whole, strict=True))
+        found = [
+            (source, [_closed(source, nbest, trees) for nbest in nbests])
+            for source, nbests in waiting
+        ]
+        waiting.clear()
+        open_trees.clear()
+        return found
 
-    return [
-        [_distinct([closed(source, one) for one in nbest]) for source, nbest in enumerate(nbests)]
-        for nbests in found
-    ]
+    for some in searched:
+        ready: list[Ended] = []
+        for source, nbests in some:
+            own = {tuple(h.ids): None for nbest in nbests for h in nbest}
+            own_open = [(source, tree) for tree in own if not is_tree(tree, grammar)]
+            open_trees += own_open
+            (waiting if own_open else ready).append((source, nbests))
+        if len(open_trees) >= room.sources:
+            ready += closed()
+        if ready:
+            yield ready
+    if waiting:
+        yield closed()
+
+
+def _closed(
+    source: Source, nbest: Sequence[Hypothesis], trees: dict[tuple[int, Tree], list[int]]
+) -> list[Hypothesis]:
+    """An n-best list with whole trees, without those whose tokens a better one has."""
+    first: dict[Tree, Hypothesis] = {}
+    for one in nbest:
+        ids = trees.get((source.number, tuple(one.ids)), one.ids)
+        first.setdefault(tuple(ids), replace(one, ids=ids, n_closing=len(ids) - len(one.ids)))
+    return list(first.values())
 
 
 def is_tree(ids: Sequence[int], grammar: Grammar) -> bool:
@@ -69,50 +91,38 @@ def is_tree(ids: Sequence[int], grammar: Grammar) -> bool:
     return configuration.allows(Move.FINISH)
 
 
-def _distinct(nbest: list[Hypothesis]) -> list[Hypothesis]:
-    """Without those whose tokens a better one has."""
-    first: dict[tuple[int, ...], Hypothesis] = {}
-    for one in nbest:
-        first.setdefault(tuple(one.ids), one)
-    return list(first.values())
-
-
 def complete(
-    scorer: Scorer, progress: TransitionProgress, begun: Sequence[list[int]]
+    models: Sequence[Transformer],
+    scorer: Scorer,
+    room: Room,
+    begun: Sequence[tuple[Source, Tree]],
 ) -> list[list[int]]:
-    """The tokens of each source, followed by the most probable ones of those that progress allows.
+    """The tokens of each tree, followed by the most probable ones of those that close it.
 
-    begun: the first tokens of each of B sources. EOS ends a sequence and is left out.
+    begun: sources, and the first tokens of a tree for each.
     """
-    device = progress.lengths.device
-    longest = max(map(len, begun))
-    padded = [[*ids, *[PAD] * (longest + 1 - len(ids))] for ids in begun]
-    given = moved(torch.tensor(padded), device)  # (B, T)
+    grammar, device = models[0].grammar, models[0].output.weight.device
+    assert grammar is not None
+    order = sorted(range(len(begun)), key=lambda i: -begun[i][0].length)
+    sources = Sources.joined([begun[i][0].alone for i in order])
+    progress = TransitionProgress(1, device, grammar, closing=True)
+    running = Running(scorer, progress, Supply(iter([sources]), room), 1, device)
     whole: list[list[int]] = [[] for _ in begun]
-    places = Places(len(begun), device)
-    prefixes = torch.full((len(begun), 1, 1), BOS, device=device)
-    first = torch.zeros_like(prefixes[..., 0])  # (B, 1), the one prefix of each source
-    while places.sources:
-        read = Side(prefixes, features=progress.features)
-        n_read = prefixes.size(2) - 1
-        token = given[:, min(n_read, longest)]  # (B,)
-        if all(n_read < len(begun[source]) for source in places.sources):
-            scorer.read(read)
-            newest = [begun[source][n_read] for source in places.sources]
+    while running.sources:
+        places = [order[source.number] for source in running.sources]
+        given = [
+            begun[i][1][age - 1] if age <= len(begun[i][1]) else PAD
+            for i, age in zip(places, running.ages, strict=True)
+        ]
+        token = moved(torch.tensor(given), device)[:, None]  # (B, 1)
+        newest = given
+        if PAD in given:
+            log_probs = running.log_probs()  # (B, 1, V)
+            token = torch.where(token == PAD, log_probs.argmax(-1), token)
+            newest = token[:, 0].tolist()  # the one look at the device
         else:
-            log_probs = scorer.step(read)
-            progress.forbid(log_probs)
-            token = torch.where(token == PAD, log_probs[:, 0].argmax(-1), token)
-            newest = token.tolist()  # the one look at the device
-        ends = [id == EOS for id in newest]
-        for source, id, is_end in zip(places.sources, newest, ends, strict=True):
-            whole[source] += [] if is_end else [id]
-        stay = places.free(ends)
-        if not stay.is_all:
-            first = first[: len(stay.sources)]
-            scorer.select(stay, first)
-            given, prefixes = given[stay.sources], prefixes[stay.sources]
-            token = token[stay.sources]
-        progress.select(stay.sources, first, token[:, None])
-        prefixes = torch.cat((prefixes, token[:, None, None]), dim=-1)
+            running.read()
+        for i, id in zip(places, newest, strict=True):
+            whole[i] += [] if id == EOS else [id]
+        running.advance([id == EOS for id in newest], token, running.scores)
     return whole

@@ -29,7 +29,7 @@ import torch
 
 from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.data.ragged import Array, Ragged
-from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_score
+from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, limits, normalised_score
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.run.ctranslate2_file import names
@@ -60,7 +60,7 @@ def misfit(rules: SearchSettings, n_target: int) -> str:
     if 2 * rules.beam > n_target - 4:
         return f"--beam {rules.beam} with {n_target:,} target pieces"
     n_source = rules.max_pieces + 1
-    if max(n_source, limit(n_source, rules)) > POSITIONS:
+    if max(n_source, *limits([n_source], rules.longest)) > POSITIONS:
         return f"more than {POSITIONS:,} pieces; lower --max-pieces and --max-output-len"
     return ""
 
@@ -85,11 +85,6 @@ def n_candidates(rules: Rules) -> int:
         return 1
     patience = 1 if math.isinf(rules.patience) else rules.patience
     return math.ceil(patience * rules.beam)
-
-
-def limit(n_tokens: int, rules: Rules) -> int:
-    """The longest translation of a source of so many tokens, EOS counted on both sides."""
-    return max(1, int(n_tokens * rules.longest.ratio + rules.longest.extra))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +180,9 @@ class CTranslate2Search:
             block = _Block(self._loaded([self._states(side(rows)) for rows in batches]))
             sources = list(_runs(ids, batches))
         for rows, some in zip(batches, sources, strict=True):
-            limits = [limit(n, self._rules) for n in ids.lengths_of(rows).tolist()]
-            results = self._translate(block.translator, some, max(limits), self._rules.nbest)
-            block.batches.append(_Batch(rows, some, limits, results))
+            longest = limits(ids.lengths_of(rows).tolist(), self._rules.longest)
+            results = self._translate(block.translator, some, max(longest), self._rules.nbest)
+            block.batches.append(_Batch(rows, some, longest, results))
         return block
 
     def _pieces(self, ids: Ragged, rows: Array) -> list[list[str]]:

@@ -1,13 +1,10 @@
 """Translations found by search, their score, and the rules of a search."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
-from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import EOS
 
 
@@ -82,8 +79,6 @@ class Rules:
             raise ValueError(f"no search has these: {self}")
 
 
-def limits(sources: Side, longest: LengthLimit) -> Tensor:
-    """The longest translation of each source, (B,), at least 1; pads never count."""
-    pad = torch.zeros_like(sources.ids, dtype=torch.bool) if sources.pad is None else sources.pad
-    n_tokens = (~pad).sum(1)  # (B,)
-    return (n_tokens * longest.ratio + longest.extra).long().clamp(min=1)
+def limits(lengths: Sequence[int], longest: LengthLimit) -> list[int]:
+    """The longest translation of each source, at least 1. lengths: in tokens."""
+    return [max(1, int(n * longest.ratio + longest.extra)) for n in lengths]

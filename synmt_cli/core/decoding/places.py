@@ -1,4 +1,4 @@
-"""Places in a batch that search frees as sources end, known to the host and to the device.
+"""Places in a batch that change hands as sources end, known to the host and to the device.
 
 The host decides which sources go on, from what it looks at once a step. Where they move is then
 copied to the device, which is not asked again.
@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from synmt_cli.core.decoding.supply import Source
 from synmt_cli.core.model.moving import moved
 
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """The sources that go on. sources: (B',), the old place of each.
+    """The sources that go on. sources: (B',), the old place of each, and places, known to the host.
 
     changed: (M,), the places that another source takes; origin: (M,), its old place. is_all:
     every source stays where it is.
@@ -27,12 +28,13 @@ class Stay:
     changed: Tensor
     origin: Tensor
     is_all: bool
+    places: Sequence[int]
 
     @classmethod
     def all(cls, n: int, device: torch.device) -> Stay:
         """All of n sources."""
         sources = torch.arange(n, device=device)
-        return cls(sources, sources[:0], sources[:0], True)
+        return cls(sources, sources[:0], sources[:0], True, range(n))
 
     @classmethod
     def of(cls, places: Sequence[int], n: int, device: torch.device) -> Stay:
@@ -41,12 +43,29 @@ class Stay:
         origin = [places[place] for place in changed]
         numbers = moved(torch.tensor([*places, *changed, *origin], dtype=torch.long), device)
         sources, to, origins = numbers.split([len(places), len(changed), len(changed)])
-        return cls(sources, to, origins, len(places) == n and not changed)
+        return cls(sources, to, origins, len(places) == n and not changed, places)
 
     def move(self, x: Tensor) -> None:
         """Makes x[i] the former x[sources[i]], by copying only the rows that change their place."""
         if len(self.changed):
             x[self.changed] = x[self.origin]
+
+    def pick(self, x: Tensor, parents: Tensor | None = None) -> Tensor:
+        """x[sources], or of x: (B, K, ...) for each source its prefixes `parents`: (B', K)."""
+        if parents is not None:
+            return x[self.sources[:, None], parents]
+        return x if self.is_all else x[self.sources]
+
+
+def lengthened(x: Tensor, n: int) -> Tensor:
+    """x with n rows, those after its own zero."""
+    return x if len(x) == n else torch.cat((x, x.new_zeros(n - len(x), *x.shape[1:])))
+
+
+def widened(x: Tensor, width: int, value: int) -> Tensor:
+    """x: (..., T) with at least `width` columns, those after its own `value`."""
+    missing = width - x.size(-1)
+    return x if missing <= 0 else torch.cat((x, x.new_full((*x.shape[:-1], missing), value)), -1)
 
 
 def remaining(ends: Sequence[bool]) -> list[int]:
@@ -61,24 +80,35 @@ def remaining(ends: Sequence[bool]) -> list[int]:
 
 
 class Places:
-    """The places of a batch and the source in each: n at first, fewer as sources end.
+    """The places of a batch and the source in each, known to the host.
 
-    sources: the number of the source in each place, known to the host.
+    sources: the source in each place.
     """
 
-    def __init__(self, n: int, device: torch.device) -> None:
-        self.sources = list(range(n))
+    def __init__(self, device: torch.device) -> None:
+        self.sources: list[Source] = []
         self._device = device
-        self._everyone = Stay.all(n, device)
+        self._everyone = Stay.all(0, device)
 
-    def free(self, ends: Sequence[bool]) -> Stay:
-        """Frees the places whose sources end; the last sources move to where others ended.
+    def change(self, ends: Sequence[bool], new: Sequence[Source]) -> tuple[Stay, list[int]]:
+        """Gives the places of sources that end to new ones; the last sources move to the others.
 
-        ends: for each place, whether its source does.
+        ends: for each place, whether its source does. Returns how the places of the batch move,
+        those of new sources counted as if their former ones stayed, and the places of the new
+        sources; where there are more of these than places became free, they are appended.
         """
-        if not any(ends):
-            return self._everyone
-        places = remaining(ends)
-        self.sources = [self.sources[place] for place in places]
-        self._everyone = Stay.all(len(places), self._device)
-        return Stay.of(places, len(ends), self._device)
+        freed = [place for place, is_end in enumerate(ends) if is_end]
+        given, left = freed[: len(new)], freed[len(new) :]
+        stay = self._everyone
+        if left:
+            free = set(left)
+            places = remaining([place in free for place in range(len(ends))])
+            self.sources = [self.sources[place] for place in places]
+            stay = Stay.of(places, len(ends), self._device)
+        n = len(self.sources)
+        given += range(n, n + len(new) - len(given))
+        for place, source in zip(given, new, strict=True):
+            self.sources[place : place + 1] = [source]
+        if len(self.sources) != len(self._everyone.sources):
+            self._everyone = Stay.all(len(self.sources), self._device)
+        return stay, given

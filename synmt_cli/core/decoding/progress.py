@@ -1,5 +1,7 @@
 """The progress of prefixes in search: which tokens may come next, and how long a prefix is.
 
+Prefixes of several sources may be of several lengths; those of one source have the same.
+
 Where targets are pieces, any token may follow. Where they are transitions, each prefix has led
 the transition system to a configuration (trees/arc_standard.py, here as arrays over all
 prefixes), and only tokens that the system allows may follow, or the end: where it comes before the
@@ -7,9 +9,13 @@ tree is one, closing.py completes the tree. Lengths are in pieces: transitions d
 the last piece that the limit leaves room for only arcs and the end may follow.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
+from synmt_cli.core.decoding.places import Stay, lengthened, widened
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.text.vocabulary import BOS, PAD, UNK
 from synmt_cli.core.transitions.grammar import FEATURES, NO_LABEL, OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import NEVER, OPENING, PIECES, Move
@@ -18,28 +24,40 @@ SPECIAL = (UNK, PAD, BOS)  # never generated, but they keep their share of the p
 # These are the first ids, and a slice is on any device: a list would be copied to it.
 assert max(SPECIAL) == len(SPECIAL) - 1
 NOTHING = Move.FINISH  # as the last move: no word is open to more pieces
+# What is known of a new prefix: pieces, words on the stack, last move, direction of an arc.
+_FRESH = {"_n_pieces": 0, "_n_words": 0, "_last": NOTHING, "_direction": OTHER}
+_NOTHING = dict(zip(FEATURES, (NEVER, 0, 0, NO_LABEL), strict=True))  # of a token without an arc
 
 
 class PieceProgress:
-    """The progress of B sources with K prefixes each. Every token is a piece, and counts.
+    """The progress of B sources with K prefixes each, none at first. Every token is a piece.
 
-    limits: (B,), the most tokens, EOS counted. features: of the prefixes, those that decoders may
-    read, each (B, K, T), BOS counted.
+    features: of the prefixes, those that decoders may read, each (B, K, T), BOS counted, and
+    anything after the last token.
     """
 
     features: dict[str, Tensor]
 
-    def __init__(self, limits: Tensor) -> None:
+    def __init__(self, n_beams: int, device: torch.device) -> None:
         self.features = {}
-        self._limits = limits
-        self._n_tokens = limits.new_zeros(())
-        self._one = limits.new_ones(())
-        self._shape: tuple[int, ...] = len(limits), 1  # (B, K)
+        self._n_beams = n_beams
+        self._limits = torch.zeros(0, dtype=torch.long, device=device)
+        self._n_tokens = self._limits  # (B,), without BOS
+        self._one = self._limits.new_ones(())
+
+    def enter(self, places: Tensor, n: int, limits: Sequence[int]) -> None:
+        """New sources come into these of n places, each with BOS.
+
+        limits: of each, the most tokens, EOS counted.
+        """
+        self._limits = lengthened(self._limits, n)
+        self._limits[places] = moved(torch.tensor(limits), self._limits.device)
+        self._n_tokens = lengthened(self._n_tokens, n).index_fill(0, places, 0)
 
     @property
     def lengths(self) -> Tensor:
         """(B, K): the length of each prefix, without BOS and tokens that do not count."""
-        return self._n_tokens.expand(self._shape)
+        return self._n_tokens[:, None].expand(-1, self._n_beams)
 
     @property
     def full(self) -> Tensor:
@@ -54,51 +72,61 @@ class PieceProgress:
         """log_probs: (B, K, V), the next token's; sets tokens that may not come to -inf."""
         log_probs[..., : len(SPECIAL)] = -torch.inf
 
-    def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
+    def select(self, stay: Stay, parents: Tensor | None, tokens: Tensor, width: int) -> None:
         """Drops sources, reorders prefixes, and makes them longer by a token.
 
-        sources: (B',), the old index of each source that stays. parents: (B', K'), the old
-        prefix of that source that each new one continues. tokens: (B', K'), its new token.
+        parents: (B', K), the old prefix of each source that stays that each new one continues;
+        None: each its own. tokens: (B', K), its new token. width: at least how many tokens the
+        longest of them has, BOS counted.
         """
-        self._limits = self._limits[sources]
-        self._n_tokens = self._n_tokens + 1
-        self._shape = parents.shape
+        self._limits = stay.pick(self._limits)
+        self._n_tokens = stay.pick(self._n_tokens) + 1
 
 
 class TransitionProgress(PieceProgress):
     """Every token is a piece or a transition; only pieces count.
 
-    limits: (B,), the most pieces, EOS counted. features: FEATURES of BOS and each token after it,
-    as `Grammar.features`. constrained: only tokens that the system allows may follow, and EOS
-    after any whole word; else any may, and illegal ones draw no arc, as in the published code.
-    closing: only arcs may follow, until the tree is one, and then EOS.
+    Limits are the most pieces, EOS counted. features: FEATURES of BOS and each token after it, as
+    `Grammar.features`, where with_features asks for them. constrained: only tokens that the
+    system allows may follow, and EOS after any whole word; else any may, and illegal ones draw no
+    arc, as in the published code. closing: only arcs may follow, until the tree is one, and then
+    EOS.
     """
 
     def __init__(
         self,
+        n_beams: int,
+        device: torch.device,
         grammar: Grammar,
-        limits: Tensor,
         constrained: bool = True,
         closing: bool = False,
+        with_features: bool = True,
     ) -> None:
-        super().__init__(limits)
-        device, n = limits.device, len(limits)
+        super().__init__(n_beams, device)
         self._moves = torch.from_numpy(grammar.moves).to(device)
         self._labels = torch.from_numpy(grammar.labels).to(device)
         self._split = grammar.split
         self._constrained = constrained
         self._closing = closing
-        self._most_pieces = (limits - 1).clamp(min=1)  # (B,), without EOS
-        zeros = limits.new_zeros(n, 1)  # (B, K)
+        zeros = self._limits.new_zeros(0, n_beams)  # (B, K)
         self._n_pieces = zeros
         self._n_words = zeros  # on the stack
-        self._last = torch.full_like(zeros, NOTHING)  # move
-        self._direction = torch.full_like(zeros, OTHER)  # of an arc whose label is awaited
-        # (B, K, T): begin and end of the words on the stack, from the bottom; FEATURES.
-        self._begin = zeros[..., None]
-        self._end = zeros[..., None]
-        self.features = dict.fromkeys(FEATURES, zeros[..., None])
-        self.features["arc"] = torch.full_like(zeros, NEVER)[..., None]
+        self._last = zeros  # move
+        self._direction = zeros  # of an arc whose label is awaited
+        # (B, K, room for T): begin and end of the words on the stack, from the bottom; FEATURES.
+        self._begin = self._end = zeros[..., None]
+        self.features = dict.fromkeys(FEATURES, zeros[..., None]) if with_features else {}
+        self._penalties = _penalties(self._moves)  # (patterns, V)
+        self._powers = 2 ** torch.arange(len(Move), device=device)
+
+    def enter(self, places: Tensor, n: int, limits: Sequence[int]) -> None:
+        """As above, with empty stacks."""
+        super().enter(places, n, limits)
+        for name, value in _FRESH.items():
+            setattr(self, name, lengthened(getattr(self, name), n).index_fill(0, places, value))
+        self._begin, self._end = (lengthened(x, n) for x in (self._begin, self._end))
+        for name, own in self.features.items():
+            self.features[name] = lengthened(own, n).index_fill(0, places, _NOTHING[name])
 
     @property
     def lengths(self) -> Tensor:
@@ -108,7 +136,7 @@ class TransitionProgress(PieceProgress):
     @property
     def full(self) -> Tensor:
         """(B,). Legal prefixes never are: a piece brings at most one GLUE and an arc of two."""
-        return self._limits * 4 <= self._begin.size(2)
+        return self._limits * 4 <= self._n_tokens + 1
 
     def counts(self, tokens: Tensor) -> Tensor:
         """1 for pieces and EOS, 0 for transitions."""
@@ -116,22 +144,22 @@ class TransitionProgress(PieceProgress):
 
     def forbid(self, log_probs: Tensor) -> None:
         """Tokens that the system does not allow, and pieces where there is no room for one."""
-        log_probs[..., : len(SPECIAL)] = -torch.inf
         if self._closing:
             allowed = self._completing()
         else:
             allowed = self._legal() if self._constrained else self._within_limit()
-        log_probs.masked_fill_(~allowed[..., self._moves], -torch.inf)
+        pattern = (allowed * self._powers).sum(-1)  # (B, K)
+        # A row for each set of moves: a gather over (B, K, V) takes as long as the output layer.
+        log_probs += self._penalties.index_select(0, pattern.flatten()).view_as(log_probs)
 
     def _room(self) -> Tensor:
         """(B, K): how many more pieces each prefix may have."""
-        return self._most_pieces[:, None] - self._n_pieces
+        return (self._limits - 1).clamp(min=1)[:, None] - self._n_pieces
 
     def _within_limit(self) -> Tensor:
         """(B, K, moves) bool: every move, but pieces only where there is room for one."""
-        shape = *self._last.shape, OTHER + 1
+        shape = *self._last.shape, len(Move)
         allowed = torch.ones(shape, dtype=torch.bool, device=self._last.device)
-        allowed[..., OTHER] = False
         for move in PIECES:
             allowed[..., move] = self._room() > 0
         return allowed
@@ -175,14 +203,16 @@ class TransitionProgress(PieceProgress):
     def _awaits_label(self) -> Tensor:
         return self._direction != OTHER
 
-    def select(self, sources: Tensor, parents: Tensor, tokens: Tensor) -> None:
+    def select(self, stay: Stay, parents: Tensor | None, tokens: Tensor, width: int) -> None:
         """Takes the new tokens as Configuration.after_any does: what is legal is done."""
-        self._limits = self._limits[sources]
-        self._most_pieces = self._most_pieces[sources]
-        place = sources[:, None]
-        for name in ("_n_pieces", "_n_words", "_last", "_direction", "_begin", "_end"):
-            setattr(self, name, getattr(self, name)[place, parents])
-        self.features = {name: f[place, parents] for name, f in self.features.items()}
+        super().select(stay, parents, tokens, width)
+        for name in (*_FRESH, "_begin", "_end"):
+            setattr(self, name, stay.pick(getattr(self, name), parents))
+        self.features = {name: stay.pick(f, parents) for name, f in self.features.items()}
+        self._begin, self._end = (widened(x, width, 0) for x in (self._begin, self._end))
+        for name, value in _NOTHING.items():
+            if name in self.features:
+                self.features[name] = widened(self.features[name], width, value)
         self._advance(self._moves[tokens], self._labels[tokens])
 
     def _advance(self, move: Tensor, label: Tensor) -> None:
@@ -211,19 +241,17 @@ class TransitionProgress(PieceProgress):
 
     def _draw(self, draws: Tensor, leftward: Tensor, label: Tensor) -> None:
         """Draws the arcs of the newest token: pops two words, pushes the head."""
-        newest = self._begin.size(2)
-        self._begin = _longer(self._begin, 0)
-        self._end = _longer(self._end, 0)
         top, second = self._word(1), self._word(2)  # begin and end, (B, K) each
         head = [torch.where(leftward, a, b) for a, b in zip(top, second, strict=True)]
         begin, end = (torch.where(leftward, b, a) for a, b in zip(top, second, strict=True))
-        place = torch.arange(newest + 1, device=begin.device)
-        dependent = (place >= begin[..., None]) & (place < end[..., None])  # (B, K, T)
-        attached = draws[..., None] & (dependent | (place == newest))
-        values = (torch.full_like(label, newest), *head, label)
-        for name, value, nothing in zip(FEATURES, values, (NEVER, 0, 0, NO_LABEL), strict=True):
-            old = _longer(self.features[name], nothing)
-            self.features[name] = torch.where(attached, value[..., None], old)
+        if self.features:
+            newest = self._n_tokens[:, None].expand_as(label)  # with BOS the newest is the n-th
+            place = torch.arange(self._begin.size(2), device=begin.device)
+            dependent = (place >= begin[..., None]) & (place < end[..., None])  # (B, K, T)
+            attached = draws[..., None] & (dependent | (place == newest[..., None]))
+            for name, value in zip(FEATURES, (newest, *head, label), strict=True):
+                old = self.features[name]
+                self.features[name] = torch.where(attached, value[..., None], old)
         self._n_words = self._n_words - draws.long()
         self._put(draws, *head)
 
@@ -242,7 +270,7 @@ class TransitionProgress(PieceProgress):
     def _write(self, pushes: Tensor, grows: Tensor) -> None:
         """Pushes the newest token as a word, or lets the top grow by it."""
         self._n_words = self._n_words + pushes.long()
-        newest = torch.full_like(self._n_words, self._begin.size(2) - 1)
+        newest = self._n_tokens[:, None].expand_as(self._n_words)
         begin = torch.where(pushes, newest, self._word(1)[0])
         self._put(pushes | grows, begin, newest + 1)
 
@@ -250,7 +278,18 @@ class TransitionProgress(PieceProgress):
 def _by_move(allowed: dict[Move, Tensor]) -> Tensor:
     """(B, K) bool for some moves -> (B, K, moves), False for all others."""
     never = torch.zeros_like(allowed[Move.FINISH])
-    return torch.stack([allowed.get(move, never) for move in (*Move, OTHER)], dim=-1)
+    return torch.stack([allowed.get(move, never) for move in Move], dim=-1)
+
+
+def _penalties(moves: Tensor) -> Tensor:
+    """moves: (V,) -> for each set of moves 0 where a token's move is in it, else -inf.
+
+    A set is a number with a bit for each move. (2^moves, V)
+    """
+    sets = torch.arange(2 ** len(Move), device=moves.device)[:, None]
+    is_allowed = ((sets >> moves) & 1).bool()  # no set has OTHER
+    is_allowed[:, : len(SPECIAL)] = False
+    return torch.zeros(is_allowed.shape, device=moves.device).masked_fill_(~is_allowed, -torch.inf)
 
 
 def _is(moves: Tensor, among: tuple[Move, ...]) -> Tensor:
@@ -259,8 +298,3 @@ def _is(moves: Tensor, among: tuple[Move, ...]) -> Tensor:
     for move in among[1:]:
         is_one = is_one | (moves == move)
     return is_one
-
-
-def _longer(x: Tensor, value: int) -> Tensor:
-    """(B, K, T) -> (B, K, T + 1)."""
-    return torch.cat((x, torch.full_like(x[..., :1], value)), dim=-1)

@@ -1,72 +1,178 @@
-"""Scorers of the next token: the interface that search uses, re-reading, and ensembles."""
+"""Scores of the next token: the interface that search uses, re-reading, and ensembles."""
 
 import math
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from synmt_cli.core.decoding.places import Stay
-from synmt_cli.core.model.layers import Memory
+from synmt_cli.core.decoding.supply import Sources
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.text.vocabulary import PAD
+from synmt_cli.core.trees.arc_standard import NEVER
+
+
+class Prefixes(NamedTuple):
+    """What a scorer reads: K prefixes of each of B sources.
+
+    newest: (B, K), the last token of each. lengths: (B,), how many tokens the prefixes of a
+    source have, BOS counted. width, source_width: the longest prefix and source, padded to a
+    `whole` length. ids, features: (B, K, T), of all tokens from BOS on, with anything after the
+    last one; ids are None where no scorer reads them.
+    """
+
+    newest: Tensor
+    lengths: Tensor
+    width: int
+    source_width: int
+    ids: Tensor | None
+    features: Mapping[str, Tensor]
+
+    @property
+    def known(self) -> Tensor:
+        """(B, width) bool: where there is a token."""
+        column = torch.arange(self.width, device=self.lengths.device)
+        return column < self.lengths[:, None]
+
+    def aligned(self) -> tuple[Side, Tensor, Tensor]:
+        """The prefixes with the newest tokens in the last column: a side, mask and positions.
+
+        Side: (B * K, width). mask: (B, width) bool, where there is a token. positions: (B, width).
+        A decoder's modifiers read prefixes so: the queries are the last tokens.
+        """
+        assert self.ids is not None
+        column = torch.arange(self.width, device=self.lengths.device)
+        offset = self.width - self.lengths[:, None]  # (B, 1)
+        mask, positions = column >= offset, (column - offset).clamp(min=0)  # (B, width)
+        index = positions[:, None].expand(-1, self.newest.size(1), -1)  # (B, K, width)
+        is_pad = ~mask[:, None]
+        ids = self.ids.gather(2, index).masked_fill(is_pad, PAD)
+        features = {name: x.gather(2, index) for name, x in self.features.items()}
+        for name in features:
+            nothing = NEVER if name == "arc" else 0
+            if name != "arc_label":  # the others are positions, which become columns
+                features[name] = features[name] + offset[..., None]
+            features[name] = features[name].masked_fill(is_pad, nothing)
+        return Side(ids, features=features).flat(), mask, positions
 
 
 class Scorer(Protocol):
-    """The next token's scores for B sources with K hypotheses each; K may change each step.
+    """The next token's scores for B sources with K prefixes each.
 
-    A scorer may remember the keys and values of a prefix (cached.py) or read the prefix anew at
-    each step.
+    reads_prefixes: whether it needs the ids of whole prefixes. A scorer may remember the keys and
+    values of a prefix (cached.py) or read the prefix anew at each step.
     """
 
-    def step(self, prefixes: Side) -> Tensor:
-        """prefixes: ids (B, K, T), BOS first -> log-probabilities (B, K, V), a new tensor.
+    @property
+    def reads_prefixes(self) -> bool: ...
 
-        The prefixes are one token longer than at the last call and belong to the hypotheses
-        that `select` left. Their features come from search (progress.py).
+    def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
+        """New sources come into these of n places. width: of the longest source, padded."""
+
+    def step(self, prefixes: Prefixes) -> Tensor:
+        """Log-probabilities (B, K, V), a new tensor.
+
+        Prefixes are one token longer than at the last call, or BOS in the places of new sources.
         """
 
-    def read(self, prefixes: Side) -> None:
+    def read(self, prefixes: Prefixes) -> None:
         """Does what `step` does where nobody asks for the scores of the next token."""
 
-    def select(self, stay: Stay, parents: Tensor) -> None:
-        """Drops sources and reorders hypotheses, between two steps.
+    def select(self, stay: Stay, parents: Tensor | None) -> None:
+        """Drops sources and reorders prefixes, between two steps.
 
-        parents: (B', K'), the old hypothesis of each source that stays which each new one
-        continues.
+        parents: (B', K), the old prefix of each source that stays which each new one continues;
+        None: each continues its own.
         """
+
+
+class SourceStates:
+    """What a model's layers see of the sources in B places: keys and values, and a mask."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._both = torch.empty(0)  # (layers, room for B, room for S, 2 D)
+        self._mask = torch.empty(0)  # (room for B, 1, 1, room for S), numbers to add to scores
+
+    def enter(self, places: Tensor, n: int, width: int, sources: Sources, model: int) -> None:
+        """As `Scorer.enter`. model: which of several."""
+        both = sources.keys_values[model]
+        self._make_room(n, width, both)
+        self._n = n
+        own = both.size(2)
+        self._both[:, places, :own] = both
+        known = torch.arange(self._mask.size(-1)) < torch.tensor(sources.lengths)[:, None]
+        mask = torch.zeros(known.shape).masked_fill_(~known, -torch.inf)
+        self._mask[places] = moved(mask, both.device).to(both.dtype)[:, None, None]
+
+    def _make_room(self, n: int, width: int, like: Tensor) -> None:
+        old, n_now = self._both, self._n
+        if old.dim() == 4 and n <= old.size(1) and width <= old.size(2):
+            return
+        self._both = like.new_zeros(like.size(0), n, width, like.size(3))
+        mask = like.new_full((n, 1, 1, width), -torch.inf)
+        if n_now:
+            kept = min(width, old.size(2))
+            self._both[:, :n_now, :kept] = old[:, :n_now, :kept]
+            mask[:n_now, ..., :kept] = self._mask[:n_now, ..., :kept]
+        self._mask = mask
+
+    def select(self, stay: Stay) -> None:
+        """Moves sources into the places of those that left."""
+        if not stay.is_all:
+            stay.move(self._both.transpose(0, 1))
+            stay.move(self._mask)
+            self._n = len(stay.places)
+
+    def seen(self, width: int) -> tuple[Tensor, Tensor]:
+        """For each layer (B, width, 2 D), keys and values; and a mask, (B, 1, 1, width)."""
+        return self._both[:, : self._n, :width], self._mask[: self._n, ..., :width]
 
 
 class RereadingScorer:
     """Reads the prefix anew at each step, for models whose known tokens see later ones.
 
     Nothing of the target can be remembered from step to step, since every state may change. The
-    source's keys and values are computed once; the hypotheses of a source are queries to them.
+    source's keys and values are computed once; the prefixes of a source are queries to them.
     """
 
-    def __init__(self, model: Transformer, memory: Memory) -> None:
+    reads_prefixes = True
+
+    def __init__(self, model: Transformer, number: int = 0) -> None:
         self._model = model
-        self._allowed = memory.allowed
-        self._sources = model.decoder.keys_values(memory)
+        self._number = number  # of the model in an ensemble
+        self._sources = SourceStates()
 
-    def step(self, prefixes: Side) -> Tensor:
-        """prefixes: ids (B, K, T) -> log-probabilities (B, K, V)."""
-        states = self._model.decoder.reread(prefixes.flat(), self._sources, self._allowed)
+    def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
+        """The sources' keys and values."""
+        self._sources.enter(places, n, width, new, self._number)
+
+    def step(self, prefixes: Prefixes) -> Tensor:
+        """Log-probabilities (B, K, V)."""
+        side, mask, positions = prefixes.aligned()
+        both, allowed = self._sources.seen(prefixes.source_width)
+        decoder, n_beams = self._model.decoder, prefixes.newest.size(1)
+        sources = [layer.cross.parted(own) for layer, own in zip(decoder.layers, both, strict=True)]
+        states = decoder.reread(
+            side,
+            sources,
+            allowed,
+            mask[:, None].expand(-1, n_beams, -1).flatten(0, 1)[:, None, None],
+            positions[:, None].expand(-1, n_beams, -1).flatten(0, 1),
+        )
         log_probs = self._model.logits(states).log_softmax(-1, dtype=torch.float32)  # (B * K, V)
-        return log_probs.unflatten(0, prefixes.ids.shape[:2])
+        return log_probs.unflatten(0, prefixes.newest.shape)
 
-    def read(self, prefixes: Side) -> None:
+    def read(self, prefixes: Prefixes) -> None:
         """Nothing: the next step reads the whole prefix."""
 
-    def select(self, stay: Stay, parents: Tensor) -> None:
-        """Keeps these sources; nothing is remembered of hypotheses."""
-        if stay.is_all:
-            return
-        sources = stay.sources
-        self._sources = [(k[sources], v[sources]) for k, v in self._sources]
-        if self._allowed is not None:
-            self._allowed = self._allowed[sources]
+    def select(self, stay: Stay, parents: Tensor | None) -> None:
+        """Keeps these sources; nothing is remembered of prefixes."""
+        self._sources.select(stay)
 
 
 class EnsembleScorer:
@@ -77,18 +183,24 @@ class EnsembleScorer:
 
     def __init__(self, scorers: Sequence[Scorer]) -> None:
         self.scorers = tuple(scorers)
+        self.reads_prefixes = any(scorer.reads_prefixes for scorer in scorers)
 
-    def step(self, prefixes: Side) -> Tensor:
-        """ids (B, K, T) -> log-probabilities (B, K, V)."""
+    def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
+        """The same for every scorer, which knows its own keys and values."""
+        for scorer in self.scorers:
+            scorer.enter(places, n, width, new)
+
+    def step(self, prefixes: Prefixes) -> Tensor:
+        """Log-probabilities (B, K, V)."""
         log_probs = torch.stack([scorer.step(prefixes) for scorer in self.scorers])  # (M, B, K, V)
         return log_probs.logsumexp(0) - math.log(len(self.scorers))
 
-    def read(self, prefixes: Side) -> None:
+    def read(self, prefixes: Prefixes) -> None:
         """The same for every scorer."""
         for scorer in self.scorers:
             scorer.read(prefixes)
 
-    def select(self, stay: Stay, parents: Tensor) -> None:
+    def select(self, stay: Stay, parents: Tensor | None) -> None:
         """The same for every scorer."""
         for scorer in self.scorers:
             scorer.select(stay, parents)

@@ -11,8 +11,9 @@ from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.data.task_tags import asks_for_parse, parse_text
-from synmt_cli.core.decoding.beam import search_each
+from synmt_cli.core.decoding.beam import stream
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_score
+from synmt_cli.core.decoding.supply import Room
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
@@ -184,9 +185,15 @@ class Translator:
             for rows, nbests in self.search(ids, side, batches):
                 yield rows, [nbests]
             return
-        for rows in batches:
-            source = to_device(side(rows), self.device)
-            yield rows, search_each(self.models, source, self.settings, lenpens)
+        batched = ((rows.tolist(), self._sides(side(rows))) for rows in batches)
+        room = Room(self.settings.batch_size, self.settings.batch_pieces)
+        for some in stream(self.models, batched, self.settings, lenpens, room):
+            rows = np.array([row for row, _ in some])
+            yield rows, [[nbests[i] for _, nbests in some] for i in range(len(lenpens))]
+
+    def _sides(self, source: Side) -> list[Side]:
+        """The same side for each model."""
+        return [to_device(source, self.device)] * len(self.models)
 
     def _batches(self, lengths: Array) -> Iterator[Array]:
         order = np.argsort(-lengths, kind="stable")

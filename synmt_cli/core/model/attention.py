@@ -84,10 +84,8 @@ def fused_attention(
     )
 
 
-def additive_mask(allowed: Tensor | None, like: Tensor) -> Tensor | None:
+def additive_mask(allowed: Tensor, like: Tensor) -> Tensor:
     """The mask as numbers to add to scores, which fused attention would make at each call."""
-    if allowed is None:
-        return None
     return like.new_zeros(allowed.shape).masked_fill_(~allowed, -torch.inf)
 
 
@@ -144,6 +142,11 @@ class SelfAttention(nn.Module):
         """x: (B, T, D) -> q, k, v, each (B, T, D), all heads side by side."""
         q, k, v = self.qkv(x).chunk(3, dim=-1)
         return q, k, v
+
+    def project_apart(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """x: (B, T, D) -> q, (B, T, D), and k and v side by side, (B, T, 2, D)."""
+        every = self.qkv(x).unflatten(-1, (3, -1))  # (B, T, 3, D)
+        return every[..., 0, :], every[..., 1:, :]
 
     def modified_by(self, active: Sequence[Active]) -> list[Active]:
         """The modifiers that change this layer's attention."""

@@ -47,15 +47,15 @@ class Embedding(nn.Module):
         self,
         ids: Tensor,
         active: Sequence[Active],
-        start: int = 0,
         positions: Tensor | None = None,
+        n_positions: int = 0,
     ) -> Tensor:
-        """ids: (B, T), the first of them at position `start` -> (B, T, D).
+        """ids: (B, T) -> (B, T, D).
 
-        positions: of each of them, (B, T), below T, where they do not follow each other.
+        positions: of each of them, (B, T), below T or n_positions, where they are not 0, 1, ....
         """
         x = self.table(ids) * math.sqrt(self.table.embedding_dim)  # (B, T, D)
-        p = self._encodings(start, ids.size(1), x)  # (T, D)
+        p = self._encodings(n_positions or ids.size(1), x)  # (T or n_positions, D)
         p = p[None] if positions is None else F.embedding(positions, p)  # (1 or B, T, D)
         for modifier, state in active:
             x, p = modifier.tokens(state, x), modifier.positions(state, p)
@@ -64,13 +64,13 @@ class Embedding(nn.Module):
             x = modifier.inputs(state, x)
         return x
 
-    def _encodings(self, start: int, n: int, like: Tensor) -> Tensor:
+    def _encodings(self, n: int, like: Tensor) -> Tensor:
         """Positional encodings, (n, D)."""
-        end, d_model = start + n, like.size(-1)
+        d_model = like.size(-1)
         if self.positions == "none":
             return like.new_zeros(n, d_model)
-        if self._sinusoids.size(0) < end or self._sinusoids.device != like.device:
-            n_positions = max(256, 1 << (end - 1).bit_length())
+        if self._sinusoids.size(0) < n or self._sinusoids.device != like.device:
+            n_positions = max(256, 1 << (n - 1).bit_length())
             with torch.inference_mode(False):  # training may use them after a search did
                 self._sinusoids = sinusoid(torch.arange(n_positions, device=like.device), d_model)
-        return self._sinusoids[start:end]
+        return self._sinusoids[:n]

@@ -19,10 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.relations import Related
+from synmt_cli.core.text.vocabulary import PAD
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,14 @@ class Side:
         """Prefixes of ids (B, K, T) as (B * K, T)."""
         features = {name: values.flatten(0, 1) for name, values in self.features.items()}
         return Side(self.ids.flatten(0, 1), features=features)
+
+    def widened(self, width: int) -> Side:
+        """The same side with padding up to `width` tokens."""
+        missing = (0, width - self.ids.size(1))
+        pad = torch.zeros_like(self.ids, dtype=torch.bool) if self.pad is None else self.pad
+        features = {name: F.pad(values, missing) for name, values in self.features.items()}
+        pad = F.pad(pad, missing, value=True)
+        return Side(F.pad(self.ids, missing, value=PAD), pad, features, self.paths, self.is_single)
 
     def __getitem__(self, index: Any) -> Side:
         """The ids and features at an index of (B, T), as `side[rows, :n]`: no `pad` or `paths`.

@@ -9,9 +9,12 @@ import pytest
 import torch
 from support.decoding import S, V, forced, model, sources
 
-from synmt_cli.core.decoding.beam import BeamSearch, search, search_each
+from synmt_cli.core.decoding.beam import BeamSearch, encoded, search, search_each
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules, hypothesis, limits
 from synmt_cli.core.decoding.progress import SPECIAL, PieceProgress
+from synmt_cli.core.decoding.running import Running
+from synmt_cli.core.decoding.scorer import Prefixes
+from synmt_cli.core.decoding.supply import Room, Sources, Supply
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
 
@@ -23,11 +26,14 @@ class Table:
         self.table = {key: torch.tensor(row).log() for key, row in table.items()}
 
     def step(self, prefixes):
-        rows = [[self.table[tuple(p[1:])] for p in source] for source in prefixes.ids.tolist()]
-        return torch.stack([torch.stack(row) for row in rows])
+        ((source, n),) = zip(prefixes.ids.tolist(), prefixes.lengths.tolist(), strict=True)
+        return torch.stack([self.table.get(tuple(p[1:n]), self.table[()]) for p in source])[None]
 
-    def select(self, stay, parents):
+    def enter(self, *given):
         pass
+
+    select = enter
+    reads_prefixes = True
 
 
 def lengths(side):
@@ -71,7 +77,7 @@ def test_beam_one_is_the_greedy_loop():
     for b, (found,) in enumerate(search([net], side, Rules(beam=1))):
         one, limit = (
             Side(side.ids[b : b + 1, : lengths(side)[b]]),
-            limits(side, LengthLimit(2, 20))[b],
+            limits(lengths(side), LengthLimit(2, 20))[b],
         )
         prefix = [BOS]
         while prefix[-1] != EOS and len(prefix) <= limit:
@@ -115,14 +121,18 @@ def test_an_ensemble_averages_probabilities():
     from synmt_cli.core.decoding.scorer import EnsembleScorer
 
     a, b = Table({(): [0.0, 0, 0, 0.8, 0.2]}), Table({(): [0.0, 0, 0, 0.4, 0.6]})
-    mean = EnsembleScorer([a, b]).step(Side(torch.full((1, 1, 1), BOS))).exp()[0, 0]
+    bos = torch.full((1, 1), BOS)
+    prefixes = Prefixes(bos, torch.tensor([1]), 1, 1, bos[None], {})
+    mean = EnsembleScorer([a, b]).step(prefixes).exp()[0, 0]
     torch.testing.assert_close(mean, torch.tensor([0.0, 0, 0, 0.6, 0.4]))
 
 
 def by_table(table, limit, beam, nbest, lenpen, **others):
-    limits = torch.tensor([limit])
-    rules = Rules(beam=beam, nbest=nbest, lenpen=lenpen, **others)
-    return BeamSearch(Table(table), PieceProgress(limits), limits, rules, [rules.lenpen]).run()[0]
+    rules, cpu = Rules(beam=beam, nbest=nbest, lenpen=lenpen, **others), torch.device("cpu")
+    supply = Supply(iter([Sources([0], [1], [limit], [])]), Room(1, 1))
+    running = Running(Table(table), PieceProgress(beam, cpu), supply, beam, cpu)
+    (((_, nbests),),) = BeamSearch(running, rules, [rules.lenpen]).run()
+    return nbests
 
 
 def test_length_counts_eos_in_the_score():
@@ -171,12 +181,9 @@ def test_a_translation_cut_at_the_limit_is_marked():
 
 
 def test_limits_count_tokens_not_pads():
-    assert limits(sources(), LengthLimit(2.0, 5)).tolist() == [
-        2 * S + 5,
-        2 * (S - 3) + 5,
-        2 * (S - 1) + 5,
-    ]
-    assert limits(sources(1), LengthLimit(0.0, 0)).tolist() == [1]
+    there = encoded([model()], range(3), [sources()], Rules(longest=LengthLimit(2.0, 5)))
+    assert there.limits == [2 * S + 5, 2 * (S - 3) + 5, 2 * (S - 1) + 5]
+    assert limits([7], LengthLimit(0.0, 0)) == [1]
 
 
 def test_search_leaves_training_mode_as_it_was():

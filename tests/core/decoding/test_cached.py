@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.decoding import B, V, forced, model, sources
+from support.decoding import B, Stepping, V, forced, model, sources
 
 from synmt_cli.core.decoding.cached import CachedScorer
-from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.text.vocabulary import BOS
 
@@ -47,28 +46,28 @@ def test_steps_equal_teacher_forcing(shape, modified):
     net = model([Causal([0])] if modified else (), **SHAPES[shape])
     side, scorer = sources(), None
     prefixes = torch.cat((torch.full((B, 1, 1), BOS), torch.randint(4, V, (B, 1, 40))), -1)
-    scorer = CachedScorer(net, net.encode(side))
+    scorer = Stepping(CachedScorer(net), net, side)
     for t in range(1, 41):  # beyond the room there is at first
-        logits = scorer.step(Side(prefixes[..., :t]))
+        logits = scorer.step(prefixes[..., :t])
         torch.testing.assert_close(logits, forced(net, side, prefixes[..., :t]))
 
 
 @torch.inference_mode()
 def test_hypotheses_may_branch_swap_and_leave():
     net, side = model(), sources(4)
-    scorer, prefixes = CachedScorer(net, net.encode(side)), torch.full((4, 1, 1), BOS)
+    scorer, prefixes = Stepping(CachedScorer(net), net, side), torch.full((4, 3, 1), BOS)
     moves = [
-        ([0, 1, 2, 3], [[0, 0, 0]] * 4),  # one hypothesis becomes three
+        ([0, 1, 2, 3], [[0, 0, 0]] * 4),  # all begin as one
         ([0, 3, 2], [[2, 0, 0], [1, 1, 1], [0, 1, 2]]),  # source 1 left, the last took its place
         ([0, 1, 2], [[0, 1, 2], [2, 1, 0], [1, 0, 2]]),
-        ([1], [[2, 1]]),
-        ([0], [[1, 0, 0, 1]]),
+        ([1], [[2, 1, 1]]),
+        ([0], [[1, 0, 0]]),
     ]
     for kept, parents in moves:
-        torch.testing.assert_close(scorer.step(Side(prefixes)), forced(net, side, prefixes))
+        torch.testing.assert_close(scorer.step(prefixes), forced(net, side, prefixes))
         stay, parents = torch.tensor(kept), torch.tensor(parents)
-        scorer.select(Stay.of(kept, len(prefixes), stay.device), parents)
+        scorer.select(kept, len(prefixes), parents)
         side = Side(side.ids[stay], side.pad[stay])
         new = torch.randint(4, V, (*parents.shape, 1))
         prefixes = torch.cat((prefixes[stay[:, None], parents], new), -1)
-    torch.testing.assert_close(scorer.step(Side(prefixes)), forced(net, side, prefixes))
+    torch.testing.assert_close(scorer.step(prefixes), forced(net, side, prefixes))

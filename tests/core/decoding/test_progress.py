@@ -9,6 +9,7 @@ import pytest
 import torch
 from support.trees import legal, replay
 
+from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.decoding.progress import PieceProgress, TransitionProgress
 from synmt_cli.core.text.vocabulary import EOS
 from synmt_cli.core.transitions.grammar import OTHER, Grammar
@@ -21,6 +22,7 @@ from synmt_cli.core.trees.arc_standard import (
     attachments,
 )
 
+CPU = torch.device("cpu")
 # unk pad bos eos, then two tokens of each move, and one that has none
 WHOLE = [OTHER, OTHER, OTHER, Move.FINISH]
 WHOLE += [move for move in Move if move not in (Move.FINISH, Move.LABEL) for _ in range(2)]
@@ -32,6 +34,11 @@ def grammar(split):
     drawing = (Move.LABEL,) if split else ARCS
     labels = [1 + id % 3 if move in drawing else 0 for id, move in enumerate(moves)]
     return Grammar(np.array(moves), np.array(labels), ("a", "b", "c"), split)
+
+
+def begun(progress, limits):
+    progress.enter(torch.arange(len(limits)), len(limits), limits)
+    return progress
 
 
 def allowed(progress, n_tokens, shape):
@@ -46,8 +53,8 @@ def follow(rng, split, constrained, limit, n_steps):
     Yields the progress, and each prefix as token ids.
     """
     one = grammar(split)
-    progress = TransitionProgress(one, torch.tensor([limit, limit]), constrained)
-    prefixes = [[[]], [[]]]
+    progress = begun(TransitionProgress(3, CPU, one, constrained), [limit, limit])
+    prefixes = [[[], [], []], [[], [], []]]
     for _ in range(n_steps):
         yield one, progress, prefixes
         may = allowed(progress, len(one.moves), (2, len(prefixes[0])))
@@ -63,7 +70,8 @@ def follow(rng, split, constrained, limit, n_steps):
             tokens.append(new)
             grown.append([[*own[k], token] for k, token in zip(chosen, new, strict=True)])
         prefixes = grown
-        progress.select(torch.arange(2), torch.tensor(parents), torch.tensor(tokens))
+        width = len(prefixes[0][0]) + 1
+        progress.select(Stay.all(2, CPU), torch.tensor(parents), torch.tensor(tokens), width)
 
 
 def state_of(moves, split, lenient):
@@ -92,7 +100,10 @@ def test_arrays_over_prefixes_are_states_of_the_system(split, constrained, seed)
                 for id, move in enumerate(one.moves):
                     assert may[source, k, id] == (move in expected), (moves, id)
                 found = attachments(moves, split, lenient=not constrained)
-                have = {name: f[source, k].tolist() for name, f in progress.features.items()}
+                have = {
+                    name: f[source, k, : len(ids) + 1].tolist()
+                    for name, f in progress.features.items()
+                }
                 arcs = [at + 1 if at < 2**30 else at for at in found.at]
                 assert have["arc"] == [2**30, *arcs]
                 here = [i for i, at in enumerate(arcs, 1) if at < 2**30]
@@ -112,8 +123,8 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
     rng = random.Random(limit)
     for _ in range(20):
         one = grammar(split)
-        progress = TransitionProgress(one, torch.tensor([limit]))
-        closing = TransitionProgress(one, torch.tensor([limit]), closing=True)
+        progress = begun(TransitionProgress(1, CPU, one), [limit])
+        closing = begun(TransitionProgress(1, CPU, one, closing=True), [limit])
         ids, has_ended = [], False
         while True:
             assert not progress.full.any()
@@ -129,7 +140,7 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
             assert not has_ended or Move(one.moves[token]) in (*ARCS, Move.LABEL)
             ids.append(token)
             for each in (progress, closing):
-                each.select(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[token]]))
+                each.select(Stay.all(1, CPU), None, torch.tensor([[token]]), len(ids) + 1)
         moves = [Move(one.moves[id]) for id in ids]
         n_pieces = sum(move in PIECES for move in moves)
         assert 1 <= n_pieces <= max(limit - 1, 1)
@@ -144,16 +155,16 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
 
 def test_without_the_system_pieces_still_end_at_the_limit():
     one = grammar(False)
-    progress = TransitionProgress(one, torch.tensor([3]), constrained=False)
+    progress = begun(TransitionProgress(1, CPU, one, constrained=False), [3])
     begin, arc = WHOLE.index(Move.BEGIN), WHOLE.index(Move.LEFT)
     for token in (arc, begin, begin):
         assert allowed(progress, len(one.moves), (1, 1))[0, 0, begin]
-        progress.select(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[token]]))
+        progress.select(Stay.all(1, CPU), None, torch.tensor([[token]]), 16)
     may = allowed(progress, len(one.moves), (1, 1))[0, 0]
     assert [bool(may[t]) for t in (begin, arc, EOS, 0, 1, 2)] == [False, True, True] + [False] * 3
     n = 3
     while not progress.full.any():  # arcs that draw nothing, without end
-        progress.select(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[arc]]))
+        progress.select(Stay.all(1, CPU), None, torch.tensor([[arc]]), 16)
         n += 1
     assert n + 1 == 12  # with the token that follows, 4 for each piece
 
@@ -161,11 +172,11 @@ def test_without_the_system_pieces_still_end_at_the_limit():
 def test_what_counts_of_a_translation():
     one = grammar(True)
     ids = torch.arange(len(one.moves))[None]
-    progress = TransitionProgress(one, torch.tensor([5]))
+    progress = begun(TransitionProgress(1, CPU, one), [5])
     counted = [one.moves[i] for i, n in enumerate(progress.counts(ids)[0].tolist()) if n]
     assert set(counted) == {Move.BEGIN, Move.CONTINUE, Move.SPACE, Move.FINISH}
-    plain = PieceProgress(torch.tensor([5, 2]))
+    plain = begun(PieceProgress(1, CPU), [5, 2])
     assert plain.counts(ids).tolist() == [[1] * len(one.moves)]
     assert plain.full.tolist() == [False, False]
-    plain.select(torch.tensor([0, 1]), torch.tensor([[0], [0]]), torch.tensor([[4], [4]]))
+    plain.select(Stay.all(2, CPU), None, torch.tensor([[4], [4]]), 2)
     assert (plain.lengths.tolist(), plain.full.tolist()) == ([[1], [1]], [False, True])

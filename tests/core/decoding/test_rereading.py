@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from support.decoding import Stepping
 from support.models import make, side, small
 
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Rules
-from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.decoding.scorer import RereadingScorer
 from synmt_cli.core.model.modifier import Side
 
@@ -26,11 +26,11 @@ def model():
 def test_steps_give_what_training_gives(model):
     """Hypotheses that change places and sources that leave, as in a beam."""
     torch.manual_seed(0)
-    scorer = RereadingScorer(model, model.encode(side(SOURCES)))
-    prefixes = torch.full((3, 1, 1), 2)
+    scorer = Stepping(RereadingScorer(model), model, side(SOURCES))
+    prefixes = torch.full((3, 3, 1), 2)
     rows = [0, 1, 2]
     for n in range(1, 5):
-        found = scorer.step(Side(prefixes))
+        found = scorer.step(prefixes)
         for b, row in enumerate(rows):
             memory = model.encode(side([SOURCES[row]]))
             for k in range(prefixes.size(1)):
@@ -39,7 +39,7 @@ def test_steps_give_what_training_gives(model):
                 torch.testing.assert_close(found[b, k].double(), expected, rtol=1e-5, atol=1e-5)
         parents = torch.randint(prefixes.size(1), (len(rows), 3))
         stay = torch.tensor([2, 0] if n == 2 else range(len(rows)))
-        scorer.select(Stay.of(stay.tolist(), len(rows), stay.device), parents[stay])
+        scorer.select(stay.tolist(), len(rows), parents[stay])
         rows = [rows[i] for i in stay.tolist()]
         prefixes = prefixes[stay[:, None], parents[stay]]
         token = torch.randint(4, 11, (*prefixes.shape[:2], 1))

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from support.decoding import Stepping
 from support.models import logits, make, side, small
 from support.parsed_sources import IDS, LABELS, NEEDED, OTHERS, TREES, source
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -17,7 +18,6 @@ from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.decoding.cached import CachedScorer
-from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.model.layers import losses
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
@@ -330,10 +330,10 @@ def forced(model, source, prefixes):
 @torch.inference_mode()
 def test_steps_equal_teacher_forcing_beyond_the_clipping_distance(name):
     model, sources = build(name), batch(PAIRS[:3])
-    scorer, prefixes = CachedScorer(model, model.encode(sources)), torch.full((3, 1, 1), 2)
+    scorer, prefixes = Stepping(CachedScorer(model), model, sources), torch.full((3, 1, 1), 2)
     torch.manual_seed(9)
     for t in range(40):  # more than rel's 16 and than the room there is at first
-        found = scorer.step(Side(prefixes))
+        found = scorer.step(prefixes)
         if t in (0, 1, 2, 15, 16, 17, 31, 32, 39):
             torch.testing.assert_close(found, forced(model, sources, prefixes), rtol=0, atol=1e-5)
         prefixes = torch.cat((prefixes, torch.randint(4, 11, (3, 1, 1))), -1)
@@ -343,24 +343,24 @@ def test_steps_equal_teacher_forcing_beyond_the_clipping_distance(name):
 @torch.inference_mode()
 def test_hypotheses_may_branch_swap_and_leave(name):
     model, sources = build(name), batch(PAIRS[:3])
-    scorer, prefixes = CachedScorer(model, model.encode(sources)), torch.full((3, 1, 1), 2)
+    scorer, prefixes = Stepping(CachedScorer(model), model, sources), torch.full((3, 3, 1), 2)
     torch.manual_seed(9)
     moves = [
         ([0, 1, 2], [[0, 0, 0]] * 3),
         ([0, 1, 2], [[2, 0, 0], [1, 1, 1], [0, 1, 2]]),
         ([0, 2], [[0, 1, 2], [2, 1, 0]]),
-        ([1], [[2, 1]]),
+        ([1], [[2, 1, 0]]),
     ]
     for kept, parents in moves:
-        found = scorer.step(Side(prefixes))
+        found = scorer.step(prefixes)
         torch.testing.assert_close(found, forced(model, sources, prefixes), rtol=0, atol=1e-5)
         stay, parents = torch.tensor(kept), torch.tensor(parents)
-        scorer.select(Stay.of(kept, len(prefixes), stay.device), parents)
+        scorer.select(kept, len(prefixes), parents)
         features = {key: value[stay] for key, value in sources.features.items()}
         sources = Side(sources.ids[stay], sources.pad[stay], features, sources.paths)
         new = torch.randint(4, 11, (*parents.shape, 1))
         prefixes = torch.cat((prefixes[stay[:, None], parents], new), -1)
-    found = scorer.step(Side(prefixes))
+    found = scorer.step(prefixes)
     torch.testing.assert_close(found, forced(model, sources, prefixes), rtol=0, atol=1e-5)
 
 

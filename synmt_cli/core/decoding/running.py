@@ -1,0 +1,137 @@
+"""The sources that are being translated: continuous batching.
+
+A source that ends leaves its place, and the next one that waits takes it in the same step. So the
+rows of a batch are at different positions, and a step of the model costs the same for many rows
+to the end, where a batch of its own ends with few. Which sources are neighbours changes nothing:
+every row has its position, its mask and its part of what scorer and progress remember.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from synmt_cli.core.decoding.places import Places, Stay, lengthened, widened
+from synmt_cli.core.decoding.progress import PieceProgress
+from synmt_cli.core.decoding.scorer import Prefixes, Scorer
+from synmt_cli.core.decoding.supply import Source, Sources, Supply, whole
+from synmt_cli.core.model.moving import moved
+from synmt_cli.core.text.vocabulary import BOS, PAD
+
+
+class Running:
+    """B places with K prefixes each; those of one source have one length, others another.
+
+    A new source has one prefix, BOS; the other K - 1 have probability 0. scores: (B, K), log P of
+    each prefix. ages: how many tokens the prefixes in each place have, BOS counted.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        progress: PieceProgress,
+        supply: Supply,
+        n_beams: int,
+        device: torch.device,
+    ) -> None:
+        self.progress = progress
+        self.ages: list[int] = []
+        self.scores = torch.zeros(0, n_beams, device=device)
+        self._scorer = scorer
+        self._supply = supply
+        self._places = Places(device)
+        self._device = device
+        self._fresh = torch.full((n_beams,), -torch.inf, device=device)
+        self._fresh[:1] = 0
+        ids = torch.zeros(0, n_beams, dtype=torch.long, device=device)
+        self._newest = ids  # (B, K)
+        self._ids = ids[..., None] if scorer.reads_prefixes else None  # (B, K, room for tokens)
+        self._lengths = ids[:, 0]  # (B,), the ages
+        self.advance([], self._newest, self.scores)
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """The source in each place."""
+        return self._places.sources
+
+    def log_probs(self) -> Tensor:
+        """(B, K, V), of the next token; -inf for those that may not come."""
+        found = self._scorer.step(self._prefixes())
+        self.progress.forbid(found)
+        return found
+
+    def read(self) -> None:
+        """Reads the newest tokens, where nobody asks for those that may come next."""
+        self._scorer.read(self._prefixes())
+
+    @property
+    def _source_width(self) -> int:
+        return whole(max(source.length for source in self.sources))
+
+    def _prefixes(self) -> Prefixes:
+        return Prefixes(
+            self._newest,
+            self._lengths,
+            whole(max(self.ages)),
+            self._source_width,
+            self._ids,
+            self.progress.features,
+        )
+
+    def advance(
+        self, ends: Sequence[bool], tokens: Tensor, scores: Tensor, parents: Tensor | None = None
+    ) -> Sequence[int]:
+        """Goes on with the next tokens, without the sources that end, and with new ones.
+
+        ends: whether the source in each place does. tokens, scores: (B, K). parents: (B, K), the
+        old prefix that each continues; None: each its own. Returns the old place of the source in
+        each place; for a new source that of the one before it, or none at the end.
+        """
+        staying = [s.length for s, is_end in zip(self.sources, ends, strict=True) if not is_end]
+        is_open = len(staying) < len(ends) or not ends
+        taken = self._supply.take(staying) if is_open else []
+        new = [Source(some, i) for some in taken for i in range(len(some))]
+        stay, given = self._places.change(ends, new)
+        if not stay.is_all:
+            tokens, scores = tokens[stay.sources], scores[stay.sources]
+            parents = None if parents is None else parents[stay.sources]
+            self.ages = [self.ages[place] for place in stay.places]
+        self._scorer.select(stay, parents)
+        self.ages = [age + 1 for age in self.ages]
+        width = whole(max(self.ages, default=1))
+        self.progress.select(stay, parents, tokens, width)
+        self._append(stay, parents, tokens, width)
+        self._newest, self.scores = tokens, scores
+        if given:
+            self._enter(taken, given)
+        return stay.places
+
+    def _append(self, stay: Stay, parents: Tensor | None, tokens: Tensor, width: int) -> None:
+        self._lengths = stay.pick(self._lengths)
+        if self._ids is not None:
+            ids = widened(stay.pick(self._ids, parents), width, PAD)
+            place = self._lengths[:, None, None].expand(*tokens.shape, 1)
+            self._ids = ids.scatter_(2, place, tokens[..., None])
+        self._lengths = self._lengths + 1
+
+    def _enter(self, taken: Sequence[Sources], given: Sequence[int]) -> None:
+        """Begins with the sources that were taken, in the places given to them."""
+        n, places = len(self.sources), moved(torch.tensor(given), self._device)
+        self.ages += [0] * (n - len(self.ages))
+        for place in given:
+            self.ages[place] = 1
+        self._lengths = lengthened(self._lengths, n).index_fill_(0, places, 1)
+        self._newest = lengthened(self._newest, n).index_fill_(0, places, BOS)
+        self.scores = lengthened(self.scores, n)
+        self.scores[places] = self._fresh
+        if self._ids is not None:
+            self._ids = lengthened(self._ids, n)
+            self._ids[places] = PAD
+            self._ids[places, :, 0] = BOS
+        self.progress.enter(places, n, [limit for some in taken for limit in some.limits])
+        width, begin = self._source_width, 0
+        for some in taken:
+            self._scorer.enter(places[begin : begin + len(some)], n, width, some)
+            begin += len(some)

@@ -1,0 +1,144 @@
+"""Sources that wait for a place in a batch: encoded some at a time, as places become free.
+
+A batch has room for a number of sources, and for a number of padded source tokens. Whoever knows
+the sources gives them longest first, so that neighbours are of one length. The next batch of
+sources is encoded when a place is free and nobody waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor
+
+LANES = 16  # numbers of single precision in the widest register of a CPU
+
+
+def whole(n: int) -> int:
+    """The length to which n positions are padded: the next multiple of LANES.
+
+    A sum over positions then takes them in the same order, whatever other rows of the batch need:
+    what is added to it are registers of zeros. So no translation depends on its neighbours.
+
+    >>> [whole(n) for n in (1, 16, 17)]
+    [16, 16, 32]
+    """
+    return -(-n // LANES) * LANES
+
+
+class Room(NamedTuple):
+    """What a batch has room for: sources, and source tokens with padding (one always fits)."""
+
+    sources: int
+    tokens: int
+
+    def of(self, longest: int) -> int:
+        """How many sources, if the longest has so many tokens."""
+        return max(1, min(self.sources, self.tokens // longest))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Some encoded sources.
+
+    numbers: of each, chosen by the caller. lengths: in tokens. limits: the longest translation
+    of each. keys_values: of each model what its decoder layers see, (layers, n, S, 2 D).
+    """
+
+    numbers: Sequence[int]
+    lengths: Sequence[int]
+    limits: Sequence[int]
+    keys_values: Sequence[Tensor]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def part(self, begin: int, end: int) -> Sources:
+        """Those from begin to end, without padding that none of them needs."""
+        lengths = self.lengths[begin:end]
+        width = whole(max(lengths))
+        return Sources(
+            self.numbers[begin:end],
+            lengths,
+            self.limits[begin:end],
+            [one[:, begin:end, :width] for one in self.keys_values],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sources]) -> Sources:
+        """All of several, in that order. Numbers are counted anew, from 0."""
+        lengths = [length for part in parts for length in part.lengths]
+        limits = [limit for part in parts for limit in part.limits]
+        width = whole(max(lengths))
+        every = []
+        for same in zip(*(part.keys_values for part in parts), strict=True):
+            n_layers, _, _, size = same[0].shape
+            one = same[0].new_zeros(n_layers, len(lengths), width, size)
+            begin = 0
+            for own in same:
+                end = begin + own.size(1)
+                one[:, begin:end, : own.size(2)] = own
+                begin = end
+            every.append(one)
+        return cls(range(len(lengths)), lengths, limits, every)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One of some encoded sources."""
+
+    among: Sources
+    index: int
+
+    @property
+    def number(self) -> int:
+        """The caller's number."""
+        return self.among.numbers[self.index]
+
+    @property
+    def length(self) -> int:
+        """In tokens."""
+        return self.among.lengths[self.index]
+
+    @property
+    def limit(self) -> int:
+        """The longest translation."""
+        return self.among.limits[self.index]
+
+    @property
+    def alone(self) -> Sources:
+        """This source by itself."""
+        return self.among.part(self.index, self.index + 1)
+
+
+class Supply:
+    """Gives encoded sources to a batch as long as it has room.
+
+    encoded: yields some sources at a time, when the batch has a place for one of them.
+    """
+
+    def __init__(self, encoded: Iterator[Sources], room: Room) -> None:
+        self._encoded = encoded
+        self._room = room
+        self._waiting: Sources | None = None
+
+    def take(self, lengths: Sequence[int]) -> list[Sources]:
+        """The sources that come into a batch. lengths: of the sources that are in it, in tokens."""
+        n, longest, taken = len(lengths), max(lengths, default=0), []
+        while n < self._room.sources and (waiting := self._next()) is not None:
+            longest = max(longest, *waiting.lengths)
+            n_new = min(self._room.of(longest) - n, len(waiting))
+            if n_new <= 0:
+                break
+            taken.append(waiting.part(0, n_new))
+            n += n_new
+            has_more = n_new < len(waiting)
+            self._waiting = waiting.part(n_new, len(waiting)) if has_more else None
+        return taken
+
+    def _next(self) -> Sources | None:
+        if self._waiting is None:
+            self._waiting = next(self._encoded, None)
+        return self._waiting
