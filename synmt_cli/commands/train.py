@@ -28,6 +28,7 @@ from synmt_cli.core.distributed.launch import (
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
 from synmt_cli.errors import Stopped, UsageError, quoted
+from synmt_cli.io import memory
 
 if TYPE_CHECKING:
     from synmt_cli.core.distributed.ranks import Ranks
@@ -225,6 +226,7 @@ def train(
         from synmt_cli.core.training.tensorboard import require
 
         require()
+    memory.bound_caches()
     resolved = choice.provisional()  # refused once, not by each process
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)

@@ -1,4 +1,4 @@
-"""Memory, where the system limits it (ulimit -v): looked at before a library ends the process."""
+"""Memory, before torch and numpy are loaded: what they need at least, and what they may keep."""
 
 import mmap
 import os
@@ -17,6 +17,7 @@ from synmt_cli.errors import Unavailable
 MIB = 2**20
 NUMPY = 48 * MIB  # of addresses, as numpy 2.4 takes for itself
 TORCH = 96 * MIB  # beside its libraries, before it has computed anything
+KERNELS = "32"
 THREAD = 40 * MIB  # for each thread of its OpenBLAS: a buffer and a stack
 
 
@@ -34,6 +35,17 @@ def unnamed_file() -> BinaryIO:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("synmt"), "w+b")
     return cast(BinaryIO, tempfile.TemporaryFile())
+
+
+def bound_caches() -> None:
+    """Lets oneDNN keep few kernels, unless the environment says how many. For training.
+
+    It keeps those of 1,024 shapes, and torch's layer above it as many again. Batches differ in
+    shape: in bf16 on a processor a model of 1.6 million parameters took 1.6 GB after 400 updates.
+    With 32 it takes 0.5 GB, and the same time.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, KERNELS)
 
 
 def guard_imports() -> None:

@@ -43,3 +43,12 @@ def test_a_file_without_a_name_is_in_no_folder(monkeypatch, tmp_path):
         file.flush()
         with open(f"/dev/fd/{file.fileno()}", "rb") as again:
             assert again.read() == b"a"
+
+
+def test_caches_are_bounded_unless_the_environment_says_otherwise(monkeypatch):
+    monkeypatch.setattr("os.environ", {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "500"})
+    memory.bound_caches()
+    assert memory.os.environ == {
+        "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "500",
+        "LRU_CACHE_CAPACITY": memory.KERNELS,
+    }
