@@ -17,6 +17,7 @@ MANUAL = Manual(
     memory="Both treebanks, and about ten times their size for the trainer.",
     examples=(
         "synmt parser train train.en.conllu --dev dev.en.conllu -o my.udpipe",
+        "synmt parser train --light train.en.conllu --dev dev.en.conllu -o light.udpipe",
         "synmt parser train train.de.conllu --dev dev.de.conllu -o de.udpipe "
         "--tokenizer-options none --parser-options 'iterations=1;transition_system=swap'",
     ),
@@ -32,13 +33,16 @@ def parser_train(
         option("--dev FILE", "Treebank for early stopping and evaluation; repeatable."),
     ] = None,
     preset: Annotated[
-        Literal["fast", "accurate"],
+        Literal["quick", "accurate"],
         option(
             "--preset",
-            "fast: a small model, quickly trained. accurate: UDPipe's own defaults, hours for "
+            "quick: a small model, soon trained. accurate: UDPipe's own defaults, hours for "
             "a large treebank.",
         ),
-    ] = "fast",
+    ] = "quick",
+    light: Annotated[
+        bool, option("--light", "A model that parses faster: no lemmas, fewer guesses at tags.")
+    ] = False,
     tokenizer: Annotated[
         str, option("--tokenizer-options LIST", "UDPipe's name=value;..., or none.")
     ] = "",
@@ -52,15 +56,20 @@ def parser_train(
     --tokenizer-options, --tagger-options and --parser-options override single options of the
     preset. They take what UDPipe 1's own trainer takes, such as epochs=20 for the tokenizer,
     iterations=10 for the tagger, hidden_layer=200;transition_system=swap for the parser. The
-    preset fast is dimension=16;epochs=3 for the tokenizer, iterations=2 for the tagger, and for
+    preset quick is dimension=16;epochs=3 for the tokenizer, iterations=2 for the tagger, and for
     the parser iterations=2;hidden_layer=64;structured_interval=0 with embeddings of 32 and 12.
+
+    The preset is about the time that training takes, --light about the time that parse takes with
+    the model: its tagger gives no lemmas, and chooses among fewer tags of a word
+    (use_lemma=0;provide_lemma=0;guesser_suffix_rules=4;guesser_enrich_dictionary=2).
+    docs/parsers.md says what that costs. No variant reads lemmas.
 
     Training makes no random choice: the same files and options give the same model. The model
     is written once it is complete, has been loaded, and has been evaluated on the --dev
     treebank.
     """
     given = {"tokenizer": tokenizer, "tagger": tagger, "parser": parser}
-    settings = parser_training.merged(preset, given)
+    settings = parser_training.merged(preset, given, light)
     with writing.output(output) as writer:
         training = _treebank(files, "training")
         if not training.blocks:

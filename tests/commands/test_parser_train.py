@@ -45,8 +45,8 @@ def test_the_same_data_give_the_same_model(run, tiny_treebank, tiny_udpipe, tmp_
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_quiet_is_quiet_and_no_tokenizer_is_said(run, tiny_treebank, tmp_path):
-    options = ["-q", "--tokenizer-options=none", *QUICK[1:], "-o", "my.udpipe"]
+def test_quiet_is_quiet_and_what_a_model_lacks_is_said_or_seen(run, tiny_treebank, tmp_path):
+    options = ["-q", "--light", "--tokenizer-options=none", *QUICK[1:], "-o", "my.udpipe"]
     done = run("parser", "train", "-", *options, stdin=tiny_treebank, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
     done = run("parse", "-m", "my.udpipe", stdin=b"The dog\n", cwd=tmp_path)
@@ -54,6 +54,8 @@ def test_quiet_is_quiet_and_no_tokenizer_is_said(run, tiny_treebank, tmp_path):
     assert b"my.udpipe has no tokenizer: use --from tokens" in done.stderr
     done = run("parse", "-m", "my.udpipe", "--from", "tokens", stdin=b"The dog\n", cwd=tmp_path)
     assert done.returncode == 0
+    rows = [row.split(b"\t") for row in done.stdout.split(b"\n") if b"\t" in row]
+    assert [row[2] for row in rows] == [b"_", b"_"]  # a light model gives no lemmas
 
 
 def test_what_the_library_cannot_store_is_prepared_and_counted(run, tiny_treebank, tmp_path):

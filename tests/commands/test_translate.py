@@ -9,12 +9,16 @@ import os
 import pickle  # noqa: TID251 - to see that it is refused
 import shutil
 import struct
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from synmt_cli.core.decoding import ensemble
+from synmt_cli.core.decoding.hypothesis import LengthLimit
+from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.inspection import model_problems
+from synmt_cli.core.jobs.translate import TranslateJob, Wanted
 from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import ConfigError, ReadError, SynmtError, Unavailable
 
@@ -56,6 +60,23 @@ def test_processes_write_what_one_writes(translate, window):
     done = translate("-j", 2, stdin=bad)
     assert (done.returncode, done.stdout.count(b"\n")) == (65, 2)
     assert b"<stdin>:3: invalid JSON" in done.stderr
+
+
+def test_a_line_is_translated_while_the_pipe_waits(example_folder):
+    settings = SearchSettings(beam=1, longest=LengthLimit(0, 5))
+    model = str(example_folder / "runs/pascal")
+    job = TranslateJob([model], "best", Wanted("cpu"), settings, jobs=1, threads=0)
+    progress = SimpleNamespace(taken=iter, finished=iter, tick=lambda n, of: None)
+    output, input = os.pipe()
+    with open(input, "wb", buffering=0) as writer:
+        records = job.reader("", ahead=1).read([f"/dev/fd/{output}"])
+        results = job.translated(records, 1, print, progress, streamed=True)
+        for text in ("The dog sleeps.", "A cat sees the dog."):
+            writer.write(f'{{"src":"{text}"}}\n'.encode())
+            (translated,) = next(results)  # the pipe is open, and empty
+            assert translated.record.src == text
+    assert list(results) == []
+    os.close(output)
 
 
 def test_jsonl_keeps_the_record(translate):

@@ -61,10 +61,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
 _TEXT = ("from_model", "detokenize", "templates", "_file", "_model", "_lemmas", "_accuracy")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?", re.ASCII)
 
-# `accurate` leaves every choice to the library. `fast` learns models of the same kinds, smaller
-# and in fewer rounds: it takes seconds for 2,000 sentences.
+# How long training takes. `accurate` leaves every choice to the library. `quick` learns models of
+# the same kinds, smaller and in fewer rounds: it takes seconds for 2,000 sentences.
 PRESETS: dict[str, dict[str, str]] = {
-    "fast": {
+    "quick": {
         "tokenizer": "dimension=16;epochs=3",
         "tagger": "iterations=2",
         "parser": "iterations=2;hidden_layer=64;structured_interval=0;embedding_form=32;"
@@ -72,22 +72,29 @@ PRESETS: dict[str, dict[str, str]] = {
     },
     "accurate": {"tokenizer": "", "tagger": "", "parser": ""},
 }
+# How long the model then takes: a tagger tries each sequence of the tags that its dictionary and
+# its guesser offer for three neighbouring words, so fewer guesses are what makes it fast.
+LIGHT = {"tagger": "use_lemma=0;provide_lemma=0;guesser_suffix_rules=4;guesser_enrich_dictionary=2"}
 _OPTION_PROBLEM = re.compile(
     r"value '|^Cannot (create|load|open)|^Number of|^Unknown|not supported"
 )
 
 
-def merged(preset: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The options of each part: those of the preset, overridden by the given ones.
+def merged(preset: str, given: Mapping[str, str], light: bool = False) -> dict[str, str]:
+    """The options of each part: those of the preset and of LIGHT, overridden by the given ones.
 
     given: `name=value;name=value` by part, or `none` for no tokenizer. Raises UsageError.
+
+    >>> merged("accurate", {"tagger": "guesser_suffix_rules=8"}, light=True)["tagger"]
+    'use_lemma=0;provide_lemma=0;guesser_suffix_rules=8;guesser_enrich_dictionary=2'
     """
     options = {}
     for part in PARTS:
         if given.get(part) == "none" and part == "tokenizer":
             options[part] = "none"
             continue
-        values = _named(PRESETS[preset][part], part) | _named(given.get(part, ""), part)
+        layers = PRESETS[preset][part], LIGHT.get(part, "") if light else "", given.get(part, "")
+        values = {name: one for layer in layers for name, one in _named(layer, part).items()}
         options[part] = ";".join(f"{name}={value}" for name, value in values.items())
     return options
 
