@@ -99,7 +99,8 @@ def stream(
     search has room for more.
     """
     supplied = (encoded(models, numbers, sides, rules) for numbers, sides in batches)
-    searched = _searched(models, Supply(supplied, room), rules, lenpens)
+    supply = Supply(supplied, room, in_step=any(model.rereads for model in models))
+    searched = _searched(models, supply, rules, lenpens)
     grammar = models[0].grammar
     if grammar is not None and rules.constrained:
         searched = close(searched, models, partial(_scorer, models), room)

@@ -116,7 +116,8 @@ class CachedScorer:
             return
         old = self._prefixes
         n_layers, size = like.size(0), like.size(-1) // 2
-        n_sources, width = max(n_sources, n_old), max(width, capacity)
+        n_sources = max(n_sources, n_old)
+        width = max(width, 2 * capacity) if width > capacity else capacity
         self._prefixes = like.new_zeros(n_layers, n_sources, width, n_beams, 2, size)
         if n_old:
             self._prefixes[:, :n_old, :capacity] = old

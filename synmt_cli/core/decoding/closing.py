@@ -106,7 +106,8 @@ def complete(
     order = sorted(range(len(begun)), key=lambda i: -begun[i][0].length)
     sources = Sources.joined([begun[i][0].alone for i in order])
     progress = TransitionProgress(1, device, grammar, closing=True)
-    running = Running(scorer, progress, Supply(iter([sources]), room), 1, device)
+    supply = Supply(iter([sources]), room, in_step=any(model.rereads for model in models))
+    running = Running(scorer, progress, supply, 1, device)
     whole: list[list[int]] = [[] for _ in begun]
     while running.sources:
         places = [order[source.number] for source in running.sources]

@@ -74,7 +74,7 @@ class Running:
         return Prefixes(
             self._newest,
             self._lengths,
-            whole(max(self.ages)),
+            self._supply.width(self.ages),
             self._source_width,
             self._ids,
             self.progress.features,

@@ -38,6 +38,14 @@ class Prefixes(NamedTuple):
         column = torch.arange(self.width, device=self.lengths.device)
         return column < self.lengths[:, None]
 
+    def in_step(self) -> Side:
+        """Prefixes of one length, `width`, as (B * K, width)."""
+        assert self.ids is not None
+        ids = self.ids[..., : self.width]
+        return Side(
+            ids, features={name: x[..., : self.width] for name, x in self.features.items()}
+        ).flat()
+
     def aligned(self) -> tuple[Side, Tensor, Tensor]:
         """The prefixes with the newest tokens in the last column: a side, mask and positions.
 
@@ -136,8 +144,9 @@ class SourceStates:
 class RereadingScorer:
     """Reads the prefix anew at each step, for models whose known tokens see later ones.
 
-    Nothing of the target can be remembered from step to step, since every state may change. The
-    source's keys and values are computed once; the prefixes of a source are queries to them.
+    All prefixes have one length: their padding would be read anew, too. Nothing of the target can
+    be remembered from step to step, since every state may change. The source's keys and values
+    are computed once; the prefixes of a source are queries to them.
     """
 
     reads_prefixes = True
@@ -153,17 +162,11 @@ class RereadingScorer:
 
     def step(self, prefixes: Prefixes) -> Tensor:
         """Log-probabilities (B, K, V)."""
-        side, mask, positions = prefixes.aligned()
+        side = prefixes.in_step()
         both, allowed = self._sources.seen(prefixes.source_width)
-        decoder, n_beams = self._model.decoder, prefixes.newest.size(1)
+        decoder = self._model.decoder
         sources = [layer.cross.parted(own) for layer, own in zip(decoder.layers, both, strict=True)]
-        states = decoder.reread(
-            side,
-            sources,
-            allowed,
-            mask[:, None].expand(-1, n_beams, -1).flatten(0, 1)[:, None, None],
-            positions[:, None].expand(-1, n_beams, -1).flatten(0, 1),
-        )
+        states = decoder.reread(side, sources, allowed)
         log_probs = self._model.logits(states).log_softmax(-1, dtype=torch.float32)  # (B * K, V)
         return log_probs.unflatten(0, prefixes.newest.shape)
 

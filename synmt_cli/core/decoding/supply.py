@@ -116,16 +116,20 @@ class Source:
 class Supply:
     """Gives encoded sources to a batch as long as it has room.
 
-    encoded: yields some sources at a time, when the batch has a place for one of them.
+    encoded: yields some sources at a time, when the batch has a place for one of them. in_step:
+    sources wait until the batch is empty, so that all of a batch are at the same position.
     """
 
-    def __init__(self, encoded: Iterator[Sources], room: Room) -> None:
+    def __init__(self, encoded: Iterator[Sources], room: Room, in_step: bool = False) -> None:
+        self._in_step = in_step
         self._encoded = encoded
         self._room = room
         self._waiting: Sources | None = None
 
     def take(self, lengths: Sequence[int]) -> list[Sources]:
         """The sources that come into a batch. lengths: of the sources that are in it, in tokens."""
+        if self._in_step and lengths:
+            return []
         n, longest, taken = len(lengths), max(lengths, default=0), []
         while n < self._room.sources and (waiting := self._next()) is not None:
             longest = max(longest, *waiting.lengths)
@@ -137,6 +141,10 @@ class Supply:
             has_more = n_new < len(waiting)
             self._waiting = waiting.part(n_new, len(waiting)) if has_more else None
         return taken
+
+    def width(self, ages: Sequence[int]) -> int:
+        """To how many tokens prefixes are padded: in step they need no padding, alone or not."""
+        return max(ages) if self._in_step else whole(max(ages))
 
     def _next(self) -> Sources | None:
         if self._waiting is None:

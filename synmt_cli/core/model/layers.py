@@ -259,29 +259,21 @@ class Decoder(Stack):
             x = layer(x, memory, active, past)
         return self.norm(x), losses(active)
 
-    def reread(
-        self,
-        side: Side,
-        sources: Sequence[KeysValues],
-        allowed: Tensor | None,
-        known: Tensor | None = None,
-        positions: Tensor | None = None,
-    ) -> Tensor:
+    def reread(self, side: Side, sources: Sequence[KeysValues], allowed: Tensor | None) -> Tensor:
         """Reads whole prefixes, every known token seen by every other (Choshen and Abend 2021).
 
             M_ij = 0 if j <= n, else -inf        for a prefix of n tokens; section 2
 
-        The paper prints n < j for 0: a slip. side: R prefixes that end in the last column, (R, T),
-        with R / B in a row for each of B sources, whose keys, values and mask are `sources` and
-        `allowed`. known: (R, 1, 1, T) bool, where there is a token; positions: (R, T); None where
-        all prefixes have T tokens. Returns the newest tokens' states, (R, D): no others are
-        needed, so the last layer computes no others.
+        The paper prints n < j for 0: a slip. side: R prefixes of one length, (R, T), with
+        R / B in a row for each of B sources, whose `keys_values` and mask are the other
+        arguments. Returns the newest tokens' states, (R, D): no others are needed, so the
+        last layer computes no others.
         """
         active = self.prepare(side)
-        x = self.embedding(side.ids, active, positions)  # (R, T, D)
+        x = self.embedding(side.ids, active)  # (R, T, D)
         for layer, source in zip(self.layers, sources, strict=True):
             newest = layer is self.layers[-1]
-            attend = partial(layer.attention, allowed=known, active=active, newest=newest)
+            attend = partial(layer.attention, active=active, newest=newest)
             x = layer.step(x, attend, source, allowed, last_token if newest else None)
         return self.norm(x)[:, -1]
 

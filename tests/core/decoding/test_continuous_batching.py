@@ -67,18 +67,6 @@ def alone(nets, sources, rules):
     return [search(nets, side([source]), rules)[0] for source in sources]
 
 
-def same(found, expected, exact=True):
-    """Tokens, cuts and arcs that close are the same, and scores to the last bit, if `exact`."""
-    if exact:
-        assert found == expected
-        return
-    for one, other in zip(found, expected, strict=True):
-        assert [(h.ids, h.cut, h.n_closing) for h in one] == [
-            (h.ids, h.cut, h.n_closing) for h in other
-        ]
-        assert [h.score for h in one] == pytest.approx([h.score for h in other], abs=1e-4)
-
-
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_source_among_others_is_translated_as_alone(name, beam):
@@ -87,14 +75,18 @@ def test_a_source_among_others_is_translated_as_alone(name, beam):
     expected = alone([MODELS[name]], some, rules)
     assert len({len(nbest[0].ids) for nbest in expected}) > 2
     found = streamed([MODELS[name]], some, rules, Room(3, 1000), 4)
-    same(found, expected, exact=name != "gcn")  # its own products are those of torch
+    if name != "gcn":  # whose own products are torch's, which round by the number of rows
+        assert found == expected
+    for nbest, other in zip(found, expected, strict=True):
+        assert [h.ids for h in nbest] == [h.ids for h in other]
+        assert [h.score for h in nbest] == pytest.approx([h.score for h in other], abs=1e-4)
 
 
 @pytest.mark.parametrize("names", [("parent", "linearized"), ("vanilla", "rel")])
 def test_ensembles_too(names):
     some, nets = sources([4, 9, 2, 6, 3], 1), [MODELS[name] for name in names]
     for rules in (Rules(longest=LengthLimit(1, 4)), Rules(beam=2, longest=LengthLimit(1, 4))):
-        same(streamed(nets, some, rules, Room(2, 1000), 2), alone(nets, some, rules))
+        assert streamed(nets, some, rules, Room(2, 1000), 2) == alone(nets, some, rules)
 
 
 @given(
@@ -108,7 +100,7 @@ def test_ensembles_too(names):
 def test_any_lengths_batches_and_rooms_give_the_same(lengths, per_batch, places, tokens, beam):
     some, rules = sources(lengths, 2), Rules(beam=beam, longest=LengthLimit(0.5, 2), patience=1)
     nets = [MODELS["vanilla"]]
-    same(streamed(nets, some, rules, Room(places, tokens), per_batch), alone(nets, some, rules))
+    assert streamed(nets, some, rules, Room(places, tokens), per_batch) == alone(nets, some, rules)
 
 
 def test_unconstrained_trees_too():
@@ -116,7 +108,7 @@ def test_unconstrained_trees_too():
     for beam in (1, 2):
         rules = Rules(beam=beam, constrained=False, longest=LengthLimit(0, 4))
         found = streamed([MODELS["linearized"]], some, rules, Room(2, 99), 3)
-        same(found, alone([MODELS["linearized"]], some, rules))
+        assert found == alone([MODELS["linearized"]], some, rules)
 
 
 @given(st.lists(st.booleans(), max_size=9), st.integers(0, 12))
