@@ -179,7 +179,10 @@ class SelfAttention(nn.Module):
         """qkv: q (B, Tq, D), k, v (B, T, D); or all in one (B, T, 3 D). Returns (B, Tq, D)."""
         parts = qkv if len(qkv) == 3 else qkv[0].chunk(3, dim=-1)
         q, k, v = (split_heads(t, self.n_heads) for t in parts)  # (B, H, Tq or T, D / H)
+        dropout = self.dropout if self.training else 0.0
         here = self.modified_by(active)
+        if not here and (allowed is None or not causal):
+            return join_heads(fused_attention(q, k, v, allowed, dropout, causal))
         for modifier, state in here:
             allowed = intersection(allowed, modifier.visible(state, q.size(2)))
         is_eager = any(one.is_eager for one in here)
@@ -190,7 +193,7 @@ class SelfAttention(nn.Module):
         site = Site(self.layer, x, q, k)
         if is_eager:
             return join_heads(self._eager_attention(site, v, allowed, here))
-        return self._fused_attention(site, v, qkv, allowed, causal, here)
+        return self._fused_attention(site, v, qkv, allowed, causal, dropout, here)
 
     def _fused_attention(
         self,
@@ -199,6 +202,7 @@ class SelfAttention(nn.Module):
         qkv: Sequence[Tensor],
         allowed: Tensor | None,
         causal: bool,
+        dropout: float,
         active: Sequence[Active],
     ) -> Tensor:
         """The same in one kernel or few, with what modifiers add. v: (B, H, T, D / H)."""
@@ -212,7 +216,6 @@ class SelfAttention(nn.Module):
             elif added is not None:
                 own = scaled_product(*added, site.q.size(-1)) if isinstance(added, Dot) else added
                 numbers = own if numbers is None else numbers + own
-        dropout = self.dropout if self.training else 0.0
         if tables:
             return relations.attention(
                 qkv, self.n_heads, allowed, dropout, tables, numbers, v.dtype

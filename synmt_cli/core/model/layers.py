@@ -80,6 +80,10 @@ class EncoderLayer(Layer):
     def forward(self, x: Tensor, allowed: Tensor | None, active: Sequence[Active]) -> Tensor:
         """x: (B, T, D) -> (B, T, D). allowed: (B, 1, 1, T) bool or None."""
         x = self.residual(0, x, lambda x: self.attention(x, allowed, False, active))
+        return self.after_attention(x)
+
+    def after_attention(self, x: Tensor) -> Tensor:
+        """The second half, (B, T, D) -> (B, T, D)."""
         return self.residual(1, x, self.feed_forward)
 
     def attention_sum(self, x: Tensor, allowed: Tensor | None, active: Sequence[Active]) -> Tensor:
@@ -109,6 +113,22 @@ class DecoderLayer(Layer):
 
         return self.step(x, attend, source, memory.allowed)
 
+    def read(
+        self,
+        x: Tensor,
+        source: KeysValues,
+        allowed: Tensor | None,
+        visible: Tensor,
+        active: Sequence[Active],
+        keep: Callable[[Tensor], Tensor] | None,
+    ) -> Tensor:
+        """Several prefixes in a row, in which tokens see `visible`; the rest as in `step`."""
+
+        def attend(x: Tensor) -> Tensor:
+            return self.attention(x, visible, False, active, keep=keep)
+
+        return self.step(x, attend, source, allowed, keep)
+
     def step(
         self,
         x: Tensor,
@@ -123,7 +143,10 @@ class DecoderLayer(Layer):
         returns no others.
         source, allowed: keys, values and mask of B sources; R / B targets in a row belong to each.
         """
-        x = self.residual(0, x, attend, keep)
+        return self.after_attention(self.residual(0, x, attend, keep), source, allowed)
+
+    def after_attention(self, x: Tensor, source: KeysValues, allowed: Tensor | None) -> Tensor:
+        """The sub-layers after self-attention, (R, T, D) -> (R, T, D)."""
         x = self.residual(1, x, lambda x: self.cross(x, *source, allowed))
         return self.residual(2, x, self.feed_forward)
 
@@ -219,7 +242,7 @@ class Encoder(Stack):
         allowed = None if side.pad is None else ~side.pad[:, None, None, :]  # (B, 1, 1, S)
         x = self.embedding(side.ids, active)  # (B, S, D)
         for layer in self.layers:
-            x = layer(x, allowed, active)
+            x = layer(x, allowed, layer.attention.modified_by(active))
         return Memory(self.norm(x), allowed, losses(active))
 
     def lower(self, side: Side, n: int) -> Tensor:
@@ -256,7 +279,7 @@ class Decoder(Stack):
         if any(one.modifier.layers for one in active):  # made once for all layers
             past = torch.ones(2 * side.ids.shape[-1:], dtype=torch.bool, device=x.device).tril()
         for layer in self.layers:
-            x = layer(x, memory, active, past)
+            x = layer(x, memory, layer.attention.modified_by(active), past)
         return self.norm(x), losses(active)
 
     def reread(self, side: Side, sources: Sequence[KeysValues], allowed: Tensor | None) -> Tensor:
@@ -292,6 +315,6 @@ class Decoder(Stack):
         x = self.embedding(side.ids, active, positions=prefixes.positions)  # (R, W, D)
         for layer, source in zip(self.layers, sources, strict=True):
             keep = prefixes.newest_of if layer is self.layers[-1] else None
-            attend = partial(layer.attention, allowed=prefixes.visible, active=active, keep=keep)
-            x = layer.step(x, attend, source, allowed, keep)
+            own = layer.attention.modified_by(active)
+            x = layer.read(x, source, allowed, prefixes.visible, own, keep)
         return self.norm(x)

@@ -86,6 +86,12 @@ class Training:
         "else fp32; fp16 is for GPUs without bf16, and scales the loss; a run keeps what it began "
         "with",
     ] = "auto"
+    compile: Annotated[
+        bool,
+        "layers are compiled by torch, which takes a while at the start and saves time in each "
+        "update, on a GPU above all; needs a C++ compiler on a processor and Triton on a GPU; "
+        "weights and files are the same, and a run may go on with or without it",
+    ] = False
     seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = SEED
     shard: Annotated[
         bool,
@@ -105,6 +111,7 @@ CHANGEABLE = frozenset(
         *("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep"),
         "shard",  # decides where a parameter lies, not what it becomes
         "micro_tokens",  # decides how much is computed at a time
+        "compile",  # decides how fast
     )
 ) | {"preset", "data.train", "data.dev", "parser.file"}
 
@@ -120,6 +127,7 @@ LATER: dict[str, Any] = {
     "training.transition_weight": 1.0,
     "training.transition_smoothing": "label_smoothing",
     "training.shard": False,
+    "training.compile": False,
     "model.decoder_positions": "positions",
 }
 # Defaults that have changed since: a run that was begun with one of them keeps it.

@@ -24,7 +24,7 @@ from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
-from synmt_cli.core.training import checkpoint
+from synmt_cli.core.training import checkpoint, compiled
 from synmt_cli.core.training.checkpoint import TrainingState
 from synmt_cli.core.training.events import Ended, Event, Pulse, Report, Restored, Saved, Validated
 from synmt_cli.core.training.gradient import Sums, backward, widest
@@ -76,7 +76,11 @@ class Trainer:
 
     def __post_init__(self) -> None:
         kind = Shards if self.settings.shard and self.ranks.size > 1 else Share
+        if self.settings.compile and kind is Shards:
+            raise ConfigError("training.compile does not go with training.shard: leave one out")
         self.share = kind(self.model, self.ranks, self.device)
+        if self.settings.compile:
+            compiled.compile_layers(self.model, self.device)
         self.updates = Updates(self.train, self.settings, self.share)
         self.optimizer = torch.optim.Adam(
             self.share.groups(),
@@ -259,7 +263,11 @@ class Trainer:
 
     def _backward(self, batch: Batch, scale: float) -> Sums:
         settings = self.settings
-        with devices.precision(settings.precision, self.device), self.share.passing():
+        with (
+            devices.precision(settings.precision, self.device),
+            self.share.passing(),
+            compiled.explained(settings.compile),
+        ):
             return backward(
                 self.model,
                 batch,
@@ -376,7 +384,7 @@ class Trainer:
     def _validate(self, regular: bool, request: signals.Request) -> Validated:
         """regular: counts toward early stopping (the extra one at the end does not)."""
         state, settings = self.state, self.settings
-        with self.share.gathered():
+        with self.share.gathered(), compiled.paused(settings.compile):
             measured = self._measured(request)
         found = measured or Measured(0.0, 0.0)
         decisive = found.nll, found.value, float(measured is None)
