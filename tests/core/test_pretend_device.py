@@ -78,8 +78,10 @@ def test_launches_synchronisations_and_copies_are_told_apart():
     with pretend.counted() as counts:
         here = there.cpu(), there.tolist(), there[0].item(), bool(there.any()), there[there > 2]
         torch.ones(3).to(pretend.DEVICE)
+        torch.ones(3).to(pretend.DEVICE, non_blocking=True)
     assert here[1] == list(range(6))
-    assert counts.synchronisations == {"to the CPU": 2, "item": 2, "boolean index": 1}
+    waits = {"to the CPU": 2, "item": 2, "boolean index": 1, "from the CPU": 1}
+    assert counts.synchronisations == waits
     assert counts.to_device == 1
 
 

@@ -2,8 +2,8 @@
 
 Its tensors hold CPU values and refuse to meet those of the CPU. It counts what costs time on a
 GPU whatever the size of the tensors: launches of kernels, and synchronisations, where the host
-waits for the device. Where a GPU has one kernel for what a CPU does in many (attention, dropout,
-the cell of an LSTM), it counts one.
+waits for the device: also in a copy to it, unless that is non_blocking. Where a GPU has one
+kernel for what a CPU does in many (attention, dropout, the cell of an LSTM), it counts one.
 
     with pretend.counted() as counts:
         model(batch.to(pretend.DEVICE))
@@ -62,7 +62,7 @@ MAY_MIX = {*COPIES, aten._has_compatible_shallow_copy_type.default}
 
 @dataclass
 class Counts:
-    """launches: by operation. synchronisations: by what was asked. to_device: copies."""
+    """launches: by operation. synchronisations: by what was asked. to_device: other copies."""
 
     launches: Counter[str] = field(default_factory=Counter)
     synchronisations: Counter[str] = field(default_factory=Counter)
@@ -142,7 +142,8 @@ def _run(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     leaves_device = target is not None and torch.device(target).type != NAME
     if operation is aten.copy_.default:
         leaves_device = not isinstance(args[0], PretendTensor)
-    _count(operation, args, leaves, leaves_device)
+    is_ahead = bool(kwargs.get("non_blocking") or (operation in COPIES and True in args[2:]))
+    _count(operation, args, leaves, leaves_device, is_ahead)
     own_kwargs = dict(kwargs)
     if target is not None:
         own_kwargs["device"] = "cpu"
@@ -179,12 +180,17 @@ def _refuse_mixing(operation: Any, leaves: list[Tensor]) -> None:
         raise RuntimeError(f"{operation}: tensors of the CPU {shapes} among those of {NAME}")
 
 
-def _count(operation: Any, args: Any, leaves: list[Tensor], leaves_device: bool) -> None:
+def _count(
+    operation: Any, args: Any, leaves: list[Tensor], leaves_device: bool, is_ahead: bool
+) -> None:
+    """is_ahead: of a copy, whether the host goes on (non_blocking)."""
     if not _counting:
         return
     asked = "to the CPU" if leaves_device else _asked(operation, args)
     name = operation.name().partition(".")[0]
     arrives = operation in COPIES and not all(isinstance(x, PretendTensor) for x in leaves)
+    if arrives and not asked and not is_ahead:
+        asked = "from the CPU"
     for counts in _counting:
         if asked:
             counts.synchronisations[asked] += 1

@@ -103,8 +103,8 @@ class TransitionProgress(PieceProgress):
         with_features: bool = True,
     ) -> None:
         super().__init__(n_beams, device)
-        self._moves = torch.from_numpy(grammar.moves).to(device)
-        self._labels = torch.from_numpy(grammar.labels).to(device)
+        self._moves = moved(torch.from_numpy(grammar.moves), device)
+        self._labels = moved(torch.from_numpy(grammar.labels), device)
         self._split = grammar.split
         self._constrained = constrained
         self._closing = closing

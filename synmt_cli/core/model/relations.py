@@ -388,6 +388,8 @@ class _Attention(torch.autograd.Function):
             context = (sums @ value.to(sums.dtype)).view_as(q).baddbmm_(flat, v)
         ctx.save_for_backward(q, k, v, weights, kept, key, value, sums)
         joined = context.unflatten(0, (-1, n_heads)).transpose(1, 2)  # (B, Tq, H, D / H)
+        if joined.size(1) == 1:  # heads are joined already
+            return joined.to(around.dtype).flatten(2)
         return _copied(joined, around.dtype).flatten(2)
 
     @staticmethod

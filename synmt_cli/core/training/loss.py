@@ -9,6 +9,7 @@ Logits are computed a block of tokens at a time and turned into their gradient a
 memory is one block, and each logit is visited while it is still in the cache.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import torch
@@ -55,6 +56,13 @@ def cross_entropy(
     return Losses(*_CrossEntropy.apply(states, output, target, smoothing, rows, arcs))
 
 
+@functools.cache
+def _made(number: float, device: torch.device) -> Tensor:
+    """The number as a tensor, made once: a device is waited for where one is copied to it."""
+    with torch.inference_mode(False):
+        return torch.tensor(number, dtype=torch.float32, device=device)
+
+
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -86,7 +94,7 @@ class _CrossEntropy(torch.autograd.Function):
             lse = z.logsumexp(-1, keepdim=True)
             own = lse - z.gather(1, y)  # (block, 1)
             nll += own.sum()
-            weight, eps = arcs.of(y, smoothing) if arcs else (1.0, own.new_tensor(smoothing))
+            weight, eps = arcs.of(y, smoothing) if arcs else (1.0, _made(smoothing, own.device))
             spread = lse - z.mean(-1, keepdim=True)
             smoothed += (weight * ((1 - eps) * own + eps * spread)).sum()
             if d_states is None or d_output is None:
