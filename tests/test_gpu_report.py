@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
+import torch
 from support.program import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -20,6 +21,24 @@ def test_all_parts_run_in_miniature(tmp_path):
     assert re.findall("^## (.*)$", text, re.M) == [*gpu_report.PARTS]
     assert "ends with the same bits" in text
     assert re.search(r"^\| tiny \| pascal \| [\d,]+ \| [\d.]+ \|", text, re.M)
+    for system in ("synmt", "bare loop", "CTranslate2"):
+        assert re.search(rf"^\| fp32 \|.*{system}", text, re.M)
+    assert re.search(
+        r"^\| pascal: 1.2 times vanilla's time \| [\d.]+ \| (not )?met \|$", text, re.M
+    )
+    assert "| tests pass | | not measured |" in text
+
+
+def test_the_bare_loop_gives_prefixes_of_each_source():
+    """Padding changes nothing, and prefixes have their length."""
+    torch.manual_seed(1)
+    model = gpu_report.Bare(gpu_report.TINY).eval()
+    source = torch.tensor([[5, 6, 3], [7, 3, 1]])
+    best = gpu_report.bare_search(model, source, 4)
+    assert best.shape == (2, 4, gpu_report.LONGEST + 1)
+    greedy = gpu_report.bare_search(model, source[1:, :2], 1)
+    alone = gpu_report.bare_search(model, source, 1)[1:]
+    assert torch.equal(greedy, alone)
 
 
 def test_a_part_that_fails_and_the_limit_leave_what_was_measured(tmp_path, monkeypatch):
