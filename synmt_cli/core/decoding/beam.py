@@ -122,7 +122,8 @@ def encoded(
     keys_values = []
     for model, side in zip(models, sides, strict=True):
         states = model.encode(side.widened(whole(width))).states  # (B, S, D)
-        keys_values.append(torch.stack([layer.cross.kv(states) for layer in model.decoder.layers]))
+        layers = [layer.cross.keys_values(states) for layer in model.decoder.layers]
+        keys_values.append(torch.stack([torch.stack(pair) for pair in layers]))
     return Sources(numbers, lengths, limits(lengths, rules.longest), keys_values)
 
 

@@ -16,7 +16,13 @@ from torch import Tensor
 from synmt_cli.core.decoding.places import Stay, lengthened, widened
 from synmt_cli.core.decoding.scorer import Prefixes, SourceStates
 from synmt_cli.core.decoding.supply import Sources
-from synmt_cli.core.model.attention import SelfAttention, additive_mask
+from synmt_cli.core.model.attention import (
+    SelfAttention,
+    additive_mask,
+    fused_attention,
+    join_heads,
+    split_heads,
+)
 from synmt_cli.core.model.modifier import Active
 from synmt_cli.core.model.transformer import Transformer
 
@@ -32,10 +38,10 @@ class CachedScorer:
         self._number = number
         self.reads_prefixes = len(model.decoder.modifiers) > 0
         self._sources = SourceStates()
-        # Keys and values of all layers are one tensor, which moves in one operation: (layers, room
-        # for B, room for T, K, 2, D). Zero at first: what is not seen has weight 0, but 0 * NaN
-        # is not 0.
-        self._prefixes = model.output.weight.new_empty(0, 0, 0, 0, 2, 0)
+        # Keys and values of all layers are one tensor, which moves in one operation: (layers, 2,
+        # room for B, H, room for T, K, D / H). Zero at first: what is not seen has weight 0, but
+        # 0 * NaN is not 0.
+        self._prefixes = model.output.weight.new_empty(0, 2, 0, 0, 0, 0, 0)
         self._slots = self._prefixes.new_empty(0, 0, 0, dtype=torch.long)  # (B, K, room for T)
 
     def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
@@ -70,7 +76,7 @@ class CachedScorer:
         seen = self._seen(prefixes, slots)
         for layer, source, prefix in zip(decoder.layers, both, self._prefixes, strict=True):
             attend = partial(self._attend, layer.attention, prefix, written, seen, active, aligned)
-            x = layer.step(x, attend, layer.cross.parted(source), allowed)
+            x = layer.step(x, attend, (source[0], source[1]), allowed)
         return x
 
     def _attend(
@@ -85,16 +91,19 @@ class CachedScorer:
     ) -> Tensor:
         """The newest token of each prefix attends to all of its tokens, itself included.
 
-        x: (B, K, D) -> (B, K, D). prefix: (room for B, room for T, K, 2, D), filled here at the
-        places and positions `written`. seen: (B, 1, K, T * K).
+        x: (B, K, D) -> (B, K, D). prefix: (2, room for B, H, room for T, K, D / H), filled here at
+        the places and positions `written`. seen: (B, 1, K, T * K).
         """
         n_sources, n_beams, _ = x.shape
         q, newest = attention.project_apart(x)  # (B, K, D), (B, K, 2, D)
-        prefix[written] = newest
+        place, position = written
+        newest = newest.unflatten(-1, (attention.n_heads, -1))  # (B, K, 2, H, D / H)
+        prefix[:, place, :, position] = newest.permute(0, 2, 3, 1, 4)
         if aligned is None or not attention.modified_by(active):
             width = seen.size(-1) // n_beams
-            k, v = prefix[:n_sources, :width].flatten(1, 2).unbind(2)  # (B, T * K, D) each
-            return attention.attend(x, q, k, v, seen, False, active)
+            k, v = prefix[:, :n_sources, :, :width].flatten(3, 4)  # (B, H, T * K, D / H) each
+            heads = split_heads(q, attention.n_heads)
+            return attention.out(join_heads(fused_attention(heads, k, v, seen, 0.0, False)))
         k, v = aligned.of(prefix)  # (B * K, T, D) each
         q, one = q.flatten(0, 1)[:, None], x.flatten(0, 1)[:, None]  # (B * K, 1, D)
         return attention.attend(one, q, k, v, aligned.mask, False, active).view_as(x)
@@ -108,26 +117,28 @@ class CachedScorer:
         return additive_mask(seen[:, None], self._prefixes)
 
     def _make_room(self, n_sources: int, width: int, n_beams: int, like: Tensor) -> None:
-        _, n_old, capacity, *_ = self._prefixes.shape
+        _, _, n_old, _, capacity, *_ = self._prefixes.shape
         if not len(self._slots):
             self._slots = self._slots.new_zeros(n_sources, n_beams, width)
         self._slots = widened(lengthened(self._slots, n_sources), width, 0)
         if n_sources <= n_old and width <= capacity:
             return
         old = self._prefixes
-        n_layers, size = like.size(0), like.size(-1) // 2
+        n_layers, _, _, n_heads, _, size = like.shape
         n_sources = max(n_sources, n_old)
         width = max(width, 2 * capacity) if width > capacity else capacity
-        self._prefixes = like.new_zeros(n_layers, n_sources, width, n_beams, 2, size)
+        shape = n_layers, 2, n_sources, n_heads, width, n_beams, size
+        self._prefixes = like.new_zeros(shape)
         if n_old:
-            self._prefixes[:, :n_old, :capacity] = old
+            self._prefixes[:, :, :n_old, :, :capacity] = old
 
     def select(self, stay: Stay, parents: Tensor | None) -> None:
         """Moves sources into the places of those that left; tokens stay in their slots."""
         self._slots = stay.pick(self._slots, parents)
         self._sources.select(stay)
         if not stay.is_all:
-            stay.move(self._prefixes.transpose(0, 1)[:, :, : self._slots.size(2)])
+            used = self._slots.size(2)  # positions
+            stay.move(self._prefixes[:, :, :, :, :used].transpose(0, 2))
 
 
 class Aligned:
@@ -145,6 +156,7 @@ class Aligned:
         self._place = torch.arange(len(slots), device=slots.device)[:, None, None]
 
     def of(self, prefix: Tensor) -> tuple[Tensor, Tensor]:
-        """prefix: (room for B, room for T, K, 2, D) -> keys and values, (B * K, T, D) each."""
-        k, v = prefix[self._place, self._positions, self._slots].flatten(0, 1).unbind(2)
+        """prefix: (2, room for B, H, room for T, K, D / H) -> k and v, (B * K, T, D) each."""
+        both = prefix[:, self._place, :, self._positions, self._slots]  # (B, K, T, 2, H, D / H)
+        k, v = both.flatten(0, 1).flatten(3).unbind(2)
         return k, v

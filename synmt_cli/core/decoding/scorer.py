@@ -103,7 +103,7 @@ class SourceStates:
 
     def __init__(self) -> None:
         self._n = 0
-        self._both = torch.empty(0)  # (layers, room for B, room for S, 2 D)
+        self._both = torch.empty(0)  # (layers, 2, room for B, H, room for S, D / H)
         self._mask = torch.empty(0)  # (room for B, 1, 1, room for S), numbers to add to scores
 
     def enter(self, places: Tensor, n: int, width: int, sources: Sources, model: int) -> None:
@@ -111,34 +111,34 @@ class SourceStates:
         both = sources.keys_values[model]
         self._make_room(n, width, both)
         self._n = n
-        own = both.size(2)
-        self._both[:, places, :own] = both
+        self._both[:, :, places, :, : both.size(4)] = both
         known = torch.arange(self._mask.size(-1)) < torch.tensor(sources.lengths)[:, None]
         mask = torch.zeros(known.shape).masked_fill_(~known, -torch.inf)
         self._mask[places] = moved(mask, both.device).to(both.dtype)[:, None, None]
 
     def _make_room(self, n: int, width: int, like: Tensor) -> None:
         old, n_now = self._both, self._n
-        if old.dim() == 4 and n <= old.size(1) and width <= old.size(2):
+        if old.dim() == 6 and n <= old.size(2) and width <= old.size(4):
             return
-        self._both = like.new_zeros(like.size(0), n, width, like.size(3))
+        n_layers, _, _, n_heads, _, size = like.shape
+        self._both = like.new_zeros(n_layers, 2, n, n_heads, width, size)
         mask = like.new_full((n, 1, 1, width), -torch.inf)
         if n_now:
-            kept = min(width, old.size(2))
-            self._both[:, :n_now, :kept] = old[:, :n_now, :kept]
+            kept = min(width, old.size(4))
+            self._both[:, :, :n_now, :, :kept] = old[:, :, :n_now, :, :kept]
             mask[:n_now, ..., :kept] = self._mask[:n_now, ..., :kept]
         self._mask = mask
 
     def select(self, stay: Stay) -> None:
         """Moves sources into the places of those that left."""
         if not stay.is_all:
-            stay.move(self._both.transpose(0, 1))
+            stay.move(self._both.transpose(0, 2))
             stay.move(self._mask)
             self._n = len(stay.places)
 
     def seen(self, width: int) -> tuple[Tensor, Tensor]:
-        """For each layer (B, width, 2 D), keys and values; and a mask, (B, 1, 1, width)."""
-        return self._both[:, : self._n, :width], self._mask[: self._n, ..., :width]
+        """For each layer keys and values, (2, B, H, width, D / H); and a mask, (B, 1, 1, width)."""
+        return self._both[:, :, : self._n, :, :width], self._mask[: self._n, ..., :width]
 
 
 class RereadingScorer:
@@ -165,8 +165,7 @@ class RereadingScorer:
         side = prefixes.in_step()
         both, allowed = self._sources.seen(prefixes.source_width)
         decoder = self._model.decoder
-        sources = [layer.cross.parted(own) for layer, own in zip(decoder.layers, both, strict=True)]
-        states = decoder.reread(side, sources, allowed)
+        states = decoder.reread(side, [(k, v) for k, v in both], allowed)
         log_probs = self._model.logits(states).log_softmax(-1, dtype=torch.float32)  # (B * K, V)
         return log_probs.unflatten(0, prefixes.newest.shape)
 

@@ -44,7 +44,7 @@ class Sources:
     """Some encoded sources.
 
     numbers: of each, chosen by the caller. lengths: in tokens. limits: the longest translation
-    of each. keys_values: of each model what its decoder layers see, (layers, n, S, 2 D).
+    of each. keys_values: of each model what its decoder layers see, (layers, 2, n, H, S, D / H).
     """
 
     numbers: Sequence[int]
@@ -63,7 +63,7 @@ class Sources:
             self.numbers[begin:end],
             lengths,
             self.limits[begin:end],
-            [one[:, begin:end, :width] for one in self.keys_values],
+            [one[:, :, begin:end, :, :width] for one in self.keys_values],
         )
 
     @classmethod
@@ -74,12 +74,12 @@ class Sources:
         width = whole(max(lengths))
         every = []
         for same in zip(*(part.keys_values for part in parts), strict=True):
-            n_layers, _, _, size = same[0].shape
-            one = same[0].new_zeros(n_layers, len(lengths), width, size)
+            n_layers, _, _, n_heads, _, size = same[0].shape
+            one = same[0].new_zeros(n_layers, 2, len(lengths), n_heads, width, size)
             begin = 0
             for own in same:
-                end = begin + own.size(1)
-                one[:, begin:end, : own.size(2)] = own
+                end = begin + own.size(2)
+                one[:, :, begin:end, :, : own.size(4)] = own
                 begin = end
             every.append(one)
         return cls(range(len(lengths)), lengths, limits, every)

@@ -8,6 +8,7 @@ from support.reference import array, causal, heads, linear, plain
 from synmt_cli.core.model.attention import (
     CrossAttention,
     SelfAttention,
+    attention_of_few,
     masked,
     projection,
     split_heads,
@@ -168,3 +169,13 @@ def test_joined_projections_are_initialised_as_if_they_stood_alone():
         bound = math.sqrt(6 / (200 + len(part)))  # Glorot and Bengio (2010), eq. 16
         assert part.abs().max() <= bound
         assert part.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.03)
+
+
+@pytest.mark.parametrize("n_queries", [1, 5])
+def test_attention_of_few_queries_is_that_of_the_kernel(n_queries):
+    torch.manual_seed(3)
+    q, (k, v) = torch.randn(2, 3, n_queries, 8), torch.randn(2, 2, 3, 16, 8)
+    mask = torch.zeros(2, 1, 1, 16).masked_fill_(torch.arange(16) > 6, -torch.inf)
+    found = attention_of_few(q, k, v, mask, None)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    torch.testing.assert_close(found, expected)
