@@ -57,6 +57,7 @@ def open_source(path: str) -> Iterator[Source]:
         _log.debug("reads %s%s", printable(name), "" if file is raw else ", decompressed")
         with file:
             yield Source(name, file)
+            _finished[path] = _finished.get(path, 0) + _position(raw)  # before it is closed
 
 
 @contextlib.contextmanager
@@ -66,7 +67,6 @@ def _watched(path: str, raw: BinaryIO) -> Iterator[None]:
     try:
         with raw:
             yield
-            _finished[path] = _finished.get(path, 0) + _position(raw)
     finally:
         _open.remove((path, raw))
 

@@ -359,6 +359,19 @@ def test_a_cut_is_the_datas_fault_in_commands_that_look_first(tmp_path, run, kin
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("kind", ["", *COMPRESS])
+def test_the_bytes_that_were_read_still_count_when_a_file_is_closed(tmp_path, kind):
+    path = tmp_path / "x"
+    path.write_bytes(COMPRESS[kind](TEXT) if kind else TEXT)
+    names = [str(path)]
+    for times in (1, 2):
+        for source in sources(names):
+            for _ in lines(source):
+                pass
+            assert reading.bytes_read(names) == times * path.stat().st_size
+        assert reading.bytes_read(names) == times * reading.bytes_in(names)
+
+
 @each_format
 def test_an_empty_compressed_file_is_an_empty_input(tmp_path, kind):
     path = tmp_path / "x"
