@@ -270,7 +270,13 @@ def score(
     if sign_over:
         tests = (p, correct) != ("centred", "holm") or paired not in (None, "sign") or all_pairs
         others = [refs, samples, by, src, src_trees, ref_trees, get, fail_under, segment_scores]
-        unfit = [*others, lower_is_better, tests, form == SEGMENTS, settings != TextSettings()]
+        unfit = [
+            *others,
+            lower_is_better,
+            tests,
+            form == SEGMENTS,
+            settings != registry.TextSettings(),
+        ]
         _sign_over([*([ref] if ref else []), *(systems or [])], metrics, form, output, any(unfit))
         return
     _check(settings, get, form, by)

@@ -58,9 +58,9 @@ def cross_entropy(
 
 @functools.cache
 def _made(number: float, device: torch.device) -> Tensor:
-    """The number as a tensor, made once: a device is waited for where one is copied to it."""
+    """The number as a tensor, made once, and on the device: a copy to it would be waited for."""
     with torch.inference_mode(False):
-        return torch.tensor(number, dtype=torch.float32, device=device)
+        return torch.full((), number, dtype=torch.float32, device=device)
 
 
 class _CrossEntropy(torch.autograd.Function):
