@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from synmt_cli import cli
+from synmt_cli import cli, console
 from synmt_cli.io import memory
 
 
@@ -23,6 +23,7 @@ class InProcess:
         assert not signals
         arguments = [*map(str, arguments)]
         self._capture.readouterr()  # what was written before
+        console.set_level(console.NORMAL)  # as in a process of its own
         before = os.dup(0)
         with memory.unnamed_file() as file:
             file.write(stdin)
