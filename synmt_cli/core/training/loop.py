@@ -140,8 +140,8 @@ class Trainer:
     def seconds_of_update(self, budget: float, most: int) -> float:
         """The mean time of `most` updates after the first. Nothing is saved; the model changes.
 
-        budget: seconds after which no further batch begins. Of an update that takes longer, the
-        time is that of its batches so far, times their number.
+        budget: seconds after which no further batch begins, nor an update that would end later. Of
+        an update that takes longer, the time is that of its batches so far, times their number.
         """
         self.model.train()
         begin, times = time.perf_counter(), [0.0]
@@ -154,7 +154,7 @@ class Trainer:
                 seconds = time.perf_counter() - start
                 share = 1.0 if is_whole else (end.n_asked - 1) / len(update.batches)
                 times.append(seconds / share)
-                if time.perf_counter() - begin > budget or len(times) > most + 1:
+                if time.perf_counter() - begin + seconds > budget or len(times) > most + 1:
                     break
         measured = times[2:] or times[1:]
         return sum(measured) / len(measured)
