@@ -15,6 +15,7 @@ SynmtError              the root of the tree; never raised itself
 A bug exits 70 with its traceback; signals exit 128 + their number (signals.py).
 """
 
+import importlib.util
 import unicodedata
 from os import PathLike
 
@@ -144,3 +145,10 @@ def cannot_create(name: str | PathLike[str], error: BaseException) -> CreateErro
 def cannot_write(name: str | PathLike[str], error: BaseException) -> WriteError:
     """The WriteError for what the system raised at a file or folder."""
     return WriteError(f"cannot write {printable(str(name))}: {reason(error)}")
+
+
+def require_packages(what: str, extra: str, *packages: str) -> None:
+    """Raises Unavailable unless the packages of an extra are installed. what: needs them."""
+    for name in packages:
+        if importlib.util.find_spec(name) is None:
+            raise Unavailable(f"{what} needs {name}; run: pip install 'synmt-cli[{extra}]'")

@@ -434,12 +434,12 @@ def follow(
     """
     from synmt_cli.core.training.events import Ended, Report, Restored, Saved, Validated
     from synmt_cli.core.training.run_folder import Metrics
-    from synmt_cli.core.training.tensorboard import event_file
+    from synmt_cli.core.training.tensorboard import EventFile
 
     step = trainer.state.step
     with contextlib.ExitStack() as stack:
-        also = [stack.enter_context(event_file(Path(tensorboard))).add] if tensorboard else []
-        metrics = Metrics(place, step, *also)
+        board = [contextlib.closing(EventFile(Path(tensorboard)))] if tensorboard else []
+        metrics = Metrics(place, step, *(stack.enter_context(file).add for file in board))
         bar = stack.enter_context(console.progress("training", length.updates, "steps", done=step))
         trainer.watch = Watch(bar, length)
         for event in events:

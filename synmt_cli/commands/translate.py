@@ -9,6 +9,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError, printable
+from synmt_cli.formats.reports.tuning import GREATEST
 from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
@@ -47,7 +48,7 @@ def translate(
     beam: Annotated[int, option("--beam K", "Beam size; 1 is greedy.", min=1, max=1000)] = 4,
     lenpen: Annotated[
         float | None,
-        option("--lenpen A", "Divide log P by length^A.", f"{LENPEN}", min=0, max=10),
+        option("--lenpen A", "Divide log P by length^A.", f"{LENPEN}", min=0, max=GREATEST),
     ] = None,
     tuned: Annotated[
         str, option("--tuned FILE", "Take the best A of a report of synmt tune --format json.")

@@ -11,6 +11,7 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.table import FORMATS
+from synmt_cli.formats.reports.tuning import GREATEST
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
@@ -120,10 +121,11 @@ def grid(text: str) -> list[float]:
     >>> grid("0.2:0.6"), grid("1:2:0.5")
     ([0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 1.5, 2.0])
     """
-    problem, n = "expected LOW:HIGH or LOW:HIGH:STEP within 0..10, such as 0.2:1.6:0.1", 0
+    problem = f"expected LOW:HIGH or LOW:HIGH:STEP within 0..{GREATEST}, such as 0.2:1.6:0.1"
+    n = 0
     try:
         low, high, step = map(Decimal, (text if text.count(":") == 2 else f"{text}:0.1").split(":"))
-        if 0 <= low <= high <= 10 and step > 0:
+        if 0 <= low <= high <= GREATEST and step > 0:
             n = int((high - low) / step) + 1
     except (ArithmeticError, ValueError):  # no numbers, another number of them, or not finite
         pass

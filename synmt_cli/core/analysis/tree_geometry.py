@@ -113,7 +113,7 @@ class DistanceScores:
 
     @property
     def uuas(self) -> float | None:
-        """The percentage of edges that are right; None if there are none."""
+        """The percentage of edges that are right; None where there are no edges."""
         right, n = (
             (sum(column) for column in zip(*self.edges, strict=True)) if self.edges else (0, 0)
         )

@@ -48,7 +48,7 @@ def _given(folder: Path) -> Iterator[Path]:
 
 
 def problems_of_experiment(folder: Path) -> Iterator[SynmtError]:
-    """Inputs that are gone, settings that are none, and all problems of the runs."""
+    """Inputs that are missing, settings that do not exist, and all problems of the runs."""
     from synmt_cli.core.inspection import model_problems
 
     for link in sorted(_given(folder)):

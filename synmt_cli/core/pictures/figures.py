@@ -4,7 +4,6 @@ The same charts give the same bytes. Colours are those of Okabe and Ito that hav
 on white; series differ in their marks and dashes too, so that a figure can be read in grey.
 """
 
-import importlib.util
 import io
 import logging
 import os
@@ -20,7 +19,7 @@ from typing import Any
 
 from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
 from synmt_cli.core.pictures.sentences import shown
-from synmt_cli.errors import Unavailable, UsageError, printable
+from synmt_cli.errors import UsageError, printable, require_packages
 
 KINDS = ("png", "svg", "pdf")
 PALETTE = ("#0072B2", "#D55E00", "#008060", "#A0508C", "#8A6A00", "#444444")
@@ -28,7 +27,6 @@ MARKS = "osD^vPX*"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 INK = "#1b1b1b"
 MOST_TOKENS = 200  # of a heat map
-NEEDED = "pip install 'synmt-cli[plot]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +54,7 @@ def kind_of(path: str, option: str = "-o") -> str:
 
 def require(what: str) -> None:
     """Raises Unavailable without matplotlib. what: needs it."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise Unavailable(f"{what} needs matplotlib; run: {NEEDED}")
+    require_packages(what, "plot", "matplotlib")
 
 
 def picture(charts: Charts, kind: str, size: Size | None = None) -> bytes:

@@ -3,7 +3,6 @@
 Jinja2 is an optional extra, imported only here.
 """
 
-import importlib.util
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +19,12 @@ from synmt_cli.core.report import segments as segments_of
 from synmt_cli.core.report import trees as trees_of
 from synmt_cli.core.report.runs import RunFacts
 from synmt_cli.core.report.segments import Shown, Texts
-from synmt_cli.errors import Unavailable
+from synmt_cli.errors import require_packages
 from synmt_cli.formats.reports.scores import MetricInfo, ScoreReport, shown_p
 from synmt_cli.formats.reports.tuning import TuningReport
 
 LIMIT = 4_900_000  # bytes of a page
 FOR_TREES = 300_000  # at least, of those
-NEEDED = "pip install 'synmt-cli[report]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +48,7 @@ class Content:
 
 def require() -> None:
     """Raises Unavailable unless the packages of the extra are there."""
-    for name in ("jinja2", "matplotlib"):
-        if importlib.util.find_spec(name) is None:
-            raise Unavailable(f"synmt report needs {name}; run: {NEEDED}")
+    require_packages("synmt report", "report", "jinja2", "matplotlib")
 
 
 def page(content: Content) -> str:

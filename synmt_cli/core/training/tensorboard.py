@@ -1,38 +1,24 @@
 """The lines of metrics.jsonl as events that TensorBoard shows."""
 
-import contextlib
 import datetime
-import importlib.util
 import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from synmt_cli.errors import Unavailable, cannot_create, cannot_write
+from synmt_cli.errors import cannot_create, cannot_write, require_packages
 
-NEEDED = "pip install 'synmt-cli[tensorboard]'"
 NOT_DRAWN = ("event", "step", "time", "seconds", "metric", "value", "best")
 
 
 def require() -> None:
     """Raises Unavailable without tensorboardX."""
-    if importlib.util.find_spec("tensorboardX") is None:
-        raise Unavailable(f"--tensorboard needs tensorboardX; run: {NEEDED}")
-
-
-@contextlib.contextmanager
-def event_file(folder: Path) -> Iterator["EventFile"]:
-    """A new file in a folder of event files. Raises CreateError."""
-    file = EventFile(folder)
-    try:
-        yield file
-    finally:
-        file.close()
+    require_packages("--tensorboard", "tensorboard", "tensorboardX")
 
 
 class EventFile:
-    """A new file in a folder of event files; `event_file` also closes it.
+    """A new file in a folder of event files, to be closed.
 
     It begins by telling TensorBoard to forget the folder's earlier files, since it is given the
     whole course of a run, also when the run resumes.

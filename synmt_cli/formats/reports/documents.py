@@ -24,5 +24,5 @@ def load(path: str, command: str) -> tuple[Any, str]:
 
 
 def foreign(source: str, command: str, problem: str) -> DataError:
-    """The error for a file that is no report of this command, or not a whole one."""
+    """The error for a file that this command did not write, or that is not complete."""
     return DataError(source, None, f"not from `synmt {command} --format json`: {problem}")

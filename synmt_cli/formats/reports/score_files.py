@@ -40,7 +40,7 @@ def parsed(document: Any, source: str) -> ScoreReport:
 
 
 def foreign(source: str, problem: str) -> DataError:
-    """The error for a file that is no report, or not a whole one."""
+    """The error for a file that the command did not write, or that is not complete."""
     return documents.foreign(source, COMMAND, problem)
 
 

@@ -9,7 +9,7 @@ from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import json_files
 
 COMMAND = "tune"
-GREATEST = 10  # length penalty, as translate takes it
+GREATEST = 10  # length penalty
 
 
 @dataclass(frozen=True, slots=True)

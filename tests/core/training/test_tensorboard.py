@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
 from support.event_files import events
@@ -10,7 +11,7 @@ from tensorboardX.proto.event_pb2 import SessionLog
 
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.training.run_folder import Metrics
-from synmt_cli.core.training.tensorboard import event_file
+from synmt_cli.core.training.tensorboard import EventFile
 from synmt_cli.errors import CreateError
 
 WORDS = {"tokens": 9, "nll": 1.5, "perplexity": 4.5}
@@ -31,7 +32,7 @@ def figures(found):
 
 
 def test_the_figures_of_each_line(tmp_path):
-    with event_file(tmp_path / "board/pascal.1") as file:
+    with closing(EventFile(tmp_path / "board/pascal.1")) as file:
         for line in LINES:
             file.add(line | {"time": "2026-01-02T03:04:05.678+00:00"})
     (path,) = (tmp_path / "board/pascal.1").iterdir()
@@ -52,7 +53,7 @@ def test_a_resumed_run_tells_all_of_it_that_is_kept(tmp_path):
     kept = [line | {"time": "2026-01-02T03:04:05.678+00:00"} for line in LINES[:2]]
     lines = [*kept, {"event": "train", "step": 11, "nll": 9.0}]  # lost by a kill, made again
     run.metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with event_file(tmp_path / "board") as file:
+    with closing(EventFile(tmp_path / "board")) as file:
         Metrics(run, 10, file.add).add({"event": "train", "step": 11, "nll": 3.0})
     (path,) = (tmp_path / "board").iterdir()
     _, start, *rest = events(path)
@@ -62,5 +63,5 @@ def test_a_resumed_run_tells_all_of_it_that_is_kept(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(CreateError, match="file/board"), event_file(tmp_path / "file/board"):
-        pass
+    with pytest.raises(CreateError, match="file/board"):
+        EventFile(tmp_path / "file/board")
