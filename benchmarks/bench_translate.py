@@ -26,7 +26,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from synmt_cli.core.decoding.hypothesis import LengthLimit
 from synmt_cli.core.decoding.translator import SearchSettings
-from synmt_cli.core.jobs.translate import Models, translator
+from synmt_cli.core.jobs.translation.job import Models, translator
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.run.export import export
 from synmt_cli.formats import record

@@ -12,7 +12,7 @@ from synmt_cli.errors import DataError
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.jobs.translation_input import Placed
+    from synmt_cli.core.jobs.translation.input import Placed
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line; --stack "
@@ -82,7 +82,7 @@ def analyze_attention(
         from synmt_cli.core.analysis.attention import AttentionExtractor
         from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.decoding.translator import windows
-        from synmt_cli.core.jobs.translate import checked
+        from synmt_cli.core.jobs.translation.job import checked
         from synmt_cli.core.run import device as devices
         from synmt_cli.formats import attention
 

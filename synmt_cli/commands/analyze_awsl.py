@@ -77,7 +77,7 @@ def analyze_awsl(
     ):
         from synmt_cli.core.analysis import opened_run
         from synmt_cli.core.analysis.awsl import NEEDS, measure
-        from synmt_cli.core.jobs.translate import checked
+        from synmt_cli.core.jobs.translation.job import checked
         from synmt_cli.core.run import device as devices
 
         devices.set_threads(threads)

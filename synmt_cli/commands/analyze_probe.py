@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from synmt_cli.core.analysis.opened_run import OpenedRun
     from synmt_cli.core.analysis.probe import Probe
     from synmt_cli.formats.conllu import Sentence
-    from synmt_cli.formats.reports.probes import ProbedRun
-    from synmt_cli.formats.reports.structural_probes import StructuralReport
+    from synmt_cli.formats.reports.analysis.probes import ProbedRun
+    from synmt_cli.formats.reports.analysis.structural_probes import StructuralReport
 
 MANUAL = Manual(
     input="SentEval's probing files, one for each task, `tr<TAB>PAST<TAB>He slept .` a line; or "
@@ -173,7 +173,8 @@ def analyze_probe(
         from synmt_cli.core.analysis.opened_run import open_run
         from synmt_cli.core.analysis.probe import Probe, info
         from synmt_cli.core.run import device as devices
-        from synmt_cli.formats.reports import probes, table
+        from synmt_cli.formats.reports import table
+        from synmt_cli.formats.reports.analysis import probes
 
         devices.set_threads(threads)
         chosen = devices.choose(device)
@@ -208,7 +209,7 @@ def _probed(
     probe: Probe, folder: str, layers: Sequence[int | None], made: Sequence[datasets.Dataset]
 ) -> list[ProbedRun]:
     """The layers of a run on every task."""
-    from synmt_cli.formats.reports.probes import ProbedRun
+    from synmt_cli.formats.reports.analysis.probes import ProbedRun
 
     by_task = [probe.probe(dataset) for dataset in made]
     _warn(folder, probe.remarks)
@@ -239,7 +240,7 @@ def _structural(
 ) -> StructuralReport:
     """Probes each layer of each run. seeds: the first, and how many."""
     from synmt_cli.core.analysis.structural_probe import StructuralProbe, parted
-    from synmt_cli.formats.reports.structural_probes import ProbedLayer, StructuralReport
+    from synmt_cli.formats.reports.analysis.structural_probes import ProbedLayer, StructuralReport
 
     parts = parted(trees, seeds[0])
     reports = []

@@ -5,7 +5,7 @@ from typing import Annotated
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument
 from synmt_cli.core.pictures import awsl
-from synmt_cli.formats.reports.awsl import read
+from synmt_cli.formats.reports.analysis.awsl import read
 
 MANUAL = Manual(
     input="The report of `synmt analyze awsl --format json`.",

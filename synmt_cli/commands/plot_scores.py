@@ -5,7 +5,7 @@ from typing import Annotated
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.pictures import score_charts
-from synmt_cli.formats.reports import score_files
+from synmt_cli.formats.reports.score import files as score_files
 
 MANUAL = Manual(
     input="The report of `synmt score --format json`.",

@@ -11,7 +11,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import DataError, printable
-from synmt_cli.formats.reports.scores import ScoreReport
+from synmt_cli.formats.reports.score.scores import ScoreReport
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def report(
     from synmt_cli.core.pictures import awsl as awsl_charts
     from synmt_cli.core.report import runs as run_facts
     from synmt_cli.core.report import trees as tree_files
-    from synmt_cli.formats.reports import awsl as awsl_reports
-    from synmt_cli.formats.reports import score_files
+    from synmt_cli.formats.reports.analysis import awsl as awsl_reports
+    from synmt_cli.formats.reports.score import files as score_files
 
     with writing.output(output) as writer:
         scored = score_files.read(score) if score else None

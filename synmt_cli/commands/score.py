@@ -11,8 +11,8 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
-from synmt_cli.formats.reports import set_scores
-from synmt_cli.formats.reports.scores import ScoreReport
+from synmt_cli.formats.reports.score import sets as set_scores
+from synmt_cli.formats.reports.score.scores import ScoreReport
 from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.io import writing
 

@@ -175,8 +175,8 @@ def translate(
     ):
         from synmt_cli.core.decoding.hypothesis import LengthLimit
         from synmt_cli.core.decoding.translator import SearchSettings
-        from synmt_cli.core.jobs.translate import TranslateJob, Wanted, placed
-        from synmt_cli.core.jobs.translation_output import remarks, written
+        from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, placed
+        from synmt_cli.core.jobs.translation.output import remarks, written
 
         settings = SearchSettings(
             beam=beam,

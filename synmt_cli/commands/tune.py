@@ -15,7 +15,7 @@ from synmt_cli.formats.reports.tuning import GREATEST
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.jobs.translation_input import Placed
+    from synmt_cli.core.jobs.translation.input import Placed
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize --tgt FILE` or `--tgt-conllu FILE`.",
@@ -86,7 +86,7 @@ def tune(
     ):
         from synmt_cli.core.decoding.translator import SearchSettings
         from synmt_cli.core.evaluation.tuning import Tuning
-        from synmt_cli.core.jobs.translate import TranslateJob, Wanted, placed
+        from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, placed
 
         settings = SearchSettings(beam=beam, patience=patience or math.inf, batch_size=batch_size)
         wanted = Wanted(device, "torch", "fp32")

@@ -9,9 +9,10 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.delinearize import DelinearizeJob
 from synmt_cli.core.jobs.view import Drawing, read, read_pictures
-from synmt_cli.core.pictures import svg, tikz, tree_page
-from synmt_cli.core.pictures.arcs import MOST_COLUMNS
 from synmt_cli.core.pictures.sentences import Differences, Picture, differences
+from synmt_cli.core.pictures.trees import page as tree_page
+from synmt_cli.core.pictures.trees import svg, tikz
+from synmt_cli.core.pictures.trees.arcs import MOST_COLUMNS
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.core.trees.drawing import CELL_LIMIT

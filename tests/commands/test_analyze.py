@@ -9,7 +9,7 @@ import pytest
 
 from synmt_cli.core.pictures.awsl import chart, lines
 from synmt_cli.core.pictures.figures import picture
-from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights
+from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
 
 NO_MATPLOTLIB = importlib.util.find_spec("matplotlib") is None
 

@@ -17,7 +17,7 @@ from support.mutations import FEW, JSON_PIECES, PIECES, ROUNDS, mutations
 from support.run_folders import SIZE
 
 from synmt_cli import cli, console
-from synmt_cli.core.jobs.translation_input import Reader
+from synmt_cli.core.jobs.translation.input import Reader
 from synmt_cli.core.run import tensors
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import ConfigError, DataError

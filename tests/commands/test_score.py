@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synmt_cli.formats.reports import score_files
+from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.formats.reports.table import as_json, as_text
 
 REFERENCE = ["the cat sat on the mat .", "a dog barks", "it is what it is", "no one came"]

@@ -18,7 +18,7 @@ from synmt_cli.core.decoding import ensemble
 from synmt_cli.core.decoding.hypothesis import LengthLimit
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.inspection import model_problems
-from synmt_cli.core.jobs.translate import TranslateJob, Wanted
+from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted
 from synmt_cli.core.run.directory import Run
 from synmt_cli.errors import ConfigError, ReadError, SynmtError, Unavailable
 

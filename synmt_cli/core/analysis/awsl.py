@@ -26,7 +26,7 @@ from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.formats.record import Record
-from synmt_cli.formats.reports.awsl import AwslReport, LayerWeights, RunWeights
+from synmt_cli.formats.reports.analysis.awsl import AwslReport, LayerWeights, RunWeights
 
 NEEDS = ("sentence",)
 WINDOW = 500  # records that are sorted by length at a time

@@ -11,7 +11,7 @@ from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.decoding import ensemble
-from synmt_cli.core.jobs.translation_input import Reader
+from synmt_cli.core.jobs.translation.input import Reader
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.building import read_config

@@ -27,11 +27,11 @@ from synmt_cli.core.analysis.classifier import ClassifierSettings
 from synmt_cli.core.analysis.datasets import Dataset
 from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.decoding.translator import windows
-from synmt_cli.core.jobs.translation_input import Reader
+from synmt_cli.core.jobs.translation.input import Reader
 from synmt_cli.core.model.layers import Encoder
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.record import Record
-from synmt_cli.formats.reports.probes import ProbeResult, TaskInfo
+from synmt_cli.formats.reports.analysis.probes import ProbeResult, TaskInfo
 from synmt_cli.formats.senteval import SPLITS, TEST, TRAIN, Example
 
 WINDOW = 1000  # sentences that are sorted by length at a time

@@ -36,7 +36,7 @@ from synmt_cli.core.analysis.tree_geometry import (
 from synmt_cli.errors import UsageError, printable
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.record import Record
-from synmt_cli.formats.reports.structural_probes import StructuralFigures
+from synmt_cli.formats.reports.analysis.structural_probes import StructuralFigures
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN
 
 BATCH, MOST_EPOCHS, PATIENCE = 20, 40, 5

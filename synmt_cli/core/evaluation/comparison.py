@@ -19,7 +19,7 @@ from synmt_cli.core.evaluation.statistics.significance import (
     against_first,
 )
 from synmt_cli.core.evaluation.systems import SystemFiles
-from synmt_cli.formats.reports.scores import (
+from synmt_cli.formats.reports.score.scores import (
     HOLM,
     UNCORRECTED,
     ComparedPair,

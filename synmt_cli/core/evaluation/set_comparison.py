@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from synmt_cli.core.evaluation.statistics.significance import TIE, binomial
 from synmt_cli.errors import DataError, UsageError, quoted
-from synmt_cli.formats.reports.set_scores import ComparedSystem, SetPair, SetReport, SetScores
+from synmt_cli.formats.reports.score.sets import ComparedSystem, SetPair, SetReport, SetScores
 
 FORMULA = "exact binomial over the (set, metric) pairs that are not ties, two-sided"
 

@@ -19,7 +19,7 @@ from synmt_cli.core.run.presets import AUTO, PRESETS
 from synmt_cli.errors import ConfigError, DataError, SynmtError, UsageError, printable, quoted
 from synmt_cli.formats import attention, segment_scores
 from synmt_cli.formats.detect import OBJECT, FileKind, table_of
-from synmt_cli.formats.reports import score_files
+from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.io import json_files, reading
 from synmt_cli.io.reading import Source
 

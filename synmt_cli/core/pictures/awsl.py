@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from synmt_cli.core.pictures.charts import Chart, Series
-from synmt_cli.formats.reports.awsl import RunWeights
+from synmt_cli.formats.reports.analysis.awsl import RunWeights
 
 PlottedLine = tuple[str, list[tuple[int, float]]]  # name in the legend, and (layer, AWSL)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from synmt_cli.core.pictures.charts import Chart, Series
 from synmt_cli.errors import UsageError, quoted
-from synmt_cli.formats.reports.scores import MetricInfo, ScoredBucket, ScoreReport
+from synmt_cli.formats.reports.score.scores import MetricInfo, ScoredBucket, ScoreReport
 
 SYSTEMS = "systems"  # the chart of whole scores, as --by names it
 

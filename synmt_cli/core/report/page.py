@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli import __version__
-from synmt_cli.core.pictures import figures, score_charts, tree_page, tuning
+from synmt_cli.core.pictures import figures, score_charts, tuning
 from synmt_cli.core.pictures.charts import Chart, HeatMap
 from synmt_cli.core.pictures.curves import charts as curve_charts
 from synmt_cli.core.pictures.sentences import Picture, clean
+from synmt_cli.core.pictures.trees import page as tree_page
 from synmt_cli.core.report import runs as run_tables
 from synmt_cli.core.report import segments as segments_of
 from synmt_cli.core.report import trees as trees_of
 from synmt_cli.core.report.runs import RunFacts
 from synmt_cli.core.report.segments import Shown, Texts
 from synmt_cli.errors import require_packages
-from synmt_cli.formats.reports.scores import MetricInfo, ScoreReport, shown_p
+from synmt_cli.formats.reports.score.scores import MetricInfo, ScoreReport, shown_p
 from synmt_cli.formats.reports.tuning import TuningReport
 
 LIMIT = 4_900_000  # bytes of a page

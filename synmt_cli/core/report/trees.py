@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
-from synmt_cli.core.pictures import svg
 from synmt_cli.core.pictures.sentences import Picture, of_record, of_sentence
+from synmt_cli.core.pictures.trees import svg
 from synmt_cli.core.segments import comments
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from synmt_cli.formats.reports.scores import TESTS, PairedComparison, shown_p
+from synmt_cli.formats.reports.score.scores import TESTS, PairedComparison, shown_p
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup
 

@@ -5,7 +5,7 @@ import pytest
 from synmt_cli.core.evaluation.metrics import registry
 from synmt_cli.core.evaluation.set_comparison import compare
 from synmt_cli.errors import DataError, UsageError
-from synmt_cli.formats.reports.set_scores import LOWER_IS_BETTER, SetScores
+from synmt_cli.formats.reports.score.sets import LOWER_IS_BETTER, SetScores
 
 # Tables 7a, 7b, 8a, 8b: BLEU and chrF+ of each challenge set in turn.
 TABLES = {

@@ -13,10 +13,10 @@ from synmt_cli.errors import ReadError
 from synmt_cli.formats import attention, segment_scores
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.detect import detect_file, detect_trees, table_of
-from synmt_cli.formats.reports.awsl import AwslReport, LayerWeights, RunWeights
+from synmt_cli.formats.reports.analysis.awsl import AwslReport, LayerWeights, RunWeights
+from synmt_cli.formats.reports.analysis.probes import ProbedRun, ProbeReport, ProbeResult, TaskInfo
 from synmt_cli.formats.reports.mixup_scores import JudgedSystem, JudgedTranslation, MixupReport
-from synmt_cli.formats.reports.probes import ProbedRun, ProbeReport, ProbeResult, TaskInfo
-from synmt_cli.formats.reports.scores import MetricInfo, ScoredSystem, ScoreReport
+from synmt_cli.formats.reports.score.scores import MetricInfo, ScoredSystem, ScoreReport
 from synmt_cli.formats.reports.table import as_json, as_tsv
 from synmt_cli.formats.reports.tree_scores import MatchCount, TreeReport
 from synmt_cli.formats.reports.tuning import TunedValue, TuningReport

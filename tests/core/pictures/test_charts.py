@@ -14,8 +14,8 @@ from synmt_cli.core.pictures.charts import Chart, HeatMap, Series
 from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture
 from synmt_cli.errors import DataError, ReadError, UsageError
 from synmt_cli.formats.attention import Attention
-from synmt_cli.formats.reports.awsl import LayerWeights, RunWeights
-from synmt_cli.formats.reports.scores import (
+from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
+from synmt_cli.formats.reports.score.scores import (
     MetricInfo,
     PairedComparison,
     ScoredBucket,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synmt_cli.core.challenge.phenomena import ChallengeSegment
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
-from synmt_cli.core.jobs.translation_output import as_text, as_tsv, written
+from synmt_cli.core.jobs.translation.output import as_text, as_tsv, written
 from synmt_cli.core.segments.comments import comment, commented, placeholder
 from synmt_cli.core.segments.segment import TreeSegment
 from synmt_cli.core.text import udpipe

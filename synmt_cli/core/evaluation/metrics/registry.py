@@ -20,7 +20,7 @@ from synmt_cli.core.evaluation.metrics import formulas, ngrams
 from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.ribes import ALPHA, BETA, ribes
 from synmt_cli.errors import Unavailable, UsageError, printable, quoted
-from synmt_cli.formats.reports.scores import MetricInfo, Parts
+from synmt_cli.formats.reports.score.scores import MetricInfo, Parts
 
 if TYPE_CHECKING:
     from sacrebleu import BLEU, CHRF

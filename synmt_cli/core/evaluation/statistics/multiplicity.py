@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from synmt_cli.formats.reports.scores import PairedComparison
+from synmt_cli.formats.reports.score.scores import PairedComparison
 
 
 def corrected(results: Sequence[PairedComparison]) -> list[PairedComparison]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.reports import documents
-from synmt_cli.formats.reports.scores import (
+from synmt_cli.formats.reports.score.scores import (
     SIDES,
     ComparedPair,
     Interval,

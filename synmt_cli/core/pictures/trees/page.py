@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 
 from synmt_cli.core.pictures.sentences import Picture, shown
-from synmt_cli.core.pictures.svg import Drawn
+from synmt_cli.core.pictures.trees.svg import Drawn
 
 # No page fetches anything: everything that a browser may load stands in the page itself.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

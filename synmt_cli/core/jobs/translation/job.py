@@ -23,8 +23,8 @@ from synmt_cli.core.decoding.translator import (
     Translator,
     windows,
 )
-from synmt_cli.core.jobs import engine as engines
-from synmt_cli.core.jobs.translation_input import Placed, Reader
+from synmt_cli.core.jobs.translation import engine as engines
+from synmt_cli.core.jobs.translation.input import Placed, Reader
 from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run import export

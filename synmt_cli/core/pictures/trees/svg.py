@@ -8,8 +8,17 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal, NamedTuple
 
-from synmt_cli.core.pictures import upright
-from synmt_cli.core.pictures.arcs import (
+from synmt_cli.core.pictures.sentences import (
+    LONGEST_LABEL,
+    ROOT,
+    Arc,
+    Differences,
+    Picture,
+    Token,
+    shown,
+)
+from synmt_cli.core.pictures.trees import upright
+from synmt_cli.core.pictures.trees.arcs import (
     EDGE,
     GAP,
     MOST_COLUMNS,
@@ -19,15 +28,6 @@ from synmt_cli.core.pictures.arcs import (
     Part,
     lines,
     text_width,
-)
-from synmt_cli.core.pictures.sentences import (
-    LONGEST_LABEL,
-    ROOT,
-    Arc,
-    Differences,
-    Picture,
-    Token,
-    shown,
 )
 from synmt_cli.core.trees.drawing import TooLarge
 

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import pytest
 
-from synmt_cli.core.pictures.arcs import lines
 from synmt_cli.core.pictures.sentences import ROOT, Arc, Column
+from synmt_cli.core.pictures.trees.arcs import lines
 from synmt_cli.core.trees.drawing import TooLarge
 
 

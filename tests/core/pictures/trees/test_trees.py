@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from synmt_cli.core.pictures import svg, tikz, upright
 from synmt_cli.core.pictures.sentences import (
     ROOT,
     Arc,
@@ -21,6 +20,7 @@ from synmt_cli.core.pictures.sentences import (
     of_sentence,
     shown,
 )
+from synmt_cli.core.pictures.trees import svg, tikz, upright
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import Record

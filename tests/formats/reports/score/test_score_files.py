@@ -6,8 +6,8 @@ import pytest
 from support.mutations import JSON_PIECES, mutations
 
 from synmt_cli.errors import DataError
-from synmt_cli.formats.reports.score_files import read
-from synmt_cli.formats.reports.scores import (
+from synmt_cli.formats.reports.score.files import read
+from synmt_cli.formats.reports.score.scores import (
     MetricInfo,
     PairedComparison,
     ScoredBucket,

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.core.decoding.translator import windows
-from synmt_cli.core.jobs.translate import parts_of, whole_windows
+from synmt_cli.core.jobs.translation.job import parts_of, whole_windows
 
 
 def records(lengths):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from synmt_cli.core.jobs.translation_input import Reader
+from synmt_cli.core.jobs.translation.input import Reader
 from synmt_cli.core.text import vocabulary_training
 from synmt_cli.core.text.udpipe import Parsed
 from synmt_cli.core.text.vocabulary import Vocabulary

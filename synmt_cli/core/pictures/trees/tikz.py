@@ -6,7 +6,6 @@ Letters outside the Latin scripts need LuaLaTeX or XeLaTeX and a font that has t
 
 from collections.abc import Iterator, Sequence
 
-from synmt_cli.core.pictures.arcs import MOST_COLUMNS, Line, lines
 from synmt_cli.core.pictures.sentences import (
     LONGEST_LABEL,
     ROOT,
@@ -15,6 +14,7 @@ from synmt_cli.core.pictures.sentences import (
     Picture,
     shown,
 )
+from synmt_cli.core.pictures.trees.arcs import MOST_COLUMNS, Line, lines
 from synmt_cli.core.trees.drawing import TooLarge
 
 POINT = 1.35  # pixels of words in SVG that take a point of LaTeX's 10 point type

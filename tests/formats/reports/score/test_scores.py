@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from synmt_cli.formats.reports.scores import (
+from synmt_cli.formats.reports.score.scores import (
     MetricInfo,
     PairedComparison,
     ScoredBucket,

@@ -1,0 +1,1 @@
+"""Translation: records, an engine, the search in several processes, and the output."""
