@@ -68,8 +68,8 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     assert "Weight of syntax by layer" in report
     assert "Attention in segment" in report
     assert "Nothing to be done" in make(folder, forked)
-    # An interrupted training goes on; one whose settings have changed makes way.
-    (folder / "runs/vanilla.1.trained").unlink()
+    # A training goes on whose records are only newer; one whose settings have changed makes way.
+    (folder / "data/train.jsonl").touch()
     assert (
         make(folder, forked, "runs/vanilla.1.trained", "PRESET=tiny").count("train --preset") == 1
     )

@@ -16,8 +16,9 @@ _HEAD = """\
 #   make train       the models, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
 #   make -n          the commands that would run
 #
-# An interrupted make goes on where it was, and so does each training. What depends on a changed
-# file is made again; a model whose records or settings have changed is moved to runs/old first.
+# An interrupted make goes on where it was, and so does each training. What depends on a newer
+# file is made again, but no model of the same data and settings is trained again: only one whose
+# records or settings have other content is moved to runs/old first.
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error this needs GNU make 4.3 or newer))
 SHELL := bash
@@ -115,9 +116,11 @@ _TRAIN = """
 TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS) --spm spm.model
 # $(call named,RUN): names it in each line, since several trainings may run at a time.
 named = sed -u 's|^synmt train:|$(1):|'
-# $(call aside,RUN): a model that is older than what it depends on makes way for a new one.
-aside = if [ -e $(1)/config.toml ] && [ -n "$$(find -L $^ -newer $(1)/config.toml)" ]; then \\
-  mkdir -p runs/old && mv $(1) runs/old/$(notdir $(1)).$$(date +%Y%m%d-%H%M%S); fi
+# $(call aside,RUN): a model of other data or settings makes way; files that are only newer do not
+# count. runs/VARIANT.SEED.inputs has the checksums of what a model is made of.
+aside = if [ -e $(1)/config.toml ] && ! cksum $^ | cmp -s - $(1).inputs; then \\
+  mkdir -p runs/old && mv $(1) runs/old/$(notdir $(1)).$$(date +%Y%m%d-%H%M%S); fi; \\
+  mkdir -p runs && cksum $^ > $(1).inputs
 """
 _TRAIN_ONE = """
 runs/{variant}.%.trained: data/{train}.jsonl data/{dev}.jsonl spm.model config.toml{parser}
