@@ -219,11 +219,11 @@ def test_a_loss_that_is_not_a_number_is_named_where_it_is_read(tmp_path):
 @pytest.mark.parametrize("beam", [1, 4])
 @pytest.mark.parametrize("setting", ["vanilla", "pascal", "gps", "rel"])
 def test_search_looks_once_a_step_and_launches_little_beside_the_model(setting, beam):
-    found = launches.searched(setting, beam, 16)
+    found = launches.searched(setting, beam, launches.N_PAIRS if setting == "vanilla" else 16)
     assert found.n_steps >= 20
     assert set(found.counts.synchronisations) == {"to the CPU"}
-    assert found.counts.n_synchronisations <= found.n_steps + 2  # each source's limit, too
-    assert found.share <= 1.2
+    assert found.counts.n_synchronisations <= found.n_steps + 1  # lengths of sources, too
+    assert found.share <= (1.17 if beam > 1 else 1.12)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -241,7 +241,7 @@ def test_models_of_half_precision_translate_much_the_same(setting, dtype):
 @pytest.mark.parametrize("beam", [1, 3])
 def test_search_for_trees_looks_once_a_step(beam):
     found = launches.searched("gcn", beam, 4)
-    assert found.counts.n_synchronisations <= found.n_steps + 3
+    assert found.counts.n_synchronisations <= found.n_steps + 3  # of two searches: trees close
 
 
 # The table of launches, as benchmarks/RESULTS.md has it. All that is above it is a step back.

@@ -51,9 +51,9 @@ class Stepping:
 
     def step(self, ids):
         n_sources, _, n_tokens = ids.shape
-        lengths = torch.full((n_sources,), n_tokens)
+        at = torch.full((n_sources,), n_tokens - 1)
         widths = whole(n_tokens), self.width
-        return self.scorer.step(Prefixes(ids[..., -1], lengths, *widths, ids, {}))
+        return self.scorer.step(Prefixes(ids[..., -1], at, *widths, ids, {}))
 
     def select(self, kept, n, parents):
         self.scorer.select(Stay.of(kept, n, parents.device), parents)

@@ -60,7 +60,7 @@ COPIES = {aten.copy_.default, aten._to_copy.default}
 MAY_MIX = {*COPIES, aten._has_compatible_shallow_copy_type.default}
 
 
-@dataclass
+@dataclass(eq=False)
 class Counts:
     """launches: by operation. synchronisations: by what was asked. to_device: other copies."""
 

@@ -142,7 +142,7 @@ def _searched(
     device = models[0].output.weight.device
     grammar = models[0].grammar
     progress = (
-        PieceProgress(rules.beam, device)
+        PieceProgress()
         if grammar is None
         else TransitionProgress(
             rules.beam, device, grammar, rules.constrained, with_features=read_trees(models)
@@ -210,7 +210,7 @@ def extend(log_probs: Tensor, scores: Tensor, beam: int) -> Extensions:
     Ties go to EOS, then to the better prefix, then as `top` orders tokens.
     """
     eos = scores + log_probs[..., EOS]  # (B, K)
-    log_probs[..., EOS] = -torch.inf
+    log_probs[..., EOS].fill_(-torch.inf)
     width = min(beam, log_probs.size(-1) - len(SPECIAL) - 1)
     best, tokens = top(log_probs, width)  # (B, K, width)
     best = (scores[..., None] + best).flatten(1)  # (B, K * width)
@@ -221,7 +221,7 @@ def extend(log_probs: Tensor, scores: Tensor, beam: int) -> Extensions:
 
 
 class Seen(NamedTuple):
-    """What the host looks at, once a step: Extensions, and what `progress` says of them.
+    """What the host looks at, once a step: Extensions, and what is known of them.
 
     finished: (B, K), where a prefix and EOS are among the K best of all extensions. lengths:
     (B, K), of the prefixes. counts: (B, K'), what each token adds to them. full: (B,).
@@ -237,31 +237,25 @@ class Seen(NamedTuple):
     full: Array
 
     @classmethod
-    def of(cls, step: Extensions, progress: PieceProgress, beam: int) -> Seen:
+    def of(cls, step: Extensions, running: Running) -> Seen:
         """All of it in one copy: in single precision ids and lengths below 2^24 are exact."""
-        parts = (
-            step.eos_scores,
-            progress.lengths,
-            step.parents,
-            step.tokens,
-            step.scores,
-            progress.counts(step.tokens),
-            progress.full[:, None],
-        )
+        parts = (*step, *running.progress.lengths(step.tokens))
         look = torch.cat(parts, dim=1).cpu().numpy()
         edges = np.cumsum([part.size(1) for part in parts])[:-1]
-        eos, lengths, parents, tokens, scores, counts, full = np.split(look, edges, 1)
+        eos, parents, tokens, scores, *counted = np.split(look, edges, 1)
         every = np.concatenate((scores, eos), axis=1)  # (B, K' + K)
         n_better = (every[:, None] > eos[..., None]).sum(-1)  # (B, K)
+        n_tokens = np.array(running.ages)[:, None] - 1
+        lengths, counts = counted or (np.broadcast_to(n_tokens, eos.shape), np.ones_like(tokens))
         return cls(
             eos,
-            (n_better < beam) & (eos > -np.inf),
+            (n_better < eos.shape[1]) & (eos > -np.inf),
             lengths.astype(np.int64),
             parents.astype(np.int64),
             tokens.astype(np.int64),
             scores,
             counts.astype(np.int64),
-            full[:, 0].astype(bool),
+            np.array(running.full),
         )
 
 
@@ -292,7 +286,7 @@ class BeamSearch:
         running = self.running
         while running.sources:
             step = extend(running.log_probs(), running.scores, self.rules.beam)
-            seen = Seen.of(step, running.progress, self.rules.beam)
+            seen = Seen.of(step, running)
             self.finish(seen)
             ends = self.ends(seen)
             self.cut(seen)

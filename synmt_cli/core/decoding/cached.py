@@ -63,14 +63,14 @@ class CachedScorer:
         decoder, width = self._model.decoder, prefixes.width
         both, allowed = self._sources.seen(prefixes.source_width)
         self._make_room(n_sources, width, n_beams, both)
-        newest = prefixes.lengths - 1  # (B,), the position of the newest token
-        place = torch.arange(n_sources, device=newest.device)
-        written = place, newest
-        slots = torch.arange(n_beams, device=newest.device)
-        self._slots[place, :, newest] = slots
+        at = prefixes.at  # (B,), the position of the newest token
+        place = torch.arange(n_sources, device=at.device)
+        written = place, at
+        slots = torch.arange(n_beams, device=at.device)
+        self._slots[place, :, at] = slots
         aligned = Aligned(prefixes, self._slots) if self.reads_prefixes else None
         active = decoder.prepare(aligned.side) if aligned else []
-        positions = newest[:, None].expand(-1, n_beams).flatten()[:, None]  # (B * K, 1)
+        positions = at[:, None].expand(-1, n_beams).flatten()[:, None]  # (B * K, 1)
         x = decoder.embedding(prefixes.newest.flatten()[:, None], active, positions, width)
         x = x.view(n_sources, n_beams, -1)  # (B, K, D)
         seen = self._seen(prefixes, slots)

@@ -20,19 +20,20 @@ def greedy(running: Running, lenpen: float) -> Iterator[list[tuple[Source, Hypot
     while running.sources:
         log_probs = running.log_probs()  # (B, 1, V)
         best, token = (x[..., 0] for x in top(log_probs, 1))  # (B, 1)
-        scores, progress = running.scores + best, running.progress
-        lengths = progress.lengths + progress.counts(token)
+        scores = running.scores + best
         # Numbers of single precision are exact for ids and lengths below 2^24.
-        look = torch.cat((scores, token, lengths, progress.full[:, None]), 1).cpu()  # (B, 4)
+        parts = (scores, token, *running.progress.lengths(token))
+        look = torch.cat(parts, 1).tolist()  # (B, 2 or 4)
         ends, found = [], []
-        seen = zip(running.sources, look.tolist(), strict=True)
-        for source, (log_prob, id, length, is_full) in seen:
+        seen = zip(running.sources, running.ages, running.full, look, strict=True)
+        for source, age, is_full, (log_prob, id, *length) in seen:
             tokens = written.setdefault(source.number, [])
             tokens.append(int(id))
-            ends.append(int(id) == EOS or bool(is_full))
+            ends.append(int(id) == EOS or is_full)
             if ends[-1]:
                 del written[source.number]
-                found.append((source, hypothesis(tokens, log_prob, int(length), lenpen)))
+                n_pieces = int(sum(length)) if length else age
+                found.append((source, hypothesis(tokens, log_prob, n_pieces, lenpen)))
         running.advance(ends, token, scores)
         if found:
             yield found

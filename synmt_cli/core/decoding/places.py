@@ -31,10 +31,9 @@ class Stay:
     places: Sequence[int]
 
     @classmethod
-    def all(cls, n: int, device: torch.device) -> Stay:
-        """All of n sources."""
-        sources = torch.arange(n, device=device)
-        return cls(sources, sources[:0], sources[:0], True, range(n))
+    def all(cls, sources: Tensor) -> Stay:
+        """All of n sources: 0, 1, ... n - 1."""
+        return cls(sources, sources[:0], sources[:0], True, range(len(sources)))
 
     @classmethod
     def of(cls, places: Sequence[int], n: int, device: torch.device) -> Stay:
@@ -88,7 +87,8 @@ class Places:
     def __init__(self, device: torch.device) -> None:
         self.sources: list[Source] = []
         self._device = device
-        self._everyone = Stay.all(0, device)
+        self._numbers = torch.arange(0, device=device)  # 0, 1, ... as far as needed so far
+        self._everyone = Stay.all(self._numbers)
 
     def change(self, ends: Sequence[bool], new: Sequence[Source]) -> tuple[Stay, list[int]]:
         """Gives the places of sources that end to new ones; the last sources move to the others.
@@ -109,6 +109,9 @@ class Places:
         given += range(n, n + len(new) - len(given))
         for place, source in zip(given, new, strict=True):
             self.sources[place : place + 1] = [source]
-        if len(self.sources) != len(self._everyone.sources):
-            self._everyone = Stay.all(len(self.sources), self._device)
+        n = len(self.sources)
+        if n != len(self._everyone.places):
+            if n > len(self._numbers):
+                self._numbers = torch.arange(n, device=self._device)
+            self._everyone = Stay.all(self._numbers[:n])
         return stay, given

@@ -1,6 +1,6 @@
 """The progress of prefixes in search: which tokens may come next, and how long a prefix is.
 
-Prefixes of several sources may be of several lengths; those of one source have the same.
+Prefixes of several sources may have different numbers of tokens; those of one source have the same.
 
 Where targets are pieces, any token may follow. Where they are transitions, each prefix has led
 the transition system to a configuration (trees/arc_standard.py, here as arrays over all
@@ -32,55 +32,44 @@ _NOTHING = dict(zip(FEATURES, (NEVER, 0, 0, NO_LABEL), strict=True))  # of a tok
 class PieceProgress:
     """The progress of B sources with K prefixes each, none at first. Every token is a piece.
 
-    features: of the prefixes, those that decoders may read, each (B, K, T), BOS counted, and
-    anything after the last token.
+    So the host knows how long prefixes are, and nothing is asked or kept. features: of the
+    prefixes, those that decoders may read, each (B, K, T), BOS counted, and anything after the
+    last token.
     """
 
     features: dict[str, Tensor]
+    tokens_per_piece = 1  # the most tokens that legal prefixes have for each piece
 
-    def __init__(self, n_beams: int, device: torch.device) -> None:
+    def __init__(self) -> None:
         self.features = {}
-        self._n_beams = n_beams
-        self._limits = torch.zeros(0, dtype=torch.long, device=device)
-        self._n_tokens = self._limits  # (B,), without BOS
-        self._one = self._limits.new_ones(())
 
     def enter(self, places: Tensor, n: int, limits: Sequence[int]) -> None:
         """New sources come into these of n places, each with BOS.
 
-        limits: of each, the most tokens, EOS counted.
+        limits: of each, the most pieces, EOS counted.
         """
-        self._limits = lengthened(self._limits, n)
-        self._limits[places] = moved(torch.tensor(limits), self._limits.device)
-        self._n_tokens = lengthened(self._n_tokens, n).index_fill(0, places, 0)
 
-    @property
-    def lengths(self) -> Tensor:
-        """(B, K): the length of each prefix, without BOS and tokens that do not count."""
-        return self._n_tokens[:, None].expand(-1, self._n_beams)
+    def lengths(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """How many of the tokens so far, BOS left out, and of some next ones count.
 
-    @property
-    def full(self) -> Tensor:
-        """(B,) bool: whether the prefixes are so long that one more token is their last."""
-        return self._limits <= self._n_tokens + 1
-
-    def counts(self, tokens: Tensor) -> Tensor:
-        """(B, K') tokens -> how much each would add to the length of a prefix; EOS 1."""
-        return self._one.expand_as(tokens)
+        tokens: (B, K'). Returns (B, K), the length of each prefix; and (B, K'), how much each
+        token would add to it, EOS 1. Returns nothing where every token counts.
+        """
+        return ()
 
     def forbid(self, log_probs: Tensor) -> None:
         """log_probs: (B, K, V), the next token's; sets tokens that may not come to -inf."""
-        log_probs[..., : len(SPECIAL)] = -torch.inf
+        log_probs[..., : len(SPECIAL)].fill_(-torch.inf)
 
-    def select(self, stay: Stay, parents: Tensor | None, tokens: Tensor, width: int) -> None:
+    def select(
+        self, stay: Stay, parents: Tensor | None, tokens: Tensor, at: Tensor, width: int
+    ) -> None:
         """Drops sources, reorders prefixes, and makes them longer by a token.
 
         parents: (B', K), the old prefix of each source that stays that each new one continues;
-        None: each its own. tokens: (B', K), its new token. width: at least how many tokens the
-        longest of them has, BOS counted.
+        None: each its own. tokens: (B', K), its new token. at: (B',), the position of that, BOS
+        being at 0. width: at least how many tokens the longest of them has, BOS counted.
         """
-        self._limits = stay.pick(self._limits)
-        self._n_tokens = stay.pick(self._n_tokens) + 1
 
 
 class TransitionProgress(PieceProgress):
@@ -93,6 +82,8 @@ class TransitionProgress(PieceProgress):
     EOS.
     """
 
+    tokens_per_piece = 4  # it brings at most one GLUE, and an arc of two
+
     def __init__(
         self,
         n_beams: int,
@@ -102,13 +93,14 @@ class TransitionProgress(PieceProgress):
         closing: bool = False,
         with_features: bool = True,
     ) -> None:
-        super().__init__(n_beams, device)
+        super().__init__()
         self._moves = moved(torch.from_numpy(grammar.moves), device)
         self._labels = moved(torch.from_numpy(grammar.labels), device)
         self._split = grammar.split
         self._constrained = constrained
         self._closing = closing
-        zeros = self._limits.new_zeros(0, n_beams)  # (B, K)
+        zeros = torch.zeros(0, n_beams, dtype=torch.long, device=device)  # (B, K)
+        self._limits = zeros[:, 0]  # (B,)
         self._n_pieces = zeros
         self._n_words = zeros  # on the stack
         self._last = zeros  # move
@@ -121,26 +113,17 @@ class TransitionProgress(PieceProgress):
 
     def enter(self, places: Tensor, n: int, limits: Sequence[int]) -> None:
         """As above, with empty stacks."""
-        super().enter(places, n, limits)
+        self._limits = lengthened(self._limits, n)
+        self._limits[places] = moved(torch.tensor(limits), self._limits.device)
         for name, value in _FRESH.items():
             setattr(self, name, lengthened(getattr(self, name), n).index_fill(0, places, value))
         self._begin, self._end = (lengthened(x, n) for x in (self._begin, self._end))
         for name, own in self.features.items():
             self.features[name] = lengthened(own, n).index_fill(0, places, _NOTHING[name])
 
-    @property
-    def lengths(self) -> Tensor:
-        """(B, K)."""
-        return self._n_pieces
-
-    @property
-    def full(self) -> Tensor:
-        """(B,). Legal prefixes never are: a piece brings at most one GLUE and an arc of two."""
-        return self._limits * 4 <= self._n_tokens + 1
-
-    def counts(self, tokens: Tensor) -> Tensor:
-        """1 for pieces and EOS, 0 for transitions."""
-        return _is(self._moves[tokens], (*PIECES, Move.FINISH)).long()
+    def lengths(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """Pieces and EOS count, transitions do not."""
+        return self._n_pieces, _is(self._moves[tokens], (*PIECES, Move.FINISH)).long()
 
     def forbid(self, log_probs: Tensor) -> None:
         """Tokens that the system does not allow, and pieces where there is no room for one."""
@@ -203,9 +186,11 @@ class TransitionProgress(PieceProgress):
     def _awaits_label(self) -> Tensor:
         return self._direction != OTHER
 
-    def select(self, stay: Stay, parents: Tensor | None, tokens: Tensor, width: int) -> None:
+    def select(
+        self, stay: Stay, parents: Tensor | None, tokens: Tensor, at: Tensor, width: int
+    ) -> None:
         """Takes the new tokens as Configuration.after_any does: what is legal is done."""
-        super().select(stay, parents, tokens, width)
+        self._limits = stay.pick(self._limits)
         for name in (*_FRESH, "_begin", "_end"):
             setattr(self, name, stay.pick(getattr(self, name), parents))
         self.features = {name: stay.pick(f, parents) for name, f in self.features.items()}
@@ -213,9 +198,10 @@ class TransitionProgress(PieceProgress):
         for name, value in _NOTHING.items():
             if name in self.features:
                 self.features[name] = widened(self.features[name], width, value)
-        self._advance(self._moves[tokens], self._labels[tokens])
+        self._advance(self._moves[tokens], self._labels[tokens], at[:, None].expand_as(tokens))
 
-    def _advance(self, move: Tensor, label: Tensor) -> None:
+    def _advance(self, move: Tensor, label: Tensor, newest: Tensor) -> None:
+        """Does a move. newest: (B, K), the position of its token."""
         is_piece = _is(move, PIECES)
         self._close(move, is_piece)
         opened, last, awaits = self._opened(), self._last, self._awaits_label()
@@ -225,8 +211,8 @@ class TransitionProgress(PieceProgress):
         draws = (move == Move.LABEL) & awaits if self._split else is_arc
         direction = self._direction if self._split else move
         pushes = (is_piece & ~grows) | glues
-        self._draw(draws, direction == Move.LEFT, label)
-        self._write(pushes, grows)
+        self._draw(draws, direction == Move.LEFT, label, newest)
+        self._write(pushes, grows, newest)
         self._n_pieces = self._n_pieces + is_piece
         self._last = torch.where(is_piece | glues | draws | is_arc, move, NOTHING)
         self._direction = torch.where(is_arc, move, OTHER) if self._split else self._direction
@@ -239,13 +225,12 @@ class TransitionProgress(PieceProgress):
         self._last = torch.where(dropped | given_up, NOTHING, self._last)
         self._direction = torch.where(given_up, OTHER, self._direction)
 
-    def _draw(self, draws: Tensor, leftward: Tensor, label: Tensor) -> None:
+    def _draw(self, draws: Tensor, leftward: Tensor, label: Tensor, newest: Tensor) -> None:
         """Draws the arcs of the newest token: pops two words, pushes the head."""
         top, second = self._word(1), self._word(2)  # begin and end, (B, K) each
         head = [torch.where(leftward, a, b) for a, b in zip(top, second, strict=True)]
         begin, end = (torch.where(leftward, b, a) for a, b in zip(top, second, strict=True))
         if self.features:
-            newest = self._n_tokens[:, None].expand_as(label)  # with BOS the newest is the n-th
             place = torch.arange(self._begin.size(2), device=begin.device)
             dependent = (place >= begin[..., None]) & (place < end[..., None])  # (B, K, T)
             attached = draws[..., None] & (dependent | (place == newest[..., None]))
@@ -267,10 +252,9 @@ class TransitionProgress(PieceProgress):
             old = stack.gather(-1, place)
             stack.scatter_(-1, place, torch.where(where[..., None], value[..., None], old))
 
-    def _write(self, pushes: Tensor, grows: Tensor) -> None:
+    def _write(self, pushes: Tensor, grows: Tensor, newest: Tensor) -> None:
         """Pushes the newest token as a word, or lets the top grow by it."""
         self._n_words = self._n_words + pushes.long()
-        newest = self._n_tokens[:, None].expand_as(self._n_words)
         begin = torch.where(pushes, newest, self._word(1)[0])
         self._put(pushes | grows, begin, newest + 1)
 

@@ -48,13 +48,24 @@ class Running:
         ids = torch.zeros(0, n_beams, dtype=torch.long, device=device)
         self._newest = ids  # (B, K)
         self._ids = ids[..., None] if scorer.reads_prefixes else None  # (B, K, room for tokens)
-        self._lengths = ids[:, 0]  # (B,), the ages
+        self._at = ids[:, 0]  # (B,), the position of the newest token
         self.advance([], self._newest, self.scores)
 
     @property
     def sources(self) -> Sequence[Source]:
         """The source in each place."""
         return self._places.sources
+
+    @property
+    def full(self) -> list[bool]:
+        """For each place whether its prefixes are so long that one more token is their last.
+
+        Legal trees never are: they have to end before.
+        """
+        most = self.progress.tokens_per_piece
+        return [
+            source.limit * most <= age for source, age in zip(self.sources, self.ages, strict=True)
+        ]
 
     def log_probs(self) -> Tensor:
         """(B, K, V), of the next token; -inf for those that may not come."""
@@ -73,7 +84,7 @@ class Running:
     def _prefixes(self) -> Prefixes:
         return Prefixes(
             self._newest,
-            self._lengths,
+            self._at,
             self._supply.width(self.ages),
             self._source_width,
             self._ids,
@@ -101,7 +112,8 @@ class Running:
         self._scorer.select(stay, parents)
         self.ages = [age + 1 for age in self.ages]
         width = whole(max(self.ages, default=1))
-        self.progress.select(stay, parents, tokens, width)
+        self._at = stay.pick(self._at) + 1
+        self.progress.select(stay, parents, tokens, self._at, width)
         self._append(stay, parents, tokens, width)
         self._newest, self.scores = tokens, scores
         if given:
@@ -109,12 +121,10 @@ class Running:
         return stay.places
 
     def _append(self, stay: Stay, parents: Tensor | None, tokens: Tensor, width: int) -> None:
-        self._lengths = stay.pick(self._lengths)
         if self._ids is not None:
             ids = widened(stay.pick(self._ids, parents), width, PAD)
-            place = self._lengths[:, None, None].expand(*tokens.shape, 1)
+            place = self._at[:, None, None].expand(*tokens.shape, 1)
             self._ids = ids.scatter_(2, place, tokens[..., None])
-        self._lengths = self._lengths + 1
 
     def _enter(self, taken: Sequence[Sources], given: Sequence[int]) -> None:
         """Begins with the sources that were taken, in the places given to them."""
@@ -122,7 +132,7 @@ class Running:
         self.ages += [0] * (n - len(self.ages))
         for place in given:
             self.ages[place] = 1
-        self._lengths = lengthened(self._lengths, n).index_fill_(0, places, 1)
+        self._at = lengthened(self._at, n).index_fill_(0, places, 0)
         self._newest = lengthened(self._newest, n).index_fill_(0, places, BOS)
         self.scores = lengthened(self.scores, n)
         self.scores[places] = self._fresh

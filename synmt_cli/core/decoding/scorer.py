@@ -19,14 +19,14 @@ from synmt_cli.core.trees.arc_standard import NEVER
 class Prefixes(NamedTuple):
     """What a scorer reads: K prefixes of each of B sources.
 
-    newest: (B, K), the last token of each. lengths: (B,), how many tokens the prefixes of a
-    source have, BOS counted. width, source_width: the longest prefix and source, padded to a
+    newest: (B, K), the last token of each. at: (B,), its position, BOS being at 0: that of the
+    prefixes of a source is one. width, source_width: the longest prefix and source, padded to a
     `whole` length. ids, features: (B, K, T), of all tokens from BOS on, with anything after the
     last one; ids are None where no scorer reads them.
     """
 
     newest: Tensor
-    lengths: Tensor
+    at: Tensor
     width: int
     source_width: int
     ids: Tensor | None
@@ -35,8 +35,8 @@ class Prefixes(NamedTuple):
     @property
     def known(self) -> Tensor:
         """(B, width) bool: where there is a token."""
-        column = torch.arange(self.width, device=self.lengths.device)
-        return column < self.lengths[:, None]
+        column = torch.arange(self.width, device=self.at.device)
+        return column <= self.at[:, None]
 
     def in_step(self) -> Side:
         """Prefixes of one length, `width`, as (B * K, width)."""
@@ -53,8 +53,8 @@ class Prefixes(NamedTuple):
         A decoder's modifiers read prefixes so: the queries are the last tokens.
         """
         assert self.ids is not None
-        column = torch.arange(self.width, device=self.lengths.device)
-        offset = self.width - self.lengths[:, None]  # (B, 1)
+        column = torch.arange(self.width, device=self.at.device)
+        offset = (self.width - 1) - self.at[:, None]  # (B, 1)
         mask, positions = column >= offset, (column - offset).clamp(min=0)  # (B, width)
         index = positions[:, None].expand(-1, self.newest.size(1), -1)  # (B, K, width)
         is_pad = ~mask[:, None]

@@ -26,8 +26,10 @@ class Table:
         self.table = {key: torch.tensor(row).log() for key, row in table.items()}
 
     def step(self, prefixes):
-        ((source, n),) = zip(prefixes.ids.tolist(), prefixes.lengths.tolist(), strict=True)
-        return torch.stack([self.table.get(tuple(p[1:n]), self.table[()]) for p in source])[None]
+        ((source, n),) = zip(prefixes.ids.tolist(), prefixes.at.tolist(), strict=True)
+        return torch.stack([self.table.get(tuple(p[1 : n + 1]), self.table[()]) for p in source])[
+            None
+        ]
 
     def enter(self, *given):
         pass
@@ -122,7 +124,7 @@ def test_an_ensemble_averages_probabilities():
 
     a, b = Table({(): [0.0, 0, 0, 0.8, 0.2]}), Table({(): [0.0, 0, 0, 0.4, 0.6]})
     bos = torch.full((1, 1), BOS)
-    prefixes = Prefixes(bos, torch.tensor([1]), 1, 1, bos[None], {})
+    prefixes = Prefixes(bos, torch.tensor([0]), 1, 1, bos[None], {})
     mean = EnsembleScorer([a, b]).step(prefixes).exp()[0, 0]
     torch.testing.assert_close(mean, torch.tensor([0.0, 0, 0, 0.6, 0.4]))
 
@@ -130,7 +132,7 @@ def test_an_ensemble_averages_probabilities():
 def by_table(table, limit, beam, nbest, lenpen, **others):
     rules, cpu = Rules(beam=beam, nbest=nbest, lenpen=lenpen, **others), torch.device("cpu")
     supply = Supply(iter([Sources([0], [1], [limit], [])]), Room(1, 1))
-    running = Running(Table(table), PieceProgress(beam, cpu), supply, beam, cpu)
+    running = Running(Table(table), PieceProgress(), supply, beam, cpu)
     (((_, nbests),),) = BeamSearch(running, rules, [rules.lenpen]).run()
     return nbests
 

@@ -47,6 +47,16 @@ def allowed(progress, n_tokens, shape):
     return each.isfinite()
 
 
+def lengths(progress):
+    return progress.lengths(torch.zeros(1, 1, dtype=torch.long))[0]
+
+
+def follow_with(progress, token, n):
+    """The one prefix grows by its n-th token."""
+    given = torch.tensor([[token]]), torch.tensor([n]), 16
+    progress.select(Stay.all(torch.arange(1)), None, *given)
+
+
 def follow(rng, split, constrained, limit, n_steps):
     """Random prefixes of 2 sources, 3 of each, reordered at random as a beam does.
 
@@ -70,8 +80,9 @@ def follow(rng, split, constrained, limit, n_steps):
             tokens.append(new)
             grown.append([[*own[k], token] for k, token in zip(chosen, new, strict=True)])
         prefixes = grown
-        width = len(prefixes[0][0]) + 1
-        progress.select(Stay.all(2, CPU), torch.tensor(parents), torch.tensor(tokens), width)
+        n = len(prefixes[0][0])
+        given = torch.tensor(parents), torch.tensor(tokens), torch.tensor([n, n]), n + 1
+        progress.select(Stay.all(torch.arange(2)), *given)
 
 
 def state_of(moves, split, lenient):
@@ -114,7 +125,8 @@ def test_arrays_over_prefixes_are_states_of_the_system(split, constrained, seed)
                 assert [have["arc_label"][i] for i in here] == [
                     one.labels[ids[arcs[i - 1] - 1]] for i in here
                 ]
-                assert progress.lengths[source, k] == sum(move in PIECES for move in moves)
+                n_pieces = sum(move in PIECES for move in moves)
+                assert lengths(progress)[source, k] == n_pieces
 
 
 @pytest.mark.parametrize("split", [False, True])
@@ -127,8 +139,7 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
         closing = begun(TransitionProgress(1, CPU, one, closing=True), [limit])
         ids, has_ended = [], False
         while True:
-            assert not progress.full.any()
-            assert not closing.full.any()
+            assert len(ids) + 1 < limit * progress.tokens_per_piece  # the host cuts none
             now = closing if has_ended else progress
             may = allowed(now, len(one.moves), (1, 1))[0, 0].nonzero().flatten().tolist()
             token = rng.choice(may)
@@ -140,11 +151,11 @@ def test_an_end_comes_within_the_limit_of_pieces(split, limit):
             assert not has_ended or Move(one.moves[token]) in (*ARCS, Move.LABEL)
             ids.append(token)
             for each in (progress, closing):
-                each.select(Stay.all(1, CPU), None, torch.tensor([[token]]), len(ids) + 1)
+                follow_with(each, token, len(ids))
         moves = [Move(one.moves[id]) for id in ids]
         n_pieces = sum(move in PIECES for move in moves)
         assert 1 <= n_pieces <= max(limit - 1, 1)
-        assert progress.lengths.item() == n_pieces
+        assert lengths(progress).item() == n_pieces
         words = [
             Move.BEGIN if move in OPENING else move
             for move in moves
@@ -157,26 +168,18 @@ def test_without_the_system_pieces_still_end_at_the_limit():
     one = grammar(False)
     progress = begun(TransitionProgress(1, CPU, one, constrained=False), [3])
     begin, arc = WHOLE.index(Move.BEGIN), WHOLE.index(Move.LEFT)
-    for token in (arc, begin, begin):
+    for n, token in enumerate((arc, begin, begin), 1):
         assert allowed(progress, len(one.moves), (1, 1))[0, 0, begin]
-        progress.select(Stay.all(1, CPU), None, torch.tensor([[token]]), 16)
+        follow_with(progress, token, n)
     may = allowed(progress, len(one.moves), (1, 1))[0, 0]
     assert [bool(may[t]) for t in (begin, arc, EOS, 0, 1, 2)] == [False, True, True] + [False] * 3
-    n = 3
-    while not progress.full.any():  # arcs that draw nothing, without end
-        progress.select(Stay.all(1, CPU), None, torch.tensor([[arc]]), 16)
-        n += 1
-    assert n + 1 == 12  # with the token that follows, 4 for each piece
 
 
 def test_what_counts_of_a_translation():
     one = grammar(True)
     ids = torch.arange(len(one.moves))[None]
     progress = begun(TransitionProgress(1, CPU, one), [5])
-    counted = [one.moves[i] for i, n in enumerate(progress.counts(ids)[0].tolist()) if n]
+    counts = progress.lengths(ids)[1][0].tolist()
+    counted = [one.moves[i] for i, n in enumerate(counts) if n]
     assert set(counted) == {Move.BEGIN, Move.CONTINUE, Move.SPACE, Move.FINISH}
-    plain = begun(PieceProgress(1, CPU), [5, 2])
-    assert plain.counts(ids).tolist() == [[1] * len(one.moves)]
-    assert plain.full.tolist() == [False, False]
-    plain.select(Stay.all(2, CPU), None, torch.tensor([[4], [4]]), 2)
-    assert (plain.lengths.tolist(), plain.full.tolist()) == ([[1], [1]], [False, True])
+    assert PieceProgress().lengths(ids) == ()  # all do
