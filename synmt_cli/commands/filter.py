@@ -1,7 +1,6 @@
 """`synmt filter`: the pairs that are fit to train on."""
 
 import math
-import os
 from functools import partial
 from typing import Annotated, Literal
 
@@ -163,7 +162,6 @@ def filter(
     mode = Mode(form)
     keeps, paths, excluded = mode is Mode.KEPT, files or ["-"], exclude or []
     inputs = [*paths, *excluded, tgt, align_scores]
-    places = [p if p == "-" else os.path.realpath(p) for p in (output, tgt_out, rejects) if p]
     unfit = {
         "--tgt-out is for the kept lines of --tgt; not for --format marked or counts": (
             tgt_out is not None and (tgt is None or not keeps)
@@ -172,7 +170,9 @@ def filter(
             tgt is not None and tgt_out is None and keeps
         ),
         options.TWO_STDINS: inputs.count("-") > 1,
-        "-o, --tgt-out and --rejects must be different files": len(set(places)) < len(places),
+        "-o, --tgt-out and --rejects must be different files": (
+            options.is_named_twice((output, tgt_out, rejects))
+        ),
         "--align-scores and --min-align need one another": (
             (align_scores is None) != (min_align is None)
         ),

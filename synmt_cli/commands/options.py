@@ -6,6 +6,7 @@ Typer reads the annotations. A command's own options stand in its signature, as 
 `argument`, in the words of the help line that they become.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
@@ -47,6 +48,12 @@ def refuse(problems: Mapping[str, object]) -> None:
 def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     """Raises UsageError if `-` is named twice, because stdin can be read once."""
     refuse({TWO_STDINS: [*paths].count("-") > 1})
+
+
+def is_named_twice(outputs: Iterable[str | None]) -> bool:
+    """Whether two outputs are one file, or both stdout. None and "" are outputs not asked for."""
+    places = [path if path == "-" else os.path.realpath(path) for path in outputs if path]
+    return len(set(places)) < len(places)
 
 
 def numbers(name: str, text: str) -> list[int]:

@@ -1,5 +1,6 @@
 """`synmt translate`: records, trees or text to translations."""
 
+import contextlib
 import math
 import os
 from collections import Counter
@@ -30,6 +31,7 @@ MANUAL = Manual(
         "synmt translate --precision int8 --patience 1 -m runs/base test.jsonl > fast.de",
         "synmt translate --engine auto --patience 1 -m runs/pascal test.jsonl > fast.de",
         "synmt translate -m runs/trees --format conllu --max-output-len 20 test.en > hyp.conllu",
+        "synmt translate -m runs/trees --max-output-len 20 --trees-out hyp.conllu test.en > hyp.de",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
     ),
     see_also=("train", "featurize", "tune", "score", "export"),
@@ -74,6 +76,9 @@ def translate(
     format: Annotated[
         Literal["text", "tsv", "jsonl", "conllu"], option("--format", "What to write.")
     ] = "text",
+    trees_out: Annotated[
+        str, option("--trees-out FILE", "Also write the trees of the translations, as CoNLL-U.")
+    ] = "",
     unconstrained: Annotated[
         bool, option("--unconstrained", "Let models of trees write sequences that build no tree.")
     ] = False,
@@ -130,8 +135,9 @@ def translate(
     the limit a tree has to end, and is counted as cut. A model may end while several words have no
     head: then no word follows, the score stays that of what it wrote, and the arcs that it finds
     most probable are added until the tree is one. These trees are counted, so that each
-    translation is one tree. text has only the words, conllu the parsed sentence; translations of
-    an n-best list may differ only in the tree, and there are fewer where two become the same.
+    translation is one tree. text has only the words, conllu the parsed sentence, and --trees-out
+    writes that beside another format; translations of an n-best list may differ only in the tree,
+    and there are fewer where two become the same.
     --unconstrained allows everything, as the paper's code did: transitions that draw
     nothing are skipped, at most four tokens are written for each piece of the limit, and conllu
     repairs a sequence that builds no tree, and counts it.
@@ -159,7 +165,13 @@ def translate(
     parsed by one process, so put `synmt parse -j` before it if parsing is much of the work.
     """
     options.refuse(
-        {"--lenpen and --tuned both name the length penalty": tuned and lenpen is not None}
+        {
+            "--lenpen and --tuned both name the length penalty": tuned and lenpen is not None,
+            "--trees-out is for the other formats than conllu": trees_out and format == "conllu",
+            "-o and --trees-out must be different files": (
+                options.is_named_twice((output, trees_out))
+            ),
+        }
     )
     if nbest > beam:
         raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
@@ -169,10 +181,13 @@ def translate(
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
     counts: Counter[str] = Counter()
-    with (
-        writing.output(output, line_buffered) as writer,
-        console.progress("translated", files=paths, output=output) as bar,
-    ):
+    with contextlib.ExitStack() as stack:
+        writers = [
+            stack.enter_context(writing.output(path, line_buffered))
+            for path in (output, trees_out)
+            if path
+        ]
+        bar = stack.enter_context(console.progress("translated", files=paths, output=output))
         from synmt_cli.core.decoding.hypothesis import LengthLimit
         from synmt_cli.core.decoding.translator import SearchSettings
         from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, placed
@@ -195,15 +210,21 @@ def translate(
         )
         console.debug(job.engine)
         job.refuse_without_trees(
-            {"--format conllu": format == "conllu", "--unconstrained": unconstrained}
+            {
+                "--format conllu": format == "conllu",
+                "--trees-out": bool(trees_out),
+                "--unconstrained": unconstrained,
+            }
         )
-        as_bytes = written(format, job.members.vocabularies.target, counts)
+        target = job.members.vocabularies.target
+        forms = [written(name, target, counts) for name in (format, "conllu")[: len(writers)]]
         needs_trees = bool(job.members.encoding.needs)
         records = placed(job.reader(parser, ahead=window).read(paths, kind), strict)
         streamed = reading.is_streamed(paths)
         for translated in job.translated(records, window, console.warn, bar, streamed):
             for one in translated:
-                writer.write(as_bytes(one, nbest))
+                for writer, as_bytes in zip(writers, forms, strict=True):
+                    writer.write(as_bytes(one, nbest))
                 counts.update(remarks(one, settings, needs_trees))
             bar.advance(len(translated))
         for remark, n in counts.items():

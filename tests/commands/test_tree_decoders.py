@@ -59,6 +59,16 @@ def test_direction_and_label_may_be_two_tokens(shop, variant):
         assert plain.decode() == "".join(f"{line}\n" for line in lines)
 
 
+def test_text_and_trees_in_one_search(shop, source):
+    options = ("--beam", 2, "--max-output-len", 6, "--unconstrained")
+    text = shop.translate("parent", *options, stdin=source)
+    trees = shop.translate("parent", *options, "--format", "conllu", stdin=source)
+    both = shop.translate("parent", *options, "--trees-out", "both.conllu", stdin=source)
+    assert both.stdout == text.stdout
+    assert (shop.folder / "both.conllu").read_bytes() == trees.stdout
+    assert both.stderr == trees.stderr  # each repair is counted once
+
+
 def test_unconstrained_search_keeps_the_format(shop, source):
     for variant in ("linearized", "parent", "gcn"):
         options = ("--unconstrained", "--max-output-len", 6)
@@ -178,10 +188,13 @@ def test_one_model_twice_is_that_model(shop, source):
     [
         ("vanilla", ("--format", "conllu"), 78, b"vanilla writes no trees"),
         ("bitran", ("--format", "conllu"), 78, b"bitran writes no trees"),
+        ("vanilla", ("--trees-out", "t"), 78, b"which --trees-out needs"),
         ("bitran", ("--unconstrained",), 78, b"which --unconstrained needs"),
         ("parent vanilla", (), 78, b"all or none of an ensemble write trees"),
         ("bitran gcn", (), 78, b"all or none of an ensemble write trees"),
         ("parent", ("--format", "conllu", "--nbest", 2), 2, b"--nbest"),
+        ("parent", ("--format", "conllu", "--trees-out", "t"), 2, b"other formats than conllu"),
+        ("parent", ("--trees-out", "t", "-o", "./t"), 2, b"must be different files"),
         ("parent", ("--max-output-len", 0), 2, b"--max-output-len"),
     ],
 )

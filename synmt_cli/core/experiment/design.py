@@ -36,7 +36,12 @@ class Design:
     @property
     def target_trees(self) -> bool:
         """Whether any variant writes trees."""
-        return any(one.transitions for one in self.plans.values())
+        return bool(self.writers)
+
+    @property
+    def writers(self) -> tuple[str, ...]:
+        """The variants that write trees."""
+        return tuple(name for name, one in self.plans.items() if one.transitions)
 
     @property
     def readers(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The Makefile of an experiment: plain commands, each in a rule with the files that it reads.
 
 `given/` links to the text as it was given, `text/` has the three sets, `data/` trees and records,
-`runs/` the models, and `output/` the translations of the test set.
+`runs/` the models, and `output/` the translations of the test set, with the trees of models that
+write them.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from synmt_cli.core.experiment.design import Design
 _HEAD = """\
 # Does syntax help on this text? Written by `synmt init`, and yours to change.
 #
-#   make -j2         everything, two trainings at a time; the results are scores.txt and report.html
+#   make -j2         everything, two trainings at a time; results: scores.txt{judged} report.html
 #   make data        trees, vocabulary and records
 #   make train       the models, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
 #   make -n          the commands that would run
@@ -26,7 +27,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all data train translate
-all: scores.txt scores.json report.html
+all: scores.txt scores.json{judged} report.html
 
 # --- What to compare; change it as you like ---
 
@@ -148,6 +149,25 @@ _TRANSLATE_ONE = """
 output/{variant}.%.txt: runs/{variant}.%.trained output/{tuned}.lenpen.json data/test.jsonl
 	$(TRANSLATE) -m runs/{variant}.$* --tuned output/{tuned}.lenpen.json -o $@ data/test.jsonl
 """
+_TRANSLATE_TREES = """
+output/{variant}.%.txt output/{variant}.%.conllu: \\
+		runs/{variant}.%.trained output/{tuned}.lenpen.json data/test.jsonl
+	$(TRANSLATE) -m runs/{variant}.$* --tuned output/{tuned}.lenpen.json \\
+		--trees-out output/{variant}.$*.conllu -o output/{variant}.$*.txt data/test.jsonl
+"""
+_JUDGE = """
+# --- The trees that models wrote, against those of the parser for the same text ---
+
+WRITERS := {writers}
+WRITTEN := $(foreach variant,$(WRITERS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
+
+$(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.udpipe
+	synmt parse -m tgt.udpipe -o $@ output/$*.txt
+
+trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu)
+	for system in $(WRITTEN); do echo "$$system:"; \\
+		synmt evaltree output/$$system.parsed.conllu output/$$system.conllu; done | tee $@
+"""
 _READ = """
 # --- What encoders do with the trees: the weight of syntax by layer, attention in some segments ---
 
@@ -194,6 +214,7 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         variants=" ".join(design.variants),
         seeds=" ".join(map(str, range(1, design.n_seeds + 1))),
         preset=design.preset,
+        judged=" trees.txt" if design.writers else "",
         records=" ".join(f"data/{name}.jsonl" for name in records),
     )
     if design.splits:
@@ -215,11 +236,15 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     searched = design.searched
     yield _TUNE.format(tuned=" ".join(dict.fromkeys(searched.values())))
     for variant, tuned in searched.items():
-        yield _TRANSLATE_ONE.format(variant=variant, tuned=tuned)
+        rule = _TRANSLATE_TREES if variant in design.writers else _TRANSLATE_ONE
+        yield rule.format(variant=variant, tuned=tuned)
     shown = {"--trees": "data/test.src.conllu"} if design.source_trees else {}
     if design.readers:
         yield _READ.format(readers=" ".join(design.readers))
         shown |= {"--awsl": "output/awsl.json", "--attention": "output/attention.jsonl"}
+    if design.writers:
+        yield _JUDGE.format(writers=" ".join(design.writers))
+        shown |= {"--tgt-trees": f"output/{design.writers[0]}.$(SEED).conllu"}
     options = "".join(f" \\\n\t\t{option} {file}" for option, file in shown.items())
     yield _TEST.replace("{files}", "".join(f" {file}" for file in shown.values())).replace(
         "{options}", options
