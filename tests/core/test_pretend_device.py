@@ -6,6 +6,7 @@ those that run here.
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from functools import cache
 
 import numpy as np
@@ -26,6 +27,7 @@ from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.training.events import Ended, Validated
 from synmt_cli.core.training.gradient import backward
 from synmt_cli.core.training.loop import Trainer
+from synmt_cli.core.training.validation import Validation
 from synmt_cli.core.variants import plan
 from synmt_cli.errors import ConfigError
 
@@ -165,6 +167,21 @@ def test_a_run_trains_and_validates(setting, tmp_path):
     events = list(trainer(setting, tmp_path).events(signals.Request(), None))
     assert [type(e) for e in events if isinstance(e, Validated | Ended)] == [Validated, Ended]
     assert (tmp_path / "model.safetensors").exists()
+
+
+@each_variant
+def test_a_validation_waits_once_and_finds_what_it_finds_on_the_cpu(setting):
+    model, corpus = build(setting)
+    settings, found = Training(metric="accuracy", batch_tokens=64), []
+    for device in (torch.device("cpu"), pretend.DEVICE):
+        given = model.to(device), corpus, Numbers(), settings, device, signals.Request()
+        with pretend.counted() as counts:
+            found.append(Validation(*given).run())
+    here, there = found
+    assert counts.synchronisations == {"to the CPU": 1}
+    assert there.figures.keys() == here.figures.keys()
+    for name, figures in here.figures.items():
+        assert astuple(there.figures[name]) == pytest.approx(astuple(figures), rel=1e-5)
 
 
 @each_variant

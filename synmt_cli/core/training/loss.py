@@ -10,6 +10,7 @@ memory is one block, and each logit is visited while it is still in the cache.
 """
 
 import functools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -56,6 +57,37 @@ def cross_entropy(
     return Losses(*_CrossEntropy.apply(states, output, target, smoothing, rows, arcs))
 
 
+@torch.no_grad()
+def judged(
+    states: Tensor, output: Tensor, target: Tensor, rows: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """As `cross_entropy` -> nats of each token, (N,), and whether it is the likeliest, (N,)."""
+    x, w = _factors(states, output, rows)
+    nll, is_right = [x.new_zeros(0, dtype=torch.float32)], [target.new_zeros(0, dtype=torch.bool)]
+    for block in _blocks(x, output):
+        z, y = (x[block] @ w.T).float(), target[block]  # (block, V), (block,)
+        nll.append(z.logsumexp(-1) - z.gather(1, y[:, None])[:, 0])
+        is_right.append(z.argmax(-1) == y)
+    return torch.cat(nll), torch.cat(is_right)
+
+
+def _factors(states: Tensor, output: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Those of the logits, as autocast wants them: (N, D) and (V, D)."""
+    device, dtype = states.device.type, states.dtype
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+    x = states if rows is None else states.index_select(0, rows)
+    return x.to(dtype), output.to(dtype)
+
+
+def _blocks(x: Tensor, output: Tensor) -> Iterator[slice]:
+    """Yields which rows of x: (N, D) are multiplied by output: (V, D) at a time."""
+    most = BLOCK if x.device.type == "cpu" else GPU_BLOCK
+    size = max(1, most // output.size(0))
+    for begin in range(0, x.size(0), size):
+        yield slice(begin, begin + size)
+
+
 @functools.cache
 def _made(number: float, device: torch.device) -> Tensor:
     """The number as a tensor, made once, and on the device: a copy to it would be waited for."""
@@ -75,20 +107,14 @@ class _CrossEntropy(torch.autograd.Function):
         arcs: ArcLoss | None,
     ) -> tuple[Tensor, Tensor]:
         ctx.n_states, ctx.rows = states.size(0), rows
-        device = states.device.type
-        dtype = states.dtype
-        if torch.is_autocast_enabled(device):
-            dtype = torch.get_autocast_dtype(device)
-        x = states if rows is None else states.index_select(0, rows)  # (N, D)
-        x, w = x.to(dtype), output.to(dtype)
+        x, w = _factors(states, output, rows)  # (N, D), (V, D)
+        dtype = x.dtype
         wanted = any(ctx.needs_input_grad)
         d_states = torch.empty_like(x) if wanted else None
         d_output = torch.zeros_like(output, dtype=torch.float32) if wanted else None
         smoothed = x.new_zeros((), dtype=torch.float32)
         nll = x.new_zeros((), dtype=torch.float32)
-        size = max(1, (BLOCK if device == "cpu" else GPU_BLOCK) // output.size(0))
-        for begin in range(0, x.size(0), size):
-            block = slice(begin, begin + size)
+        for block in _blocks(x, output):
             z = (x[block] @ w.T).float()  # (block, V)
             y = target[block, None]
             lse = z.logsumexp(-1, keepdim=True)

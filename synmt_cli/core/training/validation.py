@@ -10,16 +10,19 @@ from synmt_cli import signals
 from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.decoding.beam import stream
 from synmt_cli.core.decoding.hypothesis import Rules
+from synmt_cli.core.decoding.supply import Room
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.training.events import TokenFigures
-from synmt_cli.core.training.loss import cross_entropy
+from synmt_cli.core.training.gradient import widest
+from synmt_cli.core.training.loss import judged
 
-ROWS = 64  # sentences translated at a time
+ROWS = 64  # sentences translated at a time, as `translate` does
 
 
 class Abandoned(Exception):
@@ -79,32 +82,31 @@ class Validation:
         """Figures of `all` target tokens, and of `words` and `arcs`. EOS counts."""
         dev, model = self.dev, self.model
         grammar = model.grammar
-        is_arc = None if grammar is None else torch.from_numpy(grammar.is_arc).to(self.device)
-        # Of words and of arcs: tokens, their nats, and how many are guessed right.
-        sums = torch.zeros(2, 3, dtype=torch.float64)
+        is_arc = None if grammar is None else moved(torch.from_numpy(grammar.is_arc), self.device)
+        # Of all tokens and of arcs: how many, their nats, and how many are guessed right. They
+        # stay on the device, which is asked once, at the end.
+        sums = torch.zeros(2, 3, dtype=widest(self.device), device=self.device)
         lengths = np.maximum(dev.target.lengths + 1, dev.source.lengths)
         order = np.argsort(lengths, kind="stable")
         batches = fill(order, lengths, self.settings.batch_tokens)
         for rows in self._unless_asked(batches, "validating"):
             batch = dev.batch(rows).to(self.device)
             states, _ = model.decode(batch.target, model.encode(batch.source))  # (B, T, D)
-            states, target = states.flatten(0, 1), batch.tokens()  # (B * T, D), (N,)
-            if batch.real is not None:
-                states = states.index_select(0, batch.real)  # (N, D)
-            kind = torch.zeros_like(target) if is_arc is None else is_arc[target].long()  # (N,)
-            for sums_of, number in zip(sums, range(2), strict=True):
-                here = (kind == number).nonzero()[:, 0]
-                some, wanted = states.index_select(0, here), target.index_select(0, here)
-                nll = cross_entropy(some, model.output.weight, wanted, 0.0).nll.item()
-                n_right = int((model.logits(some).argmax(-1) == wanted).sum())
-                sums_of += torch.tensor([len(wanted), nll, n_right])
+            target = batch.tokens()  # (N,)
+            nll, is_right = judged(states.flatten(0, 1), model.output.weight, target, batch.real)
+            each = torch.stack((torch.ones_like(nll), nll, is_right)).to(sums.dtype)  # (3, N)
+            sums[0] += each.sum(1)
+            if is_arc is not None:
+                sums[1] += (each * is_arc[target]).sum(1)
 
         def figures(n: float, nll: float, n_right: float) -> TokenFigures:
             return TokenFigures.of(int(n), nll, int(n_right), len(dev))
 
-        found = {"all": figures(*sums.sum(0).tolist())}
+        every, arcs = sums.tolist()
+        found = {"all": figures(*every)}
         if is_arc is not None:
-            found["words"], found["arcs"] = (figures(*kind.tolist()) for kind in sums)
+            words = [a - b for a, b in zip(every, arcs, strict=True)]
+            found["words"], found["arcs"] = figures(*words), figures(*arcs)
         return found
 
     def _bleu(self) -> tuple[float, int]:
@@ -117,11 +119,16 @@ class Validation:
         hypotheses = [""] * len(self.dev)
         order = np.argsort(-self.dev.source.lengths, kind="stable")
         batches = np.split(order, range(ROWS, len(order), ROWS))
-        for rows in self._unless_asked(batches, "translating dev"):
-            source = to_device(self.dev.sources(rows), self.device)
-            for row, best in zip(rows, search([self.model], source, Rules(beam=1)), strict=True):
-                hypotheses[row] = self.target.decode(best[0].ids)
-                n_closed += best[0].n_closing > 0
+        sources = (
+            (rows.tolist(), [to_device(self.dev.sources(rows), self.device)])
+            for rows in self._unless_asked(batches, "translating dev")
+        )
+        rules = Rules(beam=1)
+        room = Room(ROWS, ROWS * int(self.dev.source.lengths.max(initial=1)))
+        for some in stream([self.model], sources, rules, [rules.lenpen], room):
+            for row, ((best, *_),) in some:
+                hypotheses[row] = self.target.decode(best.ids)
+                n_closed += best.n_closing > 0
         return float(BLEU().corpus_score(hypotheses, [self.dev.references]).score), n_closed
 
     def _unless_asked(self, batches: Iterable[Array], doing: str) -> Iterator[Array]:
