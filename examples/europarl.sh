@@ -15,7 +15,7 @@ for side in en fr; do
   xz -dc "$data/dev.$side.xz" | sed -n '1,1000p' > "$text/dev.$side"
   xz -dc "$data/test.$side.xz" > "$text/test.$side"
 done
-synmt init "$out" --parser "$model" --variants "$variants" --seeds "$seeds" \
+synmt init "$out" --preset tiny --parser "$model" --variants "$variants" --seeds "$seeds" \
   --src "$text/train.en" --tgt "$text/train.fr" --dev-src "$text/dev.en" --dev-tgt "$text/dev.fr" \
   --test-src "$text/test.en" --test-tgt "$text/test.fr"
 make -j2 -C "$out"
