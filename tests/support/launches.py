@@ -69,7 +69,7 @@ def corpus(n: int = N_PAIRS, trees: bool = False) -> Corpus:
     """Pairs with every feature of the source. trees: targets are transitions, else pieces."""
     dice = random.Random(1)
     encoding = Encoding(sorted(_features()), Labels(LABELS))
-    records = [_record(dice) for _ in range(n)]
+    records = [record(dice) for _ in range(n)]
     source = [[*(dice.randrange(EOS + 1, FIRST_ARC) for _ in r.pieces or ()), EOS] for r in records]
     features = encoding.ragged([encoding.values(record) for record in records])
     target: list[list[int]] = []
@@ -101,7 +101,7 @@ def _features() -> set[str]:
     return {f for name in named for m in variants.plan(name).encoder(spec, {}) for f in m.needs}
 
 
-def _record(dice: random.Random) -> Record:
+def record(dice: random.Random) -> Record:
     """A sentence whose words are one to three pieces, and whose depths are at most DEEPEST."""
     n = dice.randrange(9, LONGEST + 1)
     piece_word = [0]

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.analysis.opened_run import OpenedRun
-from synmt_cli.core.analysis.witness import witnessed, witnessed_across
+from synmt_cli.core.analysis.witness import See, witnessed, witnessed_across
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.text.vocabulary import BOS, PAD
 from synmt_cli.errors import UsageError, printable
 from synmt_cli.formats.attention import Attention
@@ -80,25 +81,30 @@ class AttentionExtractor:
     def _weights(self, records: Sequence[Record], side: Side) -> dict[int, Tensor]:
         """Layer -> (B, H, Tq, T), for the chosen layers and heads."""
         seen: dict[int, Tensor] = {}
+        heads = moved(torch.tensor(self._heads), side.ids.device)
 
         def see(layer: int, weights: Tensor) -> None:
             if layer in self._layers:
-                seen[layer] = weights[:, self._heads].cpu()  # (B, chosen heads, Tq, T)
+                seen[layer] = weights.index_select(1, heads)  # (B, chosen heads, Tq, T)
 
+        self._attend(records, side, see)
+        return {layer: weights.cpu() for layer, weights in seen.items()}
+
+    def _attend(self, records: Sequence[Record], side: Side, see: See) -> None:
+        """Computes what is asked for, and shows it."""
         model = self._run.model
         if self._stack == "encoder":
             with witnessed(model.encoder, see_weights=see):
                 model.encode(side)
-            return seen
+            return
         memory = model.encode(side)
-        target = Side(self._targets(records).to(side.ids.device))
+        target = Side(moved(self._targets(records), side.ids.device))
         if self._stack == "decoder":
             witnesses = witnessed(model.decoder, see_weights=see)
         else:
             witnesses = witnessed_across(model.decoder, see)
         with witnesses:
             model.decode(target, memory)
-        return seen
 
     def _targets(self, records: Sequence[Record]) -> Tensor:
         """Target ids after BOS, (B, T), padded on the right."""

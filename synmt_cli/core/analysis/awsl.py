@@ -58,9 +58,11 @@ class AwslMeter:
     """Sums the weights of one encoder's layers over batches."""
 
     def __init__(self, model: Transformer) -> None:
-        size = model.size
+        size, table = model.size, model.output.weight
         self._encoder = model.encoder
-        self._sums = torch.zeros(size.encoder_layers, size.n_heads, dtype=torch.float64)
+        # They stay on the device until they are asked for.
+        shape = size.encoder_layers, size.n_heads
+        self._sums = torch.zeros(shape, dtype=torch.float64, device=table.device)
         self._n = torch.zeros_like(self._sums)  # sentences with a pair that counts
         self.n_sentences = 0
 
@@ -72,8 +74,8 @@ class AwslMeter:
 
         def compare(layer: int, after: Tensor) -> None:
             shares, n = weigh(before.pop(layer), after, valid)  # (B, H)
-            self._sums[layer] += shares.sum(0).cpu()
-            self._n[layer] += (n > 0).sum(0).cpu()
+            self._sums[layer] += shares.sum(0)
+            self._n[layer] += (n > 0).sum(0)
 
         with witnessed(self._encoder, before.__setitem__, compare):
             self._encoder(side)
@@ -82,7 +84,8 @@ class AwslMeter:
     def layers(self) -> list[LayerWeights]:
         """The weights so far, layer 0 first."""
         layers = []
-        for layer, (sums, n) in enumerate(zip(self._sums, self._n, strict=True)):
+        both = zip(*torch.stack((self._sums, self._n)).cpu(), strict=True)
+        for layer, (sums, n) in enumerate(both):
             heads = [_weight(*one) for one in zip(sums, n, strict=True)]
             whole = _weight(sums.sum(), n.sum())
             layers.append(LayerWeights(layer, self._acting(layer), whole, heads))

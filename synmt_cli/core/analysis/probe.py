@@ -179,15 +179,16 @@ def layer_vectors(
     with states_of(run.model.encoder, layers) as seen:
         for rows, side in run.batches(prepared):
             seen[None] = run.model.encode(side).states
-            for i, layer in enumerate(layers):
-                states = seen[layer].float()  # (B, T, D)
-                if side.pad is not None:
-                    states = states.masked_fill(side.pad[..., None], 0.0)
-                    n = (~side.pad).sum(1, keepdim=True)  # (B, 1)
-                else:
-                    n = states.new_full((len(rows), 1), states.size(1))  # (B, 1)
-                vectors[i, torch.from_numpy(rows)] = (states.sum(1) / n).cpu()
+            means = [_mean(seen[layer].float(), side.pad) for layer in layers]
+            vectors[:, torch.from_numpy(rows)] = torch.stack(means).cpu()
     return vectors
+
+
+def _mean(states: Tensor, pad: Tensor | None) -> Tensor:
+    """states: (B, T, D) -> their mean where there is no padding, (B, D)."""
+    if pad is None:
+        return states.mean(1)
+    return states.masked_fill(pad[..., None], 0.0).sum(1) / (~pad).sum(1, keepdim=True)
 
 
 @contextmanager

@@ -82,6 +82,7 @@ def to_device(source: Side, device: torch.device) -> Side:
         {name: moved(values, device) for name, values in source.features.items()},
         source.paths and source.paths.to(device),
         source.is_single,
+        source.lengths,
     )
 
 

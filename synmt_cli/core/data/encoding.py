@@ -78,4 +78,4 @@ class Encoding:
             values["path"], own_paths = self.paths.batch(values["path"])
         is_single = "sentence" in values and bool(values["sentence"].max(initial=0) <= 0)
         tensors = {name: torch.from_numpy(v) for name, v in values.items()}
-        return Side(padded, mask, tensors, own_paths, is_single)
+        return Side(padded, mask, tensors, own_paths, is_single, tuple(lengths.tolist()))

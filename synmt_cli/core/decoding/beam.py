@@ -117,8 +117,10 @@ def encoded(
 ) -> Sources:
     """Sources as scorers take them. numbers: the caller's. sides: for each model."""
     n, width = sides[0].ids.shape
-    pad = sides[0].pad
-    lengths = [width] * n if pad is None else (~pad).sum(1).tolist()
+    lengths = sides[0].lengths
+    if not lengths:
+        pad = sides[0].pad
+        lengths = [width] * n if pad is None else (~pad).sum(1).tolist()
     keys_values = []
     for model, side in zip(models, sides, strict=True):
         states = model.encode(side.widened(whole(width))).states  # (B, S, D)

@@ -32,6 +32,7 @@ from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, limits, normalised_score
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.run.ctranslate2_file import names
 from synmt_cli.core.run.ctranslate2_model import POSITIONS, CTranslate2Model, library
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
@@ -200,9 +201,11 @@ class CTranslate2Search:
         assert encoder is not None
         kind = AUTOCAST.get(self._model.precision)
         with torch.inference_mode(), torch.autocast(self._device.type, kind, kind is not None):
-            side = to_device(side, self._device)
-            states = encoder.lower(side, len(encoder.layers))  # (B, S, D)
-            states = states.flatten(0, 1) if side.pad is None else states[~side.pad]  # (n, D)
+            here = to_device(side, self._device)
+            states = encoder.lower(here, len(encoder.layers)).flatten(0, 1)  # (B * S, D)
+            if side.pad is not None:  # asked on the CPU, where nobody waits for it
+                real = (~side.pad).flatten().nonzero()[:, 0]
+                states = states.index_select(0, moved(real, self._device))  # (n, D)
             return states.float().cpu().numpy()
 
     def _loaded(self, states: list[np.ndarray]) -> Any:

@@ -96,13 +96,13 @@ class Share:
     def full(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The whole tensors of parameters and moments, in the first process; {} in the others.
 
-        Every process has to ask for the same ones in the same order.
+        They are in the CPU's memory, each copied there once. Every process has to ask for the same
+        ones in the same order.
         """
-        return dict(tensors) if self.ranks.is_first else {}
+        return {name: x.cpu() for name, x in tensors.items()} if self.ranks.is_first else {}
 
     def own(self, parameter: nn.Parameter, values: Tensor) -> Tensor:
-        """This process's part of a whole parameter, of its moment or step count."""
-        # A fused optimizer also wants its step count on the parameter's device.
+        """This process's part of a whole parameter, or of its moment, on its device."""
         return values.to(parameter.device)
 
 
@@ -200,7 +200,7 @@ class Shards(Share):
         return whole
 
     def own(self, parameter: nn.Parameter, values: Tensor) -> Tensor:
-        """A copy of this process's rows; step counts, which are scalars, stay whole."""
+        """A copy of this process's rows; a step count, which is a scalar, stays whole."""
         from torch.distributed.tensor import DTensor, distribute_tensor
 
         values = super().own(parameter, values)

@@ -15,7 +15,7 @@ it; `related` has a fused form of its own (relations.py); `scores` and `context`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -60,6 +60,7 @@ class Side:
         mask. Decided where the batch is made, so that no device has to be asked.
     features: name -> (B, T). `path` is a row of `paths`.
     is_single: whether no row has words of two sentences, as far as that is known.
+    lengths: of the rows without padding, in tokens; empty where the host was not told them.
     """
 
     ids: Tensor
@@ -67,6 +68,7 @@ class Side:
     features: Mapping[str, Tensor] = field(default_factory=dict)
     paths: Paths | None = None
     is_single: bool = False
+    lengths: Sequence[int] = ()
 
     def flat(self) -> Side:
         """Prefixes of ids (B, K, T) as (B * K, T)."""
@@ -79,7 +81,8 @@ class Side:
         pad = torch.zeros_like(self.ids, dtype=torch.bool) if self.pad is None else self.pad
         features = {name: F.pad(values, missing) for name, values in self.features.items()}
         pad = F.pad(pad, missing, value=True)
-        return Side(F.pad(self.ids, missing, value=PAD), pad, features, self.paths, self.is_single)
+        ids = F.pad(self.ids, missing, value=PAD)
+        return replace(self, ids=ids, pad=pad, features=features)
 
     def __getitem__(self, index: Any) -> Side:
         """The ids and features at an index of (B, T), as `side[rows, :n]`: no `pad` or `paths`.

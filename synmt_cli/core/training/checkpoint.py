@@ -185,9 +185,12 @@ def load(
     for key, value in saved.items():
         kind, name = key.split(".", 1)
         moments[name][kind] = value
+    # Only a fused optimizer has its counts of steps on the device: any other would ask for them.
+    on_cpu = () if optimizer.defaults.get("fused") else ("step",)
     for name, parameter in share.model.named_parameters():
         optimizer.state[parameter] = {
-            kind: share.own(parameter, value) for kind, value in moments[name].items()
+            kind: value if kind in on_cpu else share.own(parameter, value)
+            for kind, value in moments[name].items()
         }
     return state
 
