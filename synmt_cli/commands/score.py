@@ -224,9 +224,10 @@ def score(
       --paired ar   MultEval's stratified test (Clark et al. 2011), which takes the seeds
         as they are: p is too small where they differ
 
-    With more comparisons than one (systems, metrics, buckets), p is corrected for all of them
-    (Holm 1979), and stars follow the corrected p; --correct none leaves it. --all-pairs compares
-    every two systems, and ranks them in clusters: all systems of a cluster beat all below it.
+    With more comparisons than one, p is corrected for their number (Holm 1979), those of the whole
+    test set (systems, metrics) apart from those of buckets, so that --by does not change the
+    answer. Stars follow the corrected p; --correct none leaves it. --all-pairs compares every two
+    systems, and ranks them in clusters: all systems of a cluster beat all below it.
 
     --segment-scores METRIC=FILE takes a metric from elsewhere, such as COMET or the judgements
     of people: a line for each system and segment, segments in order, as in the .seg.score files

@@ -346,7 +346,17 @@ def test_p_is_corrected_for_the_number_of_comparisons(run, paper):
     assert ordered[0]["p_corrected"] == min(1, 4 * ordered[0]["p"])
     assert all(one["p_corrected"] >= one["p"] for one in results)
     table = run(*command, cwd=paper).stdout.decode()
-    assert "p (Holm): corrected for all 4 comparisons of this report (Holm 1979)" in table
+    assert "p (Holm): corrected for 4 comparisons of the whole test set (Holm 1979)" in table
+    by = "--by", "length:20", "--src", "ref.en"
+    divided = run(*command, *by, "--format", "json", cwd=paper)
+    by_length = json.loads(divided.stdout)
+    assert [one["paired"] for one in by_length["systems"]] == [
+        one["paired"] for one in document["systems"]
+    ]
+    parts = [of for b in by_length["buckets"] for s in b["systems"] for of in s["scores"].values()]
+    least = min((of["paired"] for of in parts if of.get("paired")), key=lambda of: of["p"])
+    assert by_length["settings"]["n_bucket_comparisons"] == 8
+    assert least["p_corrected"] == min(1, 8 * least["p"])
     raw = run(*command, "--correct", "none", cwd=paper).stdout.decode()
     assert "of 4 comparisons some may have stars by chance" in raw
     assert "p (Holm)" not in raw

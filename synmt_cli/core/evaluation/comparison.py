@@ -70,7 +70,7 @@ def evaluate(
         for bucket in _buckets(metrics, statistics, division, test)
     ]
     table = _Comparisons(metrics, pairs, found, buckets)
-    n_comparisons = table.correct(questions.correction)
+    n_comparisons, n_in_buckets = table.correct(questions.correction)
     several = len(systems[0].files) > 1
     report = ScoreReport(
         n=n,
@@ -81,8 +81,9 @@ def evaluate(
         formula=test.formula if test and n_comparisons else "",
         interval_n=test.interval_n if test else 0,
         settings=Settings(
-            correction=questions.correction if n_comparisons > 1 else UNCORRECTED,
+            correction=questions.correction if n_comparisons + n_in_buckets > 1 else UNCORRECTED,
             n_comparisons=n_comparisons,
+            n_bucket_comparisons=n_in_buckets,
             interval=seeds.INTERVAL if several else "percentile bootstrap",
             smallest=SMALLEST,
             options=questions.options,
@@ -165,7 +166,7 @@ def _mean_score(metric: Metric, runs: Sequence[np.ndarray]) -> float:
 
 
 class _Comparisons:
-    """Every comparison of a report, to be corrected together."""
+    """Every comparison of a report: those of the whole test set, and those of buckets."""
 
     def __init__(
         self,
@@ -179,21 +180,25 @@ class _Comparisons:
         self.found = [[*of_metric] for of_metric in found.pairs] if found else []
         self.buckets = buckets
 
-    def correct(self, correction: str) -> int:
-        """Sets `corrected` everywhere, unless there is nothing to correct. Returns how many."""
-        results = [one for of_metric in self.found for one in of_metric]
-        results += [one for bucket in self.buckets for of in bucket.paired for one in of.values()]
+    def correct(self, correction: str) -> tuple[int, int]:
+        """Sets `corrected` everywhere, unless there is nothing to correct.
+
+        Whole set and buckets are two families: a look into buckets takes nothing from the answer.
+        Returns how many comparisons each has.
+        """
+        whole = [one for of_metric in self.found for one in of_metric]
+        inside = [one for bucket in self.buckets for of in bucket.paired for one in of.values()]
         if correction == HOLM:
-            corrected = iter(multiplicity.corrected(results))
-            self.found = [[next(corrected) for _ in of_metric] for of_metric in self.found]
+            of_whole, of_buckets = map(iter, multiplicity.corrected(whole, inside))
+            self.found = [[next(of_whole) for _ in of_metric] for of_metric in self.found]
             self.buckets = [
                 replace(
                     bucket,
-                    paired=[{name: next(corrected) for name in of} for of in bucket.paired],
+                    paired=[{name: next(of_buckets) for name in of} for of in bucket.paired],
                 )
                 for bucket in self.buckets
             ]
-        return len(results)
+        return len(whole), len(inside)
 
     def against_first(self, system: int) -> dict[str, PairedComparison]:
         """A system's comparisons with the first, by metric name; none of the first itself."""

@@ -6,12 +6,20 @@ from dataclasses import replace
 from synmt_cli.formats.reports.score.scores import PairedComparison
 
 
-def corrected(results: Sequence[PairedComparison]) -> list[PairedComparison]:
-    """The comparisons of one report with p corrected for their number; one alone as it is."""
-    if len(results) < 2:
-        return [*results]
-    p_values = holm([one.p for one in results])
-    return [replace(one, corrected=p) for one, p in zip(results, p_values, strict=True)]
+def corrected(*families: Sequence[PairedComparison]) -> list[list[PairedComparison]]:
+    """The comparisons of one report, each with p corrected for the number of its family.
+
+    Where the report has one comparison in all, it stays as it is.
+    """
+    if sum(map(len, families)) < 2:
+        return [[*family] for family in families]
+    return [
+        [
+            replace(one, corrected=p)
+            for one, p in zip(family, holm([one.p for one in family]), strict=True)
+        ]
+        for family in families
+    ]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -148,6 +148,7 @@ def _settings(one: _Object) -> Settings:
     return Settings(
         correction=one.text("correction"),
         n_comparisons=one.whole("n_comparisons"),
+        n_bucket_comparisons=one.whole("n_bucket_comparisons"),
         interval=one.text("interval"),
         smallest=one.whole("smallest"),
         options=one.object("options").value,

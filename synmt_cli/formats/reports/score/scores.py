@@ -209,12 +209,14 @@ class ComparedPair:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How a report was made. correction: HOLM or UNCORRECTED. n_comparisons: how many p there
-    are. interval: how ci95 is made. smallest: buckets of fewer segments are not tested. options:
-    settings of metrics. versions: of programs.
+    are of the whole test set, n_bucket_comparisons: of buckets. interval: how ci95 is made.
+    smallest: buckets of fewer segments are not tested. options: settings of metrics. versions: of
+    programs.
     """
 
     correction: str = UNCORRECTED
     n_comparisons: int = 0
+    n_bucket_comparisons: int = 0
     interval: str = "percentile bootstrap"
     smallest: int = 0
     options: dict[str, Any] = field(default_factory=dict)
@@ -249,7 +251,14 @@ class ScoreReport:
     @property
     def corrected(self) -> bool:
         """Whether p is corrected for the number of comparisons."""
-        return self.settings.correction == HOLM and self.settings.n_comparisons > 1
+        return self.settings.correction == HOLM
+
+    @property
+    def families(self) -> str:
+        """For how many comparisons p is corrected."""
+        n, in_buckets = self.settings.n_comparisons, self.settings.n_bucket_comparisons
+        apart = f", and apart from {'them' if n > 1 else 'it'} for {in_buckets:,} of buckets"
+        return f"{n:,} comparison{'s'[: n > 1]} of the whole test set{apart if in_buckets else ''}"
 
     def sections(self) -> Iterator[Table | Notes]:
         """Scores, comparisons, buckets, then what the marks mean."""
@@ -414,9 +423,9 @@ class ScoreReport:
         yield f"a star: the score differs from that of {baseline} by more than chance"
         n = self.settings.n_comparisons
         if self.corrected:
-            yield f"p (Holm): corrected for all {n:,} comparisons of this report (Holm 1979)"
-        elif n > 1:
-            yield f"p is not corrected: of {n:,} comparisons some may have stars by chance"
+            yield f"p (Holm): corrected for {self.families} (Holm 1979)"
+        elif (n_all := n + self.settings.n_bucket_comparisons) > 1:
+            yield f"p is not corrected: of {n_all:,} comparisons some may have stars by chance"
         yield f"p, {one.definition}: {self.formula}"
         if one.definition in SAMPLED and self.corrected and n / (one.n + 1) >= 0.01:
             least = f"{1 / (one.n + 1):.2g}, p (Holm) {n / (one.n + 1):.2g}"
