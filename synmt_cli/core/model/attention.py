@@ -93,7 +93,9 @@ def fused_attention(
             return fused_attention(q.float(), k.float(), v.float(), allowed, dropout, causal, scale)
     if allowed is not None and allowed.is_floating_point():
         allowed = allowed.to(q.dtype)
-        if q.size(2) <= FEW and q.device.type == "cpu" and not (torch.is_grad_enabled() or dropout):
+        # Sizes are asked last: a compiler makes a program for each answer.
+        is_search = not (torch.is_grad_enabled() or dropout)
+        if is_search and q.device.type == "cpu" and q.size(2) <= FEW:
             return attention_of_few(q, k, v, allowed, scale)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=allowed, dropout_p=dropout, is_causal=causal, scale=scale

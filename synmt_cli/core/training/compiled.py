@@ -2,9 +2,13 @@
 
 Compiled is what layers compute, and nothing is made anew: weights, their names and checkpoints
 stay. Layers without modifiers share one program. Sizes are variables of it, so that batches of
-other shapes need no other; a program depends on what a layer's modifiers are, and on whether the
-batch has padding. Attention with relations (model/relations.py) stays as it is, for it is made of
-few large operations already, and of such layers the rest is compiled.
+other shapes need no other; a program depends on what a layer's modifiers are. What would need one
+of its own and is rare does not get it, since compiling takes a minute: batches without padding
+have a mask like all others, and what has one row or one column (to torch a size of 1 is another
+program) is computed as it is.
+
+Attention with relations (model/relations.py) stays as it is, for it is made of few large
+operations already, and of such layers the rest is compiled.
 
 Validation and search compute without it: they would need programs of their own.
 """
@@ -14,9 +18,11 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
+from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.layers import Layer, Stack
 from synmt_cli.core.model.modifier import Active
 from synmt_cli.core.model.transformer import Transformer
@@ -73,6 +79,23 @@ def _missing(what: str) -> Unavailable:
         f"training.compile needs {what}, and there is none here: install it, or train with "
         "--set training.compile=false"
     )
+
+
+def alike(batch: Batch, has_pairs: bool) -> Batch:
+    """The batch in the form that all batches have: with a mask, and with has_pairs.
+
+    has_pairs: whether any line of the corpus has two sentences, so that no form is taken that is
+    for single ones.
+    """
+    source = batch.source
+    pad = torch.zeros_like(source.ids, dtype=torch.bool) if source.pad is None else source.pad
+    is_single = source.is_single and not has_pairs
+    return replace(batch, source=replace(source, pad=pad, is_single=is_single))
+
+
+def has_program(batch: Batch) -> bool:
+    """Whether all sizes are larger than 1."""
+    return min(*batch.source.ids.shape, *batch.target.ids.shape) > 1
 
 
 @contextlib.contextmanager

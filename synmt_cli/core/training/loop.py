@@ -79,8 +79,11 @@ class Trainer:
         if self.settings.compile and kind is Shards:
             raise ConfigError("training.compile does not go with training.shard: leave one out")
         self.share = kind(self.model, self.ranks, self.device)
+        self._has_pairs = False  # of sentences in any line, as far as that matters
         if self.settings.compile:
             compiled.compile_layers(self.model, self.device)
+            sentence = self.train.features.get("sentence")
+            self._has_pairs = sentence is not None and bool(sentence.values.max(initial=0) > 0)
         self.updates = Updates(self.train, self.settings, self.share)
         self.optimizer = torch.optim.Adam(
             self.share.groups(),
@@ -263,10 +266,13 @@ class Trainer:
 
     def _backward(self, batch: Batch, scale: float) -> Sums:
         settings = self.settings
+        if settings.compile:
+            batch = compiled.alike(batch, self._has_pairs)
         with (
             devices.precision(settings.precision, self.device),
             self.share.passing(),
             compiled.explained(settings.compile),
+            compiled.paused(settings.compile and not compiled.has_program(batch)),
         ):
             return backward(
                 self.model,

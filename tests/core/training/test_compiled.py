@@ -97,10 +97,10 @@ class Numbers:
         return " ".join(map(str, ids))
 
 
-def trainer(folder, **settings):
+def trainer(folder, variant="vanilla", **settings):
     given = {"max_steps": 2, "validate_every": 2, "batch_tokens": 256, "metric": "accuracy"}
     corpus, both = launches.corpus(6), Vocabularies(Numbers(), Numbers())
-    model = launches.build("vanilla", {}, SIZE)
+    model = launches.build(variant, {}, SIZE)
     return Trainer(Run(folder), Training(**given, **settings), model, both, corpus, corpus, CPU)
 
 
@@ -109,6 +109,21 @@ def test_a_compiled_run_goes_on_without(tmp_path, traced):
     one = trainer(tmp_path)
     assert one.resume()
     assert one.state.step == 2
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "gps"])
+def test_rare_batches_need_no_program_of_their_own(variant, tmp_path, traced):
+    """Without padding, of one pair, or of single sentences where others have two in a line."""
+    torch._dynamo.utils.counters.clear()
+    one, nobody = trainer(tmp_path, variant, compile=True), signals.Request()
+    n = len(one.train)
+    one.train.features["sentence"].values[-1] = 1
+    one._has_pairs = True
+    programs = []
+    for rows in ([0, 1, n - 1], [2, 3, n - 1], [0, 1], [4, 5, 1], [2, 2], [0], [1, 3, 5]):
+        one._update(one.updates.prepared([np.array(rows)]), nobody)
+        programs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    assert programs[-1] == programs[1] > 0
 
 
 def test_what_is_missing_is_said_in_one_line(tmp_path, monkeypatch):
