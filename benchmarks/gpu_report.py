@@ -2,17 +2,21 @@
 
     python benchmarks/gpu_report.py [--output benchmarks/GPU.md] [--device cpu --quick]
 
-The report is written anew after each part, so that one that is cut off holds what was measured
+The report is written anew after each line, so that one that is cut off holds what was measured
 before. Systems that are compared take turns (A B A B), so that a card that gets slower or faster
-changes both, and ratios are medians of those within a round. A part that fails says so in its
-place, and the others go on; the last one says of each bar whether it is met. --quick is the same
-in miniature, which the tests run on a CPU so that this file keeps working; its figures mean
-nothing.
+changes both, and ratios are medians of those within a round. A part that fails, or whose share of
+the time is up, says so in its place, and the others go on; the last one says of each bar whether
+it is met. Where a batch does not fit the card, it passes through the model in smaller parts.
+--quick is the same in miniature, which the tests run on a CPU so that this file keeps working; its
+figures mean nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
+import gc
 import os
 import platform
 import signal
@@ -60,7 +64,23 @@ Part = Callable[["Plan"], Iterator[str]]
 
 
 class TimeUp(BaseException):
-    """The limit was reached."""
+    """The time for a part is up."""
+
+
+@contextlib.contextmanager
+def ends_after(seconds: float) -> Iterator[None]:
+    """Raises TimeUp inside when so many seconds are over."""
+
+    def stop(*_: object) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Plan:
@@ -68,7 +88,8 @@ class Plan:
 
     def __init__(self, device: str, quick: bool, limit: float) -> None:
         self.device, self.quick = torch.device(device), quick
-        self.end = time.monotonic() + limit
+        self.end, self.limit = time.monotonic() + limit, limit
+        self.micro = 0  # tokens that pass through the model at a time; 0 is a batch
         self.sizes = {"tiny": TINY} if quick else {n: sized(n) for n in ("base", "big")}
         self.tokens, self.pairs, self.rounds = (256, 24, 1) if quick else (25_000, 4_000, 5)
         self.precision = devices.own_precision(self.device)
@@ -85,6 +106,18 @@ class Plan:
         """Returns when the device has done everything."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
+
+    def free(self) -> None:
+        """Gives back the memory of what was measured before."""
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+@functools.cache
+def pairs(n: int, trees: bool = False) -> Corpus:
+    """Random pairs, made once: thousands take seconds."""
+    return launches.corpus(n, trees)
 
 
 def sized(preset: str) -> Size:
@@ -172,7 +205,8 @@ def trainer(
     both = one.encoder(spec, options), one.decoder(spec, options)
     torch.manual_seed(1)
     model = Transformer(size, n_ids, n_ids, *both, one.rereads, rules)
-    kept = {"batch_tokens": plan.tokens, "precision": plan.precision, "lr": 1e-4, **settings}
+    kept = {"batch_tokens": plan.tokens, "micro_tokens": plan.micro, "lr": 1e-4, **settings}
+    kept["precision"] = plan.precision
     given = Training(**kept)  # type: ignore[arg-type]
     vocabularies = Vocabularies(Numbers(), Numbers())  # type: ignore[arg-type]
     return Trainer(Run(folder), given, model, vocabularies, data, None, plan.device)
@@ -195,7 +229,7 @@ def bare(plan: Plan, size: Size, is_compiled: bool) -> Work:
     model = Bare(size).to(plan.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     forward = torch.compile(model, dynamic=True) if is_compiled else model
-    data = launches.corpus(plan.pairs)
+    data = pairs(plan.pairs)
 
     def update(rows: Array) -> None:
         batch = data.batch(rows).to(plan.device)
@@ -226,7 +260,7 @@ class System:
         setting = name.removesuffix(", compiled")
         self.has_trees = variants.plan(launches.SETTINGS.get(setting, ("vanilla",))[0]).transitions
         self._before = self._memory()
-        data = launches.corpus(plan.pairs, self.has_trees)
+        data = pairs(plan.pairs, self.has_trees)
         self._batches = [*data.epoch(plan.tokens, 1, 0)][: 1 if plan.quick else 4]
         if setting == "bare":
             self._work = bare(plan, size, setting != name)
@@ -280,13 +314,19 @@ def ratio(times: Sequence[float], others: Sequence[float]) -> float:
 
 def training(plan: Plan) -> Iterator[str]:
     """Tokens a second of each variant and of the bare loop, each in turns with vanilla."""
-    yield f"{plan.precision}, {plan.tokens:,} tokens a batch, {plan.rounds} rounds.\n"
+    rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
+    yield f"{plan.precision}, {plan.tokens:,} tokens a batch, {rounds}. Compiling is not timed.\n"
     yield "| size | system | target tokens/s | times vanilla's time | of the matrix rate | GiB |"
     yield "|---|---|---|---|---|---|"
     compiled = () if plan.quick else ("vanilla, compiled", "bare, compiled")
     for name, size in plan.sizes.items():
-        vanilla = System(plan, "vanilla", size)
-        memory = vanilla.warm_up()
+        try:
+            vanilla, memory = fitting(plan, size)
+        except Exception as error:
+            yield f"| {name} | vanilla | failed: {in_short(error)} | | | |"
+            continue
+        if plan.micro:
+            yield f"| {name} | | {plan.micro:,} tokens pass through the model at a time | | | |"
         for system in ("vanilla", "bare", *compiled, *(plan.variants if name != "big" else ())):
             try:
                 yield row(plan, name, size, vanilla, system, memory)
@@ -294,11 +334,25 @@ def training(plan: Plan) -> Iterator[str]:
                 yield f"| {name} | {system} | failed: {in_short(error)} | | | |"
 
 
+def fitting(plan: Plan, size: Size) -> tuple[System, str]:
+    """Vanilla after its first rounds, and its memory, with as many tokens at a time as fit."""
+    for micro in (0, *(plan.tokens // parts for parts in (2, 4, 8))):
+        plan.micro = micro
+        plan.free()
+        try:
+            vanilla = System(plan, "vanilla", size)
+            return vanilla, vanilla.warm_up()
+        except torch.OutOfMemoryError as error:
+            reason = in_short(error)
+    raise MemoryError(f"an eighth of {plan.tokens:,} tokens does not fit: {reason}")
+
+
 def row(plan: Plan, name: str, size: Size, vanilla: System, system: str, memory: str) -> str:
     """A line of the table. memory: vanilla's."""
     if system == "vanilla":
         one, works = vanilla, [vanilla.round]
     else:
+        plan.free()
         one = System(plan, system, size)
         works, memory = [one.round, vanilla.round], one.warm_up()
     own, *others = in_turns(plan, works, plan.rounds)
@@ -320,7 +374,7 @@ def in_short(error: Exception) -> str:
 
 def loader(plan: Plan) -> Iterator[str]:
     """How long updates wait for the next batch."""
-    data = launches.corpus(plan.pairs)
+    data = pairs(plan.pairs)
     size = next(iter(plan.sizes.values()))
     one = trainer(plan, "vanilla", size, data, Path())
     one.model.train()
@@ -362,7 +416,7 @@ def translators(
     plan: Plan, size: Size, precision: str, n: int, rows: int
 ) -> tuple[Mapping[str, Callable[[int], object]], list[str]]:
     """What translates n sentences with a beam, synmt first; and why others do not."""
-    data = launches.corpus(n)
+    data = pairs(n)
     devices.allow_tf32(plan.device, True)
     model = trainer(plan, "vanilla", size, data, Path()).model.eval()
     windows = np.array_split(np.arange(n), n // rows)
@@ -434,14 +488,18 @@ def of_ctranslate2(
     ]  # it adds the end of sentence itself
 
     def translate(beam: int) -> object:
+        return some(texts, beam)
+
+    def some(which: list[list[str]], beam: int) -> object:
         return one.translate_batch(
-            texts,
+            which,
             beam_size=beam,
             max_batch_size=rows,
             max_decoding_length=LONGEST,
             min_decoding_length=LONGEST,
         )
 
+    some(texts[:1], 1)  # it looks for its libraries only now, and they may be missing
     return translate
 
 
@@ -464,6 +522,10 @@ def resuming(plan: Plan) -> Iterator[str]:
 
 def counts(plan: Plan) -> Iterator[str]:
     """Launches and synchronisations, counted on the pretend device: they need no card."""
+    yield f"Updates: forward and backward of {launches.N_PAIRS} pairs, 6 + 6 layers, fp32, without"
+    yield "the optimizer. Search: of their sources; the model's launches are those of one pass of"
+    yield "the encoder, and of the decoder's layers and output in each step. Fused attention is"
+    yield "one.\n"
     yield "| update of | launches | times vanilla | waits |\n|---|---|---|---|"
     plain = 0
     for setting in ("vanilla",) if plan.quick else launches.SETTINGS:
@@ -520,10 +582,20 @@ PARTS: dict[str, Part] = {
     "Counts": counts,
     "Bars": bars,
 }
-NO_CARD = ("Machine", "Counts", "Bars")
+# The share of the time that is kept for the parts after one.
+AFTERWARDS = {
+    "Tests": 0.66,
+    "Matrix products": 0.6,
+    "Training": 0.35,
+    "Waiting for batches": 0.3,
+    "Translation": 0.12,
+    "Resuming": 0.1,
+}
+NO_CARD = ("Machine", "Counts")
 BEGINNING = """# On a GPU
 
-Written by `make gpu-report` (benchmarks/gpu_report.py), which measures in ten minutes at most.
+Written by `make gpu-report` (benchmarks/gpu_report.py), which measures in ten minutes at most, once
+everything is installed.
 Sentences are random, of 10 to 24 pieces with trees; an update is reckoned as 6 operations for each
 weight and token, without attention itself. The bare loop is torch's nn.Transformer with Adam,
 also compiled. Systems take turns with vanilla, and ratios are medians of those within a round. The
@@ -531,8 +603,9 @@ bars, whose verdicts are at the end: 35 % of the matrix rate at base size, no le
 bare loop, and variants at most 1.2 times vanilla's time for a target token.
 """
 WITHOUT = """
-No card could be had when this was written: nothing was timed. Counts come from the pretend device
-of the tests (tests/support/pretend.py).
+**No card could be had so far: nothing was timed on one.** What follows is counted, on the pretend
+device of the tests (tests/support/pretend.py): operations that a GPU would start (launches), and
+how often the host would wait for it. The bars need a card.
 """
 QUICK = """
 In miniature, to see that all parts work: the figures mean nothing.
@@ -540,26 +613,41 @@ In miniature, to see that all parts work: the figures mean nothing.
 
 
 def report(plan: Plan, output: Path | None, names: tuple[str, ...], beginning: str) -> str:
-    """Runs the parts, until the time is up; the file has what is done so far."""
+    """Runs the parts, each as long as it may; the file has what is done so far."""
     written = beginning
-    try:
-        for name in names:
-            print(f"{name} ({plan.left:.0f} s left)", file=sys.stderr, flush=True)
-            written += f"\n## {name}\n\n"
-            try:
-                for line in PARTS[name](plan):
-                    written += line + "\n"
-            except Exception as error:  # the report goes on with the next part
-                written += f"\nFailed: {in_short(error)}\n"
-            if output is not None:
-                output.write_text(written)
-    except TimeUp:
-        written += "\nThe time was up.\n"
-        if "Bars" in names:
-            written += "\n## Bars\n\n" + "".join(f"{line}\n" for line in bars(plan))
+
+    def write(text: str) -> None:
+        nonlocal written
+        written += text
         if output is not None:
             output.write_text(written)
+
+    for name in names:
+        print(f"{name} ({plan.left:.0f} s left)", file=sys.stderr, flush=True)
+        write(f"\n## {name}\n\n")
+        own = plan.left - plan.limit * AFTERWARDS.get(name, 0.0)
+        try:
+            with ends_after(10.0 if name == "Bars" else own):
+                for line in PARTS[name](plan):
+                    write(line + "\n")
+        except TimeUp:
+            write("\nThe time for this was up.\n")
+        except Exception as error:  # the report goes on with the next part
+            write(f"\nFailed: {in_short(error)}\n")
+        plan.free()
     return written
+
+
+def unused_card() -> str:
+    """The cards that the driver knows though torch computes on none of them, and why; or ""."""
+    try:
+        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    if done.returncode or not done.stdout.strip():
+        return ""
+    built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPUs alone"
+    return f"{done.stdout.strip()}; torch {torch.__version__} is built for {built}"
 
 
 def main() -> None:
@@ -571,12 +659,10 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=600.0, help="seconds")
     options = parser.parse_args()
     device = devices.choose(options.device)
-
-    def stop(*_: object) -> None:
-        raise TimeUp
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, options.limit)
+    if options.device == "auto" and device.type != "cuda" and (card := unused_card()):
+        sys.exit(
+            f"gpu_report: torch cannot use the card here ({card}): install another torch or driver"
+        )
     plan = Plan(str(device), options.quick, options.limit)
     has_card = device.type == "cuda"
     names = tuple(PARTS) if has_card or options.quick else NO_CARD

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 
 import torch
 from support.program import ROOT
@@ -52,6 +53,38 @@ def test_a_part_that_fails_and_the_limit_leave_what_was_measured(tmp_path, monke
 
     monkeypatch.setattr(gpu_report, "PARTS", {"a": fails, "b": ends, "c": fails})
     file = tmp_path / "GPU.md"
-    gpu_report.report(gpu_report.Plan("cpu", True, 1.0), file, ("a", "b", "c"), "")
-    expected = "## a before Failed: RuntimeError: no memory ## b begun The time was up."
+    gpu_report.report(gpu_report.Plan("cpu", True, 60.0), file, ("a", "b", "c"), "")
+    expected = "## a before Failed: RuntimeError: no memory ## b begun The time for this was up."
+    expected += " ## c before Failed: RuntimeError: no memory"
     assert " ".join(file.read_text().split()) == expected
+
+
+def test_the_time_of_a_part_ends(tmp_path, monkeypatch):
+    def waits(plan):
+        yield "begun"
+        time.sleep(60)
+
+    monkeypatch.setattr(gpu_report, "PARTS", {"a": waits, "Bars": lambda plan: iter(["done"])})
+    monkeypatch.setattr(gpu_report, "AFTERWARDS", {"a": 0.9})
+    begin = time.monotonic()
+    text = gpu_report.report(gpu_report.Plan("cpu", True, 1.0), None, ("a", "Bars"), "")
+    assert time.monotonic() - begin < 30
+    expected = "## a begun The time for this was up. ## Bars done"
+    assert " ".join(text.split()) == expected
+
+
+def test_what_does_not_fit_the_card_passes_through_in_parts(monkeypatch):
+    plan, tried = gpu_report.Plan("cpu", True, 60.0), []
+
+    class Large:
+        def __init__(self, plan, name, size):
+            tried.append(plan.micro)
+
+        def warm_up(self):
+            if plan.micro != 64:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return "1.0"
+
+    monkeypatch.setattr(gpu_report, "System", Large)
+    assert gpu_report.fitting(plan, gpu_report.TINY)[1] == "1.0"
+    assert tried == [0, 128, 64]
