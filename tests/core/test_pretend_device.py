@@ -280,7 +280,8 @@ def test_search_looks_once_a_step_and_launches_little_beside_the_model(setting, 
     assert found.n_steps >= 20
     assert set(found.counts.synchronisations) == {"to the CPU"}
     assert found.counts.n_synchronisations == found.n_steps
-    assert found.share <= (1.17 if beam > 1 else 1.12)
+    # Greedy search takes the softmax apart from the model: it is not always wanted.
+    assert found.share <= (1.17 if beam > 1 else 1.14)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

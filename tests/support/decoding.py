@@ -47,7 +47,7 @@ class Stepping:
         self.scorer = scorer
         n, self.width = len(side.ids), whole(side.ids.size(1))
         new = encoded([net], range(n), [side], Rules())
-        scorer.enter(torch.arange(n), n, self.width, new)
+        scorer.enter(range(n), n, self.width, new)
 
     def step(self, ids):
         n_sources, _, n_tokens = ids.shape
@@ -56,4 +56,4 @@ class Stepping:
         return self.scorer.step(Prefixes(ids[..., -1], at, *widths, ids, {}))
 
     def select(self, kept, n, parents):
-        self.scorer.select(Stay.of(kept, n, parents.device), parents)
+        self.scorer.select(Stay.of(kept, n, parents.device), parents.numpy())

@@ -195,9 +195,9 @@ class Watched:
     def __init__(self, scorer: Scorer) -> None:
         self._scorer, self.n_steps, self.n_launches = scorer, 0, 0
 
-    def step(self, prefixes: Side) -> Tensor:
+    def step(self, prefixes: Side, normalised: bool = True) -> Tensor:
         with pretend.counted() as counts:
-            found = self._scorer.step(prefixes)
+            found = self._scorer.step(prefixes, normalised)
         self.n_steps, self.n_launches = self.n_steps + 1, self.n_launches + counts.n_launches
         return found
 

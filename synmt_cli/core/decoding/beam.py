@@ -50,6 +50,7 @@ from synmt_cli.core.decoding.running import Running
 from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
 from synmt_cli.core.decoding.supply import Room, Source, Sources, Supply, whole
 from synmt_cli.core.decoding.top_k import top
+from synmt_cli.core.model.attention import Tokens
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import BOS, EOS
@@ -121,11 +122,13 @@ def encoded(
     if not lengths:
         pad = sides[0].pad
         lengths = [width] * n if pad is None else (~pad).sum(1).tolist()
+    tokens = Tokens.of_lengths(lengths, whole(width), sides[0].ids.device)
     keys_values = []
     for model, side in zip(models, sides, strict=True):
-        states = model.encode(side.widened(whole(width))).states  # (B, S, D)
-        layers = [layer.cross.keys_values(states) for layer in model.decoder.layers]
-        keys_values.append(torch.stack([torch.stack(pair) for pair in layers]))
+        states = model.encoder.of_tokens(side.widened(whole(width)), tokens)  # (N, D)
+        # For each layer (B, S, 2, H, D / H); together (layers, 2, B, H, S, D / H).
+        every = [layer.cross.keys_values_of(states, tokens) for layer in model.decoder.layers]
+        keys_values.append(torch.stack([own.permute(2, 0, 3, 1, 4) for own in every]))
     return Sources(numbers, lengths, limits(lengths, rules.longest), keys_values)
 
 
@@ -154,7 +157,7 @@ def _searched(
     if rules.beam > 1:
         yield from BeamSearch(running, rules, lenpens).run()
         return
-    for some in greedy(running, 0.0):  # no lenpen changes it
+    for some in greedy(running, 0.0, rules.scores):  # no lenpen changes it
         yield [(source, [[_rescored(h, lenpen)] for lenpen in lenpens]) for source, h in some]
 
 
@@ -294,7 +297,7 @@ class BeamSearch:
             self.cut(seen)
             done = [s for s, is_end in zip(running.sources, ends, strict=True) if is_end]
             found = [(source, self.beams.pop(source.number).nbests) for source in done]
-            self.write(running.advance(ends, step.tokens, step.scores, step.parents), seen)
+            self.write(running.advance(ends, step.tokens, step.scores, seen.parents), seen)
             if found:
                 yield found
 

@@ -3,27 +3,31 @@
 Right for every decoder in which a known token sees only earlier ones. The source's keys and
 values are computed once, and the K prefixes of a source are K queries against them. Their own
 tokens are remembered in the same way: the keys and values of a token stay where they were written,
-in slot k of their position, and every prefix knows in which slot each of its tokens lies. So
-nothing is copied when prefixes change places, and attention to the prefix is K queries against
-the T * K tokens of the source, of which each query sees its own.
+in a slot of the source, until no prefix has the token any longer (slots.py). So nothing is copied
+when prefixes change places, and attention to the prefix is K queries against the M slots of the
+source, of which each query sees its own.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from synmt_cli.core.decoding.places import Stay, lengthened, widened
-from synmt_cli.core.decoding.scorer import Prefixes, SourceStates
+from synmt_cli.core.data.ragged import Array
+from synmt_cli.core.decoding.places import Stay
+from synmt_cli.core.decoding.scorer import Prefixes, SourceStates, log_softmax
+from synmt_cli.core.decoding.slots import Slots
 from synmt_cli.core.decoding.supply import Sources
 from synmt_cli.core.model.attention import (
     SelfAttention,
-    additive_mask,
     fused_attention,
     join_heads,
     split_heads,
 )
 from synmt_cli.core.model.modifier import Active
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer
 
 
@@ -39,19 +43,20 @@ class CachedScorer:
         self.reads_prefixes = len(model.decoder.modifiers) > 0
         self._sources = SourceStates()
         # Keys and values of all layers are one tensor, which moves in one operation: (layers, 2,
-        # room for B, H, room for T, K, D / H). Zero at first: what is not seen has weight 0, but
+        # room for B, H, room for M, D / H). Zero at first: what is not seen has weight 0, but
         # 0 * NaN is not 0.
-        self._prefixes = model.output.weight.new_empty(0, 2, 0, 0, 0, 0, 0)
-        self._slots = self._prefixes.new_empty(0, 0, 0, dtype=torch.long)  # (B, K, room for T)
+        self._prefixes = model.output.weight.new_empty(0, 2, 0, 0, 0, 0)
+        self._slots = Slots(in_order=self.reads_prefixes)
 
-    def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
+    def enter(self, places: Sequence[int], n: int, width: int, new: Sources) -> None:
         """The sources' keys and values; those of former prefixes are not seen."""
         self._sources.enter(places, n, width, new, self._number)
+        self._slots.enter(places, n)
 
-    def step(self, prefixes: Prefixes) -> Tensor:
-        """Log-probabilities (B, K, V)."""
-        logits = self._model.logits(self._model.decoder.norm(self._states(prefixes)))
-        return logits.log_softmax(-1, dtype=torch.float32)
+    def step(self, prefixes: Prefixes, normalised: bool = True) -> Tensor:
+        """Log-probabilities (B, K, V), or logits."""
+        logits = self._model.logits(self._model.decoder.norm(self._states(prefixes))).float()
+        return log_softmax(logits) if normalised else logits
 
     def read(self, prefixes: Prefixes) -> None:
         """Remembers the newest tokens."""
@@ -62,20 +67,23 @@ class CachedScorer:
         n_sources, n_beams = prefixes.newest.shape
         decoder, width = self._model.decoder, prefixes.width
         both, allowed = self._sources.seen(prefixes.source_width)
-        self._make_room(n_sources, width, n_beams, both)
-        at = prefixes.at  # (B,), the position of the newest token
-        place = torch.arange(n_sources, device=at.device)
-        written = place, at
-        slots = torch.arange(n_beams, device=at.device)
-        self._slots[place, :, at] = slots
-        aligned = Aligned(prefixes, self._slots) if self.reads_prefixes else None
+        device, slots, seen = both.device, self._slots.take(n_beams), self._slots.seen()
+        self._make_room(n_sources, seen.shape[2], both)
+        place = torch.arange(n_sources, device=device)[:, None]
+        written = place, moved(torch.from_numpy(slots), device)
+        aligned = None
+        if self.reads_prefixes:
+            of_tokens = moved(torch.from_numpy(self._slots.of_tokens(width)), device)
+            aligned = Aligned(prefixes, of_tokens)
         active = decoder.prepare(aligned.side) if aligned else []
-        positions = at[:, None].expand(-1, n_beams).flatten()[:, None]  # (B * K, 1)
+        # Of the newest tokens, (B * K, 1).
+        positions = prefixes.at[:, None].expand(-1, n_beams).flatten()[:, None]
         x = decoder.embedding(prefixes.newest.flatten()[:, None], active, positions, width)
         x = x.view(n_sources, n_beams, -1)  # (B, K, D)
-        seen = self._seen(prefixes, slots)
+        numbers = np.where(seen, np.float32(0), np.float32(-np.inf))[:, None]  # (B, 1, K, M)
+        mask = moved(torch.from_numpy(numbers), device).to(both.dtype)
         for layer, source, prefix in zip(decoder.layers, both, self._prefixes, strict=True):
-            attend = partial(self._attend, layer.attention, prefix, written, seen, active, aligned)
+            attend = partial(self._attend, layer.attention, prefix, written, mask, active, aligned)
             x = layer.step(x, attend, (source[0], source[1]), allowed)
         return x
 
@@ -91,72 +99,59 @@ class CachedScorer:
     ) -> Tensor:
         """The newest token of each prefix attends to all of its tokens, itself included.
 
-        x: (B, K, D) -> (B, K, D). prefix: (2, room for B, H, room for T, K, D / H), filled here at
-        the places and positions `written`. seen: (B, 1, K, T * K).
+        x: (B, K, D) -> (B, K, D). prefix: (2, room for B, H, room for M, D / H), filled here at
+        the places and slots `written`. seen: (B, 1, K, M), 0 at a prefix's own slots, else -inf.
         """
-        n_sources, n_beams, _ = x.shape
         q, newest = attention.project_apart(x)  # (B, K, D), (B, K, 2, D)
-        place, position = written
-        newest = newest.unflatten(-1, (attention.n_heads, -1))  # (B, K, 2, H, D / H)
-        prefix[:, place, :, position] = newest.permute(0, 2, 3, 1, 4)
+        place, slot = written
+        prefix[:, place, :, slot] = newest.unflatten(-1, (attention.n_heads, -1))
         if aligned is None or not attention.modified_by(active):
-            width = seen.size(-1) // n_beams
-            k, v = prefix[:, :n_sources, :, :width].flatten(3, 4)  # (B, H, T * K, D / H) each
+            k, v = prefix[:, : len(x), :, : seen.size(-1)]  # (B, H, M, D / H) each
             heads = split_heads(q, attention.n_heads)
             return attention.out(join_heads(fused_attention(heads, k, v, seen, 0.0, False)))
         k, v = aligned.of(prefix)  # (B * K, T, D) each
         q, one = q.flatten(0, 1)[:, None], x.flatten(0, 1)[:, None]  # (B * K, 1, D)
         return attention.attend(one, q, k, v, aligned.mask, False, active).view_as(x)
 
-    def _seen(self, prefixes: Prefixes, slots: Tensor) -> Tensor:
-        """(B, 1, K, T * K), 0 at a prefix's own tokens, else -inf."""
-        seen = prefixes.known[:, None]  # (B, 1, T)
-        if len(slots) > 1:
-            own = self._slots[..., : prefixes.width, None] == slots  # (B, K, T, K)
-            seen = (own & seen[..., None]).flatten(2)
-        return additive_mask(seen[:, None], self._prefixes)
-
-    def _make_room(self, n_sources: int, width: int, n_beams: int, like: Tensor) -> None:
-        _, _, n_old, _, capacity, *_ = self._prefixes.shape
-        if not len(self._slots):
-            self._slots = self._slots.new_zeros(n_sources, n_beams, width)
-        self._slots = widened(lengthened(self._slots, n_sources), width, 0)
+    def _make_room(self, n_sources: int, width: int, like: Tensor) -> None:
+        """For so many sources and slots."""
+        _, _, n_old, _, capacity, _ = self._prefixes.shape
         if n_sources <= n_old and width <= capacity:
             return
         old = self._prefixes
         n_layers, _, _, n_heads, _, size = like.shape
         n_sources = max(n_sources, n_old)
         width = max(width, 2 * capacity) if width > capacity else capacity
-        shape = n_layers, 2, n_sources, n_heads, width, n_beams, size
-        self._prefixes = like.new_zeros(shape)
+        self._prefixes = like.new_zeros(n_layers, 2, n_sources, n_heads, width, size)
         if n_old:
             self._prefixes[:, :, :n_old, :, :capacity] = old
 
-    def select(self, stay: Stay, parents: Tensor | None) -> None:
+    def select(self, stay: Stay, parents: Array | None) -> None:
         """Moves sources into the places of those that left; tokens stay in their slots."""
-        self._slots = stay.pick(self._slots, parents)
+        if parents is not None or not stay.is_all:
+            self._slots.select(stay.places, parents)
         self._sources.select(stay)
         if not stay.is_all:
-            used = self._slots.size(2)  # positions
+            used = self._slots.seen().shape[2]
             stay.move(self._prefixes[:, :, :, :, :used].transpose(0, 2))
 
 
 class Aligned:
     """Prefixes one in a row, as modifiers read them: the newest tokens in the last column.
 
-    side: (B * K, T). mask: (B * K, 1, 1, T) bool, where there is a token.
+    slots: (B, K, T), of each token. side: (B * K, T). mask: (B * K, 1, 1, T) bool, where there is
+    a token.
     """
 
     def __init__(self, prefixes: Prefixes, slots: Tensor) -> None:
         self.side, mask, positions = prefixes.aligned()
         n_beams = prefixes.newest.size(1)
         self.mask = mask[:, None].expand(-1, n_beams, -1).flatten(0, 1)[:, None, None]
-        self._positions = positions[:, None]  # (B, 1, T)
-        self._slots = slots.gather(2, self._positions.expand(-1, n_beams, -1))  # (B, K, T)
+        self._slots = slots.gather(2, positions[:, None].expand(-1, n_beams, -1))  # (B, K, T)
         self._place = torch.arange(len(slots), device=slots.device)[:, None, None]
 
     def of(self, prefix: Tensor) -> tuple[Tensor, Tensor]:
-        """prefix: (2, room for B, H, room for T, K, D / H) -> k and v, (B * K, T, D) each."""
-        both = prefix[:, self._place, :, self._positions, self._slots]  # (B, K, T, 2, H, D / H)
+        """prefix: (2, room for B, H, room for M, D / H) -> k and v, (B * K, T, D) each."""
+        both = prefix[:, self._place, :, self._slots]  # (B, K, T, 2, H, D / H)
         k, v = both.flatten(0, 1).flatten(3).unbind(2)
         return k, v

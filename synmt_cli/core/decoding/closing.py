@@ -118,8 +118,7 @@ def complete(
         token = moved(torch.tensor(given), device)[:, None]  # (B, 1)
         newest = given
         if PAD in given:
-            log_probs = running.log_probs()  # (B, 1, V)
-            token = torch.where(token == PAD, log_probs.argmax(-1), token)
+            token = torch.where(token == PAD, running.most_probable(False)[0], token)
             newest = token[:, 0].tolist()  # the one look at the device
         else:
             running.read()

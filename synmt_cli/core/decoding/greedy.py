@@ -10,16 +10,16 @@ import torch
 from synmt_cli.core.decoding.hypothesis import Hypothesis, hypothesis
 from synmt_cli.core.decoding.running import Running
 from synmt_cli.core.decoding.supply import Source
-from synmt_cli.core.decoding.top_k import top
 from synmt_cli.core.text.vocabulary import EOS
 
 
-def greedy(running: Running, lenpen: float) -> Iterator[list[tuple[Source, Hypothesis]]]:
-    """Yields sources as they end, and the hypothesis of each."""
+def greedy(
+    running: Running, lenpen: float, with_scores: bool = True
+) -> Iterator[list[tuple[Source, Hypothesis]]]:
+    """Yields sources as they end, and the hypothesis of each; without scores those are 0."""
     written: dict[int, list[int]] = {}  # by the number of the source
     while running.sources:
-        log_probs = running.log_probs()  # (B, 1, V)
-        best, token = (x[..., 0] for x in top(log_probs, 1))  # (B, 1)
+        token, best = running.most_probable(with_scores)  # (B, 1) each
         scores = running.scores + best
         # Numbers of single precision are exact for ids and lengths below 2^24.
         parts = (scores, token, *running.progress.lengths(token))

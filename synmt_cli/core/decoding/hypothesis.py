@@ -64,6 +64,7 @@ class Rules:
     ones. patience: a source is done when patience * beam translations are finished, 1 is the
     rule of fairseq; inf searches on until no prefix can be better. constrained: transitions
     build a tree, which is complete within the limit; one that reaches the limit is also marked.
+    scores: whether they are wanted; without them greedy search leaves them 0.
     """
 
     beam: int = 1
@@ -72,6 +73,7 @@ class Rules:
     longest: LengthLimit = LONGEST
     constrained: bool = True
     patience: float = math.inf
+    scores: bool = True
 
     def __post_init__(self) -> None:
         """Raises ValueError."""

@@ -34,11 +34,12 @@ class PieceProgress:
 
     So the host knows how long prefixes are, and nothing is asked or kept. features: of the
     prefixes, those that decoders may read, each (B, K, T), BOS counted, and anything after the
-    last token.
+    last token. reads_parents: whether `select` does.
     """
 
     features: dict[str, Tensor]
     tokens_per_piece = 1  # the most tokens that legal prefixes have for each piece
+    reads_parents = False
 
     def __init__(self) -> None:
         self.features = {}
@@ -82,6 +83,7 @@ class TransitionProgress(PieceProgress):
     EOS.
     """
 
+    reads_parents = True
     tokens_per_piece = 4  # it brings at most one GLUE, and an arc of two
 
     def __init__(

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.places import Places, Stay, lengthened, widened
 from synmt_cli.core.decoding.progress import PieceProgress
 from synmt_cli.core.decoding.scorer import Prefixes, Scorer
 from synmt_cli.core.decoding.supply import Source, Sources, Supply, whole
+from synmt_cli.core.decoding.top_k import top
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.text.vocabulary import BOS, PAD
 
@@ -73,6 +75,20 @@ class Running:
         self.progress.forbid(found)
         return found
 
+    def most_probable(self, with_scores: bool) -> tuple[Tensor, Tensor]:
+        """The most probable token that may come next and its log-probability, (B, K) each.
+
+        with_scores: whether log-probabilities are wanted; otherwise they are 0. The choice is the
+        same: it is made before the softmax, which may round two numbers to one.
+        """
+        found = self._scorer.step(self._prefixes(), normalised=False)
+        log_probs = found.log_softmax(-1) if with_scores else None
+        self.progress.forbid(found)
+        token = top(found, 1)[1]  # (B, K, 1)
+        if log_probs is None:
+            return token[..., 0], torch.zeros_like(self.scores)
+        return token[..., 0], log_probs.gather(-1, token)[..., 0]
+
     def read(self) -> None:
         """Reads the newest tokens, where nobody asks for those that may come next."""
         self._scorer.read(self._prefixes())
@@ -92,7 +108,7 @@ class Running:
         )
 
     def advance(
-        self, ends: Sequence[bool], tokens: Tensor, scores: Tensor, parents: Tensor | None = None
+        self, ends: Sequence[bool], tokens: Tensor, scores: Tensor, parents: Array | None = None
     ) -> Sequence[int]:
         """Goes on with the next tokens, without the sources that end, and with new ones.
 
@@ -107,14 +123,17 @@ class Running:
         stay, given = self._places.change(ends, new)
         if not stay.is_all:
             tokens, scores = tokens[stay.sources], scores[stay.sources]
-            parents = None if parents is None else parents[stay.sources]
+            parents = None if parents is None else parents[list(stay.places)]
             self.ages = [self.ages[place] for place in stay.places]
         self._scorer.select(stay, parents)
         self.ages = [age + 1 for age in self.ages]
         width = whole(max(self.ages, default=1))
         self._at = stay.pick(self._at) + 1
-        self.progress.select(stay, parents, tokens, self._at, width)
-        self._append(stay, parents, tokens, width)
+        continued = None
+        if parents is not None and (self._ids is not None or self.progress.reads_parents):
+            continued = moved(torch.from_numpy(parents), self._device)
+        self.progress.select(stay, continued, tokens, self._at, width)
+        self._append(stay, continued, tokens, width)
         self._newest, self.scores = tokens, scores
         if given:
             self._enter(taken, given)
@@ -143,5 +162,5 @@ class Running:
         self.progress.enter(places, n, [limit for some in taken for limit in some.limits])
         width, begin = self._source_width, 0
         for some in taken:
-            self._scorer.enter(places[begin : begin + len(some)], n, width, some)
+            self._scorer.enter(given[begin : begin + len(some)], n, width, some)
             begin += len(some)

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.places import Stay
 from synmt_cli.core.decoding.supply import Sources
 from synmt_cli.core.model.modifier import Side
@@ -78,11 +79,14 @@ class Scorer(Protocol):
     @property
     def reads_prefixes(self) -> bool: ...
 
-    def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
+    def enter(self, places: Sequence[int], n: int, width: int, new: Sources) -> None:
         """New sources come into these of n places. width: of the longest source, padded."""
 
-    def step(self, prefixes: Prefixes) -> Tensor:
-        """Log-probabilities (B, K, V), a new tensor.
+    def step(self, prefixes: Prefixes, normalised: bool = True) -> Tensor:
+        """Log-probabilities (B, K, V), a new tensor of single precision at least.
+
+        normalised: without it a scorer may leave out the share of all tokens together, which
+        changes the order of none.
 
         Prefixes are one token longer than at the last call, or BOS in the places of new sources.
         """
@@ -90,12 +94,17 @@ class Scorer(Protocol):
     def read(self, prefixes: Prefixes) -> None:
         """Does what `step` does where nobody asks for the scores of the next token."""
 
-    def select(self, stay: Stay, parents: Tensor | None) -> None:
+    def select(self, stay: Stay, parents: Array | None) -> None:
         """Drops sources and reorders prefixes, between two steps.
 
         parents: (B', K), the old prefix of each source that stays which each new one continues;
         None: each continues its own.
         """
+
+
+def log_softmax(x: Tensor) -> Tensor:
+    """x.log_softmax(-1), which overwrites x on a CPU: a second array takes as long as the sums."""
+    return torch.log_softmax(x, -1, out=x) if x.device.type == "cpu" else x.log_softmax(-1)
 
 
 class SourceStates:
@@ -106,15 +115,18 @@ class SourceStates:
         self._both = torch.empty(0)  # (layers, 2, room for B, H, room for S, D / H)
         self._mask = torch.empty(0)  # (room for B, 1, 1, room for S), numbers to add to scores
 
-    def enter(self, places: Tensor, n: int, width: int, sources: Sources, model: int) -> None:
+    def enter(
+        self, places: Sequence[int], n: int, width: int, sources: Sources, model: int
+    ) -> None:
         """As `Scorer.enter`. model: which of several."""
         both = sources.keys_values[model]
+        rows = moved(torch.tensor(places), both.device)
         self._make_room(n, width, both)
         self._n = n
-        self._both[:, :, places, :, : both.size(4)] = both
+        self._both[:, :, rows, :, : both.size(4)] = both
         known = torch.arange(self._mask.size(-1)) < torch.tensor(sources.lengths)[:, None]
         mask = torch.zeros(known.shape).masked_fill_(~known, -torch.inf)
-        self._mask[places] = moved(mask, both.device).to(both.dtype)[:, None, None]
+        self._mask[rows] = moved(mask, both.device).to(both.dtype)[:, None, None]
 
     def _make_room(self, n: int, width: int, like: Tensor) -> None:
         old, n_now = self._both, self._n
@@ -156,23 +168,23 @@ class RereadingScorer:
         self._number = number  # of the model in an ensemble
         self._sources = SourceStates()
 
-    def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
+    def enter(self, places: Sequence[int], n: int, width: int, new: Sources) -> None:
         """The sources' keys and values."""
         self._sources.enter(places, n, width, new, self._number)
 
-    def step(self, prefixes: Prefixes) -> Tensor:
-        """Log-probabilities (B, K, V)."""
+    def step(self, prefixes: Prefixes, normalised: bool = True) -> Tensor:
+        """Log-probabilities (B, K, V), or logits."""
         side = prefixes.in_step()
         both, allowed = self._sources.seen(prefixes.source_width)
         decoder = self._model.decoder
         states = decoder.reread(side, [(k, v) for k, v in both], allowed)
-        log_probs = self._model.logits(states).log_softmax(-1, dtype=torch.float32)  # (B * K, V)
-        return log_probs.unflatten(0, prefixes.newest.shape)
+        logits = self._model.logits(states).float().unflatten(0, prefixes.newest.shape)
+        return log_softmax(logits) if normalised else logits
 
     def read(self, prefixes: Prefixes) -> None:
         """Nothing: the next step reads the whole prefix."""
 
-    def select(self, stay: Stay, parents: Tensor | None) -> None:
+    def select(self, stay: Stay, parents: Array | None) -> None:
         """Keeps these sources; nothing is remembered of prefixes."""
         self._sources.select(stay)
 
@@ -187,12 +199,12 @@ class EnsembleScorer:
         self.scorers = tuple(scorers)
         self.reads_prefixes = any(scorer.reads_prefixes for scorer in scorers)
 
-    def enter(self, places: Tensor, n: int, width: int, new: Sources) -> None:
+    def enter(self, places: Sequence[int], n: int, width: int, new: Sources) -> None:
         """The same for every scorer, which knows its own keys and values."""
         for scorer in self.scorers:
             scorer.enter(places, n, width, new)
 
-    def step(self, prefixes: Prefixes) -> Tensor:
+    def step(self, prefixes: Prefixes, normalised: bool = True) -> Tensor:
         """Log-probabilities (B, K, V)."""
         log_probs = torch.stack([scorer.step(prefixes) for scorer in self.scorers])  # (M, B, K, V)
         return log_probs.logsumexp(0) - math.log(len(self.scorers))
@@ -202,7 +214,7 @@ class EnsembleScorer:
         for scorer in self.scorers:
             scorer.read(prefixes)
 
-    def select(self, stay: Stay, parents: Tensor | None) -> None:
+    def select(self, stay: Stay, parents: Array | None) -> None:
         """The same for every scorer."""
         for scorer in self.scorers:
             scorer.select(stay, parents)

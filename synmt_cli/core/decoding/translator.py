@@ -28,15 +28,13 @@ class SearchSettings(Rules):
     """How to search, and how much at a time.
 
     max_pieces: longer sources are translated in parts. batch_size: the most sentences in one
-    batch; batch_pieces: the most padded source pieces in it, if it has several sentences. scores:
-    whether they are wanted; without them an engine may leave them 0.
+    batch; batch_pieces: the most padded source pieces in it, if it has several sentences.
     """
 
     beam: int = 4
     max_pieces: int = 1000
     batch_size: int = 64
     batch_pieces: int = 4096
-    scores: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,11 @@ Scores stay four-dimensional, (B, H, Tq, T), so that "the first h heads" is a sl
 cannot be confused with the batch axis. Eager scores are of single precision at least.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +18,7 @@ from torch import Tensor, nn
 
 from synmt_cli.core.model import relations
 from synmt_cli.core.model.modifier import Active, Dot, Site
+from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.relations import Related
 
 
@@ -58,6 +62,9 @@ def in_numbers(added: Tensor | Dot | Related, site: Site) -> Tensor | None:
 
 
 FEW = 16  # queries for which two products of matrices are faster than torch's kernel, on a CPU
+# Of numbers in the queries of a head, times 16 keys at least: torch multiplies matrices with fewer
+# than 400 products in a loop of its own, which rounds otherwise, so wider padding would be seen.
+LEAST = 25
 
 
 def attention_of_few(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float | None) -> Tensor:
@@ -65,10 +72,10 @@ def attention_of_few(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float
 
     k, v: fastest where the vectors of a head follow each other.
     """
-    flat = q.flatten(0, 1) * (scale or 1 / math.sqrt(q.size(-1)))  # (B * H, Tq, D / H)
-    scores = (flat @ k.flatten(0, 1).transpose(1, 2)).view(*q.shape[:3], -1)  # (B, H, Tq, T)
-    weights = scores.add_(mask).softmax(-1)
-    return (weights.flatten(0, 1) @ v.flatten(0, 1)).view_as(q)
+    shape, scale = (*q.shape[:3], k.size(2)), scale or 1 / math.sqrt(q.size(-1))
+    scores = mask.expand(shape).clone(memory_format=torch.contiguous_format).flatten(0, 1)
+    scores.baddbmm_(q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=scale)
+    return (scores.softmax(-1) @ v.flatten(0, 1)).view_as(q)
 
 
 def fused_attention(
@@ -95,16 +102,12 @@ def fused_attention(
         allowed = allowed.to(q.dtype)
         # Sizes are asked last: a compiler makes a program for each answer.
         is_search = not (torch.is_grad_enabled() or dropout)
-        if is_search and q.device.type == "cpu" and q.size(2) <= FEW:
+        is_few = is_search and q.device.type == "cpu" and q.size(2) <= FEW
+        if is_few and q.size(2) * q.size(3) >= LEAST:
             return attention_of_few(q, k, v, allowed, scale)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=allowed, dropout_p=dropout, is_causal=causal, scale=scale
     )
-
-
-def additive_mask(allowed: Tensor, like: Tensor) -> Tensor:
-    """The mask as numbers to add to scores, which fused attention would make at each call."""
-    return like.new_zeros(allowed.shape).masked_fill_(~allowed, -torch.inf)
 
 
 def intersection(allowed: Tensor | None, visible: Tensor | None) -> Tensor | None:
@@ -121,6 +124,33 @@ def projection(d_in: int, *d_out: int) -> nn.Linear:
         nn.init.xavier_uniform_(part)
     nn.init.zeros_(linear.bias)
     return linear
+
+
+class Tokens(NamedTuple):
+    """The N tokens of B rows, which padding makes T long each.
+
+    places: (N,), where they are among the B * T. source: (B * T,), which of the N is there; in
+    padding, the one before it.
+    """
+
+    places: Tensor
+    source: Tensor
+    shape: tuple[int, int]
+
+    @classmethod
+    def of_lengths(cls, lengths: Sequence[int], width: int, device: torch.device) -> Tokens:
+        """Rows of so many tokens each, at least one, that begin where their row does."""
+        known = (torch.arange(width) < torch.tensor(lengths)[:, None]).flatten()  # on the host
+        places, source = known.nonzero()[:, 0], known.cumsum(0) - 1
+        return cls(moved(places, device), moved(source, device), (len(lengths), width))
+
+    def without_padding(self, x: Tensor) -> Tensor:
+        """(B, T, D) -> (N, D)."""
+        return x.flatten(0, 1).index_select(0, self.places)
+
+    def padded(self, x: Tensor) -> Tensor:
+        """(N, D) -> (B, T, D), with other tokens as padding."""
+        return x.index_select(0, self.source).unflatten(0, self.shape)
 
 
 class SelfAttention(nn.Module):
@@ -155,6 +185,15 @@ class SelfAttention(nn.Module):
             qkv, x = (q[:, -1:], k, v), x[:, -1:]  # x: (B, 1, D)
         context = self._context(x, qkv, allowed, causal, active)  # (B, Tq, D)
         return self.out(context if keep is None else keep(context))
+
+    def of_tokens(
+        self, x: Tensor, tokens: Tokens, allowed: Tensor | None, active: Sequence[Active]
+    ) -> Tensor:
+        """As `forward`, of tokens without padding, (N, D) -> (N, D). allowed: as there."""
+        whole = tokens.padded(self.qkv(x))  # (B, T, 3 D)
+        here = tokens.padded(x) if self.modified_by(active) else x  # read by modifiers alone
+        context = self._context(here, (whole,), allowed, False, active)
+        return self.out(tokens.without_padding(context))
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """x: (B, T, D) -> q, k, v, each (B, T, D), all heads side by side."""
@@ -283,6 +322,10 @@ class CrossAttention(nn.Module):
         """memory: (B, S, D) -> k, v, each (B, H, S, D / H); once per source when decoding."""
         k, v = self.kv(memory).chunk(2, dim=-1)  # (B, S, D) each
         return split_heads(k, self.n_heads), split_heads(v, self.n_heads)
+
+    def keys_values_of(self, memory: Tensor, tokens: Tokens) -> Tensor:
+        """memory: (N, D), without padding -> k and v, (B, S, 2, H, D / H)."""
+        return tokens.padded(self.kv(memory)).unflatten(-1, (2, self.n_heads, -1))
 
     def forward(self, x: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
         """x: (R, T, D) -> (R, T, D); R / B targets in a row attend to each of B sources.

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
+from synmt_cli.core.model.layers import FeedForward
 from synmt_cli.core.model.transformer import Transformer
 
 LARGEST = 127.0
@@ -25,26 +26,28 @@ ROWS = 64  # for which oneDNN chooses the order; inputs may have any number
 
 
 class PackedLinear(nn.Module):
-    """weight: (out, in); bias: (out,) or None."""
+    """weight: (out, in); bias: (out,) or None. rectified: negative numbers become 0."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, rectified: bool = False) -> None:
         super().__init__()
         with torch.no_grad():
             self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS)
         self._bias = None if bias is None else bias.detach()
+        self._last = "relu" if rectified else "none"
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., in) -> (..., out)."""
         flat = x.flatten(0, -2).contiguous()  # (N, in)
-        y = torch.ops.mkldnn._linear_pointwise(flat, self._weight, self._bias, "none", [], "")
+        y = torch.ops.mkldnn._linear_pointwise(flat, self._weight, self._bias, self._last, [], "")
         return y.unflatten(0, x.shape[:-1])
 
 
 class Int8Linear(nn.Module):
-    """weight: (out, in); bias: (out,) or None."""
+    """weight: (out, in); bias: (out,) or None. rectified: negative numbers become 0."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, rectified: bool = False) -> None:
         super().__init__()
+        self._rectified = rectified
         scale, quantized = _quantized(weight.detach())
         self._weight = quantized.T  # (in, out)
         self._scale = scale[:, 0]  # (out,)
@@ -55,6 +58,7 @@ class Int8Linear(nn.Module):
         scale, quantized = _quantized(x.flatten(0, -2))  # (N, 1), (N, in)
         y = torch._int_mm(quantized, self._weight) * self._scale  # (N, out)
         y = y.mul_(scale) if self._bias is None else torch.addcmul(self._bias, y, scale, out=y)
+        y = y.relu_() if self._rectified else y
         return y.unflatten(0, x.shape[:-1])
 
 
@@ -72,7 +76,7 @@ def replace_linear_layers(model: Transformer, precision: str) -> None:
     """
     replace_in_layers((*model.encoder.layers, *model.decoder.layers), precision)
     if make := _maker(precision):
-        model.output_linear = make(model.output.weight, None)
+        model.output_linear = make(model.output.weight, None, False)
 
 
 def replace_in_layers(layers: Iterable[nn.Module], precision: str) -> None:
@@ -81,13 +85,19 @@ def replace_in_layers(layers: Iterable[nn.Module], precision: str) -> None:
     if make is None:
         return
     for layer in layers:
+        for module in list(layer.modules()):
+            if isinstance(module, FeedForward):
+                wide: nn.Module = make(module.wide.weight, module.wide.bias, True)
+                module.add_module("wide", wide)
+                module.rectifier = nn.Identity()
         for name, module in list(layer.named_modules()):
             if isinstance(module, nn.Linear):
                 parent, _, attribute = name.rpartition(".")
-                setattr(layer.get_submodule(parent), attribute, make(module.weight, module.bias))
+                own = make(module.weight, module.bias, False)
+                setattr(layer.get_submodule(parent), attribute, own)
 
 
-def _maker(precision: str) -> Callable[[Tensor, Tensor | None], nn.Module] | None:
+def _maker(precision: str) -> Callable[[Tensor, Tensor | None, bool], nn.Module] | None:
     """The class that takes the place of nn.Linear, None where that stays."""
     if precision == "int8":
         return Int8Linear

@@ -11,7 +11,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from synmt_cli.core.model.attention import CrossAttention, KeysValues, SelfAttention, projection
+from synmt_cli.core.model.attention import (
+    CrossAttention,
+    KeysValues,
+    SelfAttention,
+    Tokens,
+    projection,
+)
 from synmt_cli.core.model.embedding import Embedding
 from synmt_cli.core.model.modifier import Active, Modifier, Side
 from synmt_cli.core.model.size import Size
@@ -24,11 +30,12 @@ class FeedForward(nn.Module):
         super().__init__()
         self.wide = projection(size.d_model, size.d_ff)
         self.narrow = projection(size.d_ff, size.d_model)
+        self.rectifier: nn.Module = nn.ReLU()
         self.dropout = size.activation_dropout
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., D) -> (..., D)."""
-        return self.narrow(F.dropout(F.relu(self.wide(x)), self.dropout, self.training))
+        return self.narrow(F.dropout(self.rectifier(self.wide(x)), self.dropout, self.training))
 
 
 class Layer(nn.Module):
@@ -85,6 +92,13 @@ class EncoderLayer(Layer):
     def after_attention(self, x: Tensor) -> Tensor:
         """The second half, (B, T, D) -> (B, T, D)."""
         return self.residual(1, x, self.feed_forward)
+
+    def of_tokens(
+        self, x: Tensor, tokens: Tokens, allowed: Tensor | None, active: Sequence[Active]
+    ) -> Tensor:
+        """As `forward`, for tokens without padding, (N, D) -> (N, D)."""
+        x = self.residual(0, x, lambda x: self.attention.of_tokens(x, tokens, allowed, active))
+        return self.after_attention(x)
 
     def attention_sum(self, x: Tensor, allowed: Tensor | None, active: Sequence[Active]) -> Tensor:
         """The first half: attention and its input, added up but not normalised yet."""
@@ -244,6 +258,15 @@ class Encoder(Stack):
         for layer in self.layers:
             x = layer(x, allowed, layer.attention.modified_by(active))
         return Memory(self.norm(x), allowed, losses(active))
+
+    def of_tokens(self, side: Side, tokens: Tokens) -> Tensor:
+        """The states of `forward` where there are tokens, (N, D), without computing others."""
+        active = self.prepare(side)
+        allowed = None if side.pad is None else ~side.pad[:, None, None, :]  # (B, 1, 1, S)
+        x = tokens.without_padding(self.embedding(side.ids, active))  # (N, D)
+        for layer in self.layers:
+            x = layer.of_tokens(x, tokens, allowed, layer.attention.modified_by(active))
+        return self.norm(x)
 
     def lower(self, side: Side, n: int) -> Tensor:
         """The part of `forward` up to the attention of the n-th layer, (B, S, D).

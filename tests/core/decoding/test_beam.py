@@ -25,7 +25,7 @@ class Table:
     def __init__(self, table):
         self.table = {key: torch.tensor(row).log() for key, row in table.items()}
 
-    def step(self, prefixes):
+    def step(self, prefixes, normalised=True):
         ((source, n),) = zip(prefixes.ids.tolist(), prefixes.at.tolist(), strict=True)
         return torch.stack([self.table.get(tuple(p[1 : n + 1]), self.table[()]) for p in source])[
             None
