@@ -38,6 +38,10 @@ def compile_layers(model: Transformer, device: torch.device) -> None:
     import torch._dynamo.config as settings
 
     settings.recompile_limit = max(settings.recompile_limit, PROGRAMS)
+    if device.type == "cpu":  # torch's own generator is faster than what is compiled of it
+        import torch._inductor.config as inductor
+
+        inductor.fallback_random = True
     for stack in (model.encoder, model.decoder):
         for layer in stack.layers:
             for name in _parts(stack, layer):

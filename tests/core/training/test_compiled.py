@@ -43,6 +43,7 @@ def traced(monkeypatch):
 
 def gradients(model, batch):
     model.zero_grad()
+    torch.manual_seed(1)
     sums = backward(model, batch, 0.1, 1.0)
     return [sums.smoothed, *(p.grad for p in model.parameters() if p.grad is not None)]
 
@@ -79,7 +80,7 @@ def test_what_a_compiler_makes_computes_the_same(monkeypatch):
     torch._dynamo.utils.counters.clear()
     half = "after_attention"
     monkeypatch.setattr(compiled, "_parts", lambda stack, _: [half] * isinstance(stack, Encoder))
-    check("vanilla", ONE_LAYER, mixed=False)
+    check("vanilla", replace(ONE_LAYER, dropout=0.1), mixed=False)  # drawn as ever
 
 
 @pytest.mark.parametrize("variant", ["pascal", "dep+rel", "gcn"])
