@@ -6,6 +6,7 @@ those that run here.
 
 from __future__ import annotations
 
+import contextlib
 import random
 from dataclasses import astuple, replace
 from functools import cache
@@ -26,6 +27,7 @@ from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.decoding.translator import unchanged
 from synmt_cli.core.model.size import Size
+from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
@@ -145,6 +147,17 @@ def test_greedy_and_beam_search_give_what_they_give_on_the_cpu(setting):
             assert [h.ids for h in again] == [h.ids for h in nbest]
 
 
+def test_an_ensemble_finds_what_it_finds_on_the_cpu():
+    models, source = (
+        [build(one)[0] for one in ("vanilla", "gps+rel")],
+        data(False).sources(np.arange(2)),
+    )
+    rules = Rules(beam=3, longest=LengthLimit(0, 6))
+    expected = search(models, source, rules)
+    found = search([m.to(pretend.DEVICE) for m in models], to_device(source, pretend.DEVICE), rules)
+    assert [best.ids for (best,) in found] == [best.ids for (best,) in expected]
+
+
 class Numbers:
     fingerprint = "f"
 
@@ -171,10 +184,16 @@ def trainer(setting, folder, dev=True, **settings):
 
 
 @each_variant
-def test_a_run_trains_and_validates(setting, tmp_path):
+def test_a_run_trains_validates_and_resumes(setting, tmp_path):
     events = list(trainer(setting, tmp_path).events(signals.Request(), None))
     assert [type(e) for e in events if isinstance(e, Validated | Ended)] == [Validated, Ended]
-    assert (tmp_path / "model.safetensors").exists()
+    saved, _ = tensors.read(Run(tmp_path).model)  # as any other device reads it
+    assert {values.device.type for values in saved.values()} == {"cpu"}
+    again = trainer(setting, tmp_path, max_steps=3)
+    assert again.resume()
+    with contextlib.closing(again._updates_since(0, 0)) as updates, pretend.counted() as counts:
+        again._update(next(updates), signals.Request())
+    assert not counts.synchronisations
 
 
 @each_variant
@@ -266,11 +285,6 @@ def test_a_loss_that_is_not_a_number_is_named_where_it_is_read(tmp_path):
     assert Run(tmp_path).steps() == [3]
     again = trainer("vanilla", tmp_path, dev=False, max_steps=9)
     assert again.resume()
-    updates = again._updates_since(0, 0)
-    with pretend.counted() as counts:
-        again._update(next(updates), signals.Request())
-    updates.close()
-    assert not counts.synchronisations
 
 
 @pytest.mark.parametrize("beam", [1, 4])
