@@ -6,6 +6,7 @@ import re
 import sys
 import time
 
+import pytest
 import torch
 from support.program import ROOT
 
@@ -88,3 +89,15 @@ def test_what_does_not_fit_the_card_passes_through_in_parts(monkeypatch):
     monkeypatch.setattr(gpu_report, "System", Large)
     assert gpu_report.fitting(plan, gpu_report.TINY)[1] == "1.0"
     assert tried == [0, 128, 64]
+
+
+def test_a_card_that_torch_cannot_use_is_not_taken_for_none(tmp_path, monkeypatch):
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'GPU 0: Some Card'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["gpu_report.py", "--output", str(tmp_path / "GPU.md")])
+    with pytest.raises(SystemExit, match=r"^gpu_report: torch cannot use .*Some Card; torch 2"):
+        gpu_report.main()
+    assert not (tmp_path / "GPU.md").exists()

@@ -24,10 +24,11 @@ from synmt_cli.core.analysis.probe import layer_vectors
 from synmt_cli.core.analysis.witness import witnessed_across
 from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.decoding.beam import search
+from synmt_cli.core.decoding.ctranslate2_search import CTranslate2Search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
-from synmt_cli.core.decoding.translator import unchanged
+from synmt_cli.core.decoding.translator import SearchSettings, unchanged
 from synmt_cli.core.model.size import Size
-from synmt_cli.core.run import tensors
+from synmt_cli.core.run import ctranslate2_model, tensors
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
@@ -156,6 +157,19 @@ def test_an_ensemble_finds_what_it_finds_on_the_cpu():
     expected = search(models, source, rules)
     found = search([m.to(pretend.DEVICE) for m in models], to_device(source, pretend.DEVICE), rules)
     assert [best.ids for (best,) in found] == [best.ids for (best,) in expected]
+
+
+def test_what_ctranslate2_gets_of_torch_is_copied_once_a_batch():
+    model, found = build("gps+rel")[0].eval(), []
+    encoder, names = ctranslate2_model.lower(model.encoder), [*map(str, range(launches.N_IDS))]
+    for device in (torch.device("cpu"), pretend.DEVICE):
+        given = ctranslate2_model.CTranslate2Model({}, "fp32", names, names, None, encoder)
+        encoder.to(device)
+        one = CTranslate2Search(given, SearchSettings(), device, 1)
+        with pretend.counted() as counts:
+            found.append(one._states(data(False).sources(np.arange(4))))
+    assert counts.synchronisations == {"to the CPU": 1}
+    assert found[1] == pytest.approx(found[0], abs=1e-4)
 
 
 class Numbers:
