@@ -170,8 +170,8 @@ def train(
     --set training.shard=true: each of N processes keeps 1/N of the layers' weights, gradients and
     moments, for a model too large for one card; with one process it changes nothing, and bitran,
     parent and gcn refuse it.
-    --set training.compile=true: torch compiles the layers, for a GPU: on a processor it gains
-    little or nothing. It takes a minute or two at the start and needs a C++ compiler (on a GPU
+    --set training.compile=true: torch compiles the layers, for a GPU: on a processor training gets
+    a tenth slower by it. It takes a minute or two at the start and needs a C++ compiler (on a GPU
     Triton, which its torch brings along, and gcc). Programs are kept for the next start in the
     folder $TORCHINDUCTOR_CACHE_DIR, by default one among the temporary files. Weights and files are
     the same, losses up to rounding; on a GPU dropout is drawn otherwise. A run may go on with or
