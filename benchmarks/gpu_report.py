@@ -533,12 +533,14 @@ def counts(plan: Plan) -> Iterator[str]:
         plain = plain or found.n_launches
         ratio = found.n_launches / plain
         yield f"| {setting} | {found.n_launches:,} | {ratio:.2f} | {found.n_synchronisations} |"
-    yield "\n| search | steps | launches | times the model's | waits |\n|---|---|---|---|---|"
+    yield "\n| search | steps | launches | times the model's | copies to it | waits |"
+    yield "|---|---|---|---|---|---|"
     for setting in ("vanilla",) if plan.quick else ("vanilla", "pascal", "gps", "rel", "gcn"):
         for beam in (1, 4):
             s = launches.searched(setting, beam, 4 if plan.quick else launches.N_PAIRS)
             n, waits = s.counts.n_launches, s.counts.n_synchronisations
-            yield f"| {setting}, beam {beam} | {s.n_steps} | {n:,} | {s.share:.2f} | {waits} |"
+            some = f"{n:,} | {s.share:.2f} | {s.counts.to_device:,} | {waits}"
+            yield f"| {setting}, beam {beam} | {s.n_steps} | {some} |"
 
 
 def bars(plan: Plan) -> Iterator[str]:

@@ -112,11 +112,10 @@ def test_a_compiled_run_goes_on_without(tmp_path, traced):
     assert one.state.step == 2
 
 
-@pytest.mark.parametrize("variant", ["vanilla", "gps"])
-def test_rare_batches_need_no_program_of_their_own(variant, tmp_path, traced):
+def test_rare_batches_need_no_program_of_their_own(tmp_path, traced):
     """Without padding, of one pair, or of single sentences where others have two in a line."""
     torch._dynamo.utils.counters.clear()
-    one, nobody = trainer(tmp_path, variant, compile=True), signals.Request()
+    one, nobody = trainer(tmp_path, "gps", compile=True), signals.Request()
     n = len(one.train)
     one.train.features["sentence"].values[-1] = 1
     one._has_pairs = True
