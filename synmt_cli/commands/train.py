@@ -229,7 +229,7 @@ def train(
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
     choice = resolve(variant, preset, config, settings or (), flags)
     if tensorboard:
-        from synmt_cli.core.training.tensorboard import require
+        from synmt_cli.core.training.saving.tensorboard import require
 
         require()
     memory.bound_caches()
@@ -266,8 +266,8 @@ def run_training(
 ) -> int:
     """Trains; the first of several processes writes and reports. Returns the exit status."""
     from synmt_cli.core.run.directory import Run
-    from synmt_cli.core.training import run_folder
     from synmt_cli.core.training.length import Length
+    from synmt_cli.core.training.saving import run_folder
 
     place = Run(path)
     with run_folder.locked(path) if ranks.is_first else contextlib.nullcontext():
@@ -374,8 +374,8 @@ def report_left_out(session: Session) -> None:
 def show_estimate(session: Session) -> None:
     """Prints the figures of --dry-run."""
     from synmt_cli.core.distributed.ranks import Ranks
+    from synmt_cli.core.training.device.memory_estimate import estimate
     from synmt_cli.core.training.length import Length
-    from synmt_cli.core.training.memory_estimate import estimate
 
     report_left_out(session)
     trainer = session.trainer(None, Ranks())
@@ -435,8 +435,8 @@ def follow(
     tensorboard: the folder of its events, or "".
     """
     from synmt_cli.core.training.events import Ended, Report, Restored, Saved, Validated
-    from synmt_cli.core.training.run_folder import Metrics
-    from synmt_cli.core.training.tensorboard import EventFile
+    from synmt_cli.core.training.saving.run_folder import Metrics
+    from synmt_cli.core.training.saving.tensorboard import EventFile
 
     step = trainer.state.step
     with contextlib.ExitStack() as stack:

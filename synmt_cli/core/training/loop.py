@@ -24,15 +24,16 @@ from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
-from synmt_cli.core.training import checkpoint, compiled
-from synmt_cli.core.training.checkpoint import TrainingState
+from synmt_cli.core.training.device import compiled
+from synmt_cli.core.training.device.loss_scale import LossScale
+from synmt_cli.core.training.device.prefetch import prefetch
+from synmt_cli.core.training.device.transfer import Transfer
 from synmt_cli.core.training.events import Ended, Event, Pulse, Report, Restored, Saved, Validated
 from synmt_cli.core.training.gradient import Sums, backward, widest
 from synmt_cli.core.training.loss import ArcLoss
-from synmt_cli.core.training.loss_scale import LossScale
-from synmt_cli.core.training.prefetch import prefetch
+from synmt_cli.core.training.saving import checkpoint
+from synmt_cli.core.training.saving.checkpoint import TrainingState
 from synmt_cli.core.training.schedule import inverse_square_root
-from synmt_cli.core.training.transfer import Transfer
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Measured, Validation
 from synmt_cli.errors import ConfigError

@@ -27,9 +27,10 @@ from synmt_cli.core.run.config import Choice, Config, Precision, as_begun, flatt
 from synmt_cli.core.run.directory import PARSER, Run
 from synmt_cli.core.run.presets import AUTO, SIZES, by_data
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
-from synmt_cli.core.training import precision, run_folder
+from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.loop import Trainer
+from synmt_cli.core.training.saving import run_folder
 from synmt_cli.errors import ConfigError, DataError, Stopped, UsageError, printable
 from synmt_cli.formats import record as records
 from synmt_cli.io.digests import sha256

@@ -14,9 +14,9 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import EOS, Vocabularies
+from synmt_cli.core.training.device.loss_scale import LossScale
 from synmt_cli.core.training.events import Ended, Saved, Validated
 from synmt_cli.core.training.loop import Trainer
-from synmt_cli.core.training.loss_scale import LossScale
 
 N = 12
 SIZE = Size(d_model=8, d_ff=8, n_heads=2, encoder_layers=1, decoder_layers=1, dropout=0.1)

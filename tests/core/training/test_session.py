@@ -12,7 +12,7 @@ from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Choice, from_settings, resolve
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.run.presets import by_data
-from synmt_cli.core.training import precision
+from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.session import Inputs, open_session
 from synmt_cli.errors import DataError, Stopped

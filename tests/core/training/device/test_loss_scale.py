@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from support import pretend
 
-from synmt_cli.core.training.loss_scale import AFTER, LEAST, LossScale
+from synmt_cli.core.training.device.loss_scale import AFTER, LEAST, LossScale
 
 
 def test_a_gradient_that_overflows_halves_the_scale_and_is_left_out():

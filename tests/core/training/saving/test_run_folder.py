@@ -15,8 +15,8 @@ import pytest
 
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
-from synmt_cli.core.training import run_folder
-from synmt_cli.core.training.run_folder import Metrics, locked
+from synmt_cli.core.training.saving import run_folder
+from synmt_cli.core.training.saving.run_folder import Metrics, locked
 from synmt_cli.errors import CreateError, DataError, SynmtError, WriteError
 
 

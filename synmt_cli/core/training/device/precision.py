@@ -15,8 +15,8 @@ from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Precision, Training
-from synmt_cli.core.training import checkpoint
 from synmt_cli.core.training.gradient import backward
+from synmt_cli.core.training.saving import checkpoint
 
 LEAST = 1000  # updates; a shorter run ends before timing would pay
 PAYS = 1.1  # how many times as fast bf16 has to be: timing is not exact

@@ -15,7 +15,7 @@ from synmt_cli.core.model.size import Size
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
-from synmt_cli.core.training import compiled
+from synmt_cli.core.training.device import compiled
 from synmt_cli.core.training.gradient import backward
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.variants import plan

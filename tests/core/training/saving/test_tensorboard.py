@@ -10,8 +10,8 @@ from support.event_files import events
 from tensorboardX.proto.event_pb2 import SessionLog
 
 from synmt_cli.core.run.directory import Run
-from synmt_cli.core.training.run_folder import Metrics
-from synmt_cli.core.training.tensorboard import EventFile
+from synmt_cli.core.training.saving.run_folder import Metrics
+from synmt_cli.core.training.saving.tensorboard import EventFile
 from synmt_cli.errors import CreateError
 
 WORDS = {"tokens": 9, "nll": 1.5, "perplexity": 4.5}

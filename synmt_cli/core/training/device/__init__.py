@@ -1,0 +1,1 @@
+"""How a training fits a device: number formats, memory, batches on their way, compiled layers."""
