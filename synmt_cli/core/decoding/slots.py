@@ -41,7 +41,7 @@ class Slots:
             self._own = np.zeros((len(self._own), n_beams, 0), dtype=bool)
         taken = self._own.any(1)  # (B, room)
         room = taken.shape[1]
-        missing = n_beams - (room - int(taken.sum(1).max(initial=0)))
+        missing = n_beams - room + int(np.count_nonzero(taken, axis=1).max(initial=0))
         if missing > 0:
             more = whole(room + missing) - room
             self._own = np.pad(self._own, ((0, 0), (0, 0), (0, more)))
@@ -50,7 +50,8 @@ class Slots:
             slots: Array = taken.argmin(axis=1)[:, None]
         else:
             slots = taken.argsort(axis=1, kind="stable")[:, :n_beams]
-        np.put_along_axis(self._own, slots[..., None], True, axis=2)
+        rows = np.arange(len(slots))[:, None]
+        self._own[rows, np.arange(n_beams), slots] = True
         if self._of_tokens is not None:
             self._write_down(slots)
         return slots

@@ -18,6 +18,7 @@ from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.decoding.cached import CachedScorer
+from synmt_cli.core.model.attention import Tokens
 from synmt_cli.core.model.layers import losses
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
@@ -109,6 +110,15 @@ def test_what_stands_in_padding_never_matters(model, fill):
     targets = side(TARGETS)
     found = logits(model, dirty, side(TARGETS, fill=fill))[~targets.pad]
     torch.testing.assert_close(found, logits(model, clean, targets)[~targets.pad], **EXACT)
+
+
+@each_model
+@torch.no_grad()
+def test_tokens_encode_the_same_without_their_padding(model):
+    sources = batch(PAIRS, width=16)
+    lengths = (~sources.pad).sum(1).tolist()
+    found = model.encoder.of_tokens(sources, Tokens.of_lengths(lengths, 16, sources.ids.device))
+    torch.testing.assert_close(found, real(model.encode(sources), sources), **EXACT)
 
 
 @each_model
