@@ -160,7 +160,8 @@ def translate(
 
     Segments are sorted by length within a --window; --line-buffered, or text typed at a
     terminal, sets it to 1. From a pipe the first windows are shorter, and the next one is read
-    while one is translated, so that the program before the pipe need not wait. With -j each process
+    while one is translated, so that the program before the pipe need not wait; it is cut short
+    where that program is the slower one. With -j each process
     takes parts of every window, with one thread unless --threads says otherwise; text is still
     parsed by one process, so put `synmt parse -j` before it if parsing is much of the work.
     """
@@ -219,9 +220,10 @@ def translate(
         target = job.members.vocabularies.target
         forms = [written(name, target, counts) for name in (format, "conllu")[: len(writers)]]
         needs_trees = bool(job.members.encoding.needs)
-        records = placed(job.reader(parser, ahead=window).read(paths, kind), strict)
-        streamed = reading.is_streamed(paths)
-        for translated in job.translated(records, window, console.warn, bar, streamed):
+        reader = job.reader(parser, ahead=window)
+        records = placed(reader.read(paths, kind), strict)
+        waited = (lambda: reader.waited) if reading.is_streamed(paths) else None
+        for translated in job.translated(records, window, console.warn, bar, waited):
             for one in translated:
                 for writer, as_bytes in zip(writers, forms, strict=True):
                     writer.write(as_bytes(one, nbest))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
 
-def ahead(items: Iterable[Item], n: int) -> Iterator[Item]:
+def ahead(
+    items: Iterable[Item], n: int, waited: Callable[[float], object] = float
+) -> Iterator[Item]:
     """Yields the items; a thread reads up to `n` more before they are asked for.
 
     It makes sense for items that others make, such as the lines of a pipe: a full pipe would
@@ -18,13 +21,15 @@ def ahead(items: Iterable[Item], n: int) -> Iterator[Item]:
     is raised after all items before it were yielded. The thread may wait for input for ever, so
     nothing waits for it when the generator is left early.
 
+    waited: called before each item with the seconds that it was not there yet.
+
     >>> list(ahead("abc", 2))
     ['a', 'b', 'c']
     """
     reader = _Reader(n)
     threading.Thread(target=reader.read, args=(items,), daemon=True).start()
     try:
-        while not isinstance(item := reader.waiting.get(), _End):
+        while not isinstance(item := reader.next(waited), _End):
             yield item
         if item.error is not None:
             raise item.error
@@ -57,6 +62,13 @@ class _Reader:
         except BaseException as raised:  # not swallowed: `ahead` raises it in turn
             error = raised
         self.waiting.put(_End(error))
+
+    def next(self, waited: Callable[[float], object]) -> Any:
+        """The next item, or the end."""
+        begin = time.monotonic()
+        item = self.waiting.get()
+        waited(time.monotonic() - begin)
+        return item
 
     def stop(self) -> None:
         """Lets the thread end: it may wait for room in the queue."""

@@ -70,7 +70,7 @@ def test_a_line_is_translated_while_the_pipe_waits(example_folder):
     output, input = os.pipe()
     with open(input, "wb", buffering=0) as writer:
         records = job.reader("", ahead=1).read([f"/dev/fd/{output}"])
-        results = job.translated(records, 1, print, progress, streamed=True)
+        results = job.translated(records, 1, print, progress, waited=float)
         for text in ("The dog sleeps.", "A cat sees the dog."):
             writer.write(f'{{"src":"{text}"}}\n'.encode())
             (translated,) = next(results)  # the pipe is open, and empty

@@ -70,6 +70,18 @@ def test_an_error_of_input_read_ahead_comes_after_the_items_before_it():
     assert seen == list(range(20))
 
 
+def test_whoever_takes_what_is_read_ahead_hears_how_long_it_was_not_there():
+    def items():
+        yield 0
+        time.sleep(0.2)
+        yield 1
+
+    waits = []
+    assert list(ahead(items(), 3, waits.append)) == [0, 1]
+    assert len(waits) == 3  # the last one for the end
+    assert waits[1] > 0.1
+
+
 def test_a_thread_that_reads_ahead_ends_with_the_generator():
     before = threading.active_count()
     results = ahead(iter(range(1000)), 3)

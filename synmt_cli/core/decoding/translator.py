@@ -240,23 +240,35 @@ def in_parts(pieces: Sequence[str], limit: int) -> Iterator[list[str]]:
         begin = end
 
 
-def windows(items: Iterable[Item], size: int, first: int = 0) -> Iterator[list[Item]]:
+WAIT = 0.1
+
+
+def windows(
+    items: Iterable[Item],
+    size: int,
+    first: int = 0,
+    waited: Callable[[], float] = float,
+) -> Iterator[list[Item]]:
     """Yields runs of `size` items, the last one shorter. Memory is one run.
 
     first: the size of the first run, from which each is twice as long as the one before it, so
-    that something is seen soon; 0 is `size`.
+    that something is seen soon; 0 is `size`. waited: the seconds that items were waited for until
+    now; a run of at least `first` ends when WAIT of them were for it, so that there is work while
+    a slower program makes the next ones.
 
     An error of `items` is raised after all items before it were yielded.
     """
     window: list[Item] = []
-    now = min(first or size, size)
+    least = now = min(first or size, size)
+    begin = waited()
     try:
         for item in items:
             window.append(item)
-            if len(window) == now:
+            if len(window) == now or (len(window) >= least and waited() - begin > WAIT):
                 full, window = window, []
                 now = min(2 * now, size)
                 yield full
+                begin = waited()
     except SynmtError:
         if window:
             yield window

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -107,6 +108,19 @@ def test_parts_are_whole_and_bounded(pieces, limit):
 def test_the_first_windows_are_short_where_asked():
     assert [len(window) for window in windows(range(20), 6, first=2)] == [2, 4, 6, 6, 2]
     assert [len(window) for window in windows(range(4), 3, first=9)] == [3, 1]
+
+
+def test_a_window_is_cut_where_its_items_had_to_be_waited_for():
+    clock = [0.0]
+
+    def items():
+        for n in range(20):
+            clock[0] += 1.0 if n in (2, 3, 12) else 0.0
+            yield n
+
+    found = list(windows(items(), 8, first=2, waited=lambda: clock[0]))
+    assert [len(window) for window in found] == [2, 2, 8, 2, 6]
+    assert [*itertools.chain(*found)] == [*range(20)]
 
 
 @given(st.integers(0, 9), st.integers(1, 4), st.booleans())

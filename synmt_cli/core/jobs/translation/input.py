@@ -30,13 +30,15 @@ class Reader:
     """Turns inputs into records with pieces.
 
     load_parser: called at the first line of text; None where no tree is needed. ahead: how many
-    segments of a pipe are read before they are asked for.
+    segments of a pipe are read before they are asked for; waited: seconds for those that were
+    not there yet.
     """
 
     source: Vocabulary
     target: Vocabulary
     load_parser: Callable[[], Parser] | None = None
     ahead: int = 0
+    waited: float = 0.0
     _parser: Parser | None = None
 
     def read(self, paths: Sequence[str], kind: str = "auto") -> Placed:
@@ -46,9 +48,12 @@ class Reader:
         """
         segments = reader.read(paths, kind)
         if self.ahead and reading.is_streamed(paths):
-            segments = pool.ahead(segments, self.ahead)
+            segments = pool.ahead(segments, self.ahead, self._wait)
         for number, segment in enumerate(segments, 1):
             yield self._record(segment, str(number)), segment.place
+
+    def _wait(self, seconds: float) -> None:
+        self.waited += seconds
 
     @cached_property
     def featurizer(self) -> Featurizer:

@@ -189,16 +189,17 @@ class TranslateJob:
         window: int,
         warn: Callable[[str], None],
         progress: Progress,
-        streamed: bool = False,
+        waited: Callable[[], float] | None = None,
     ) -> Iterator[list[Translated]]:
         """Yields the translations of all records, in order, a list for each window.
 
         window: records that are sorted by length together. warn: takes a line about a lost
         worker. progress: watches the windows, and the batches where this process translates them.
-        streamed: whether the records come little by little; then the first windows are short.
+        waited: the seconds that records of a pipe were waited for until now; then the first windows
+        are short, and so are those for which there is much to wait.
         """
         lenpens = (self._settings.lenpen,)
-        each = self.translated_each(records, window, warn, progress, lenpens, streamed)
+        each = self.translated_each(records, window, warn, progress, lenpens, waited)
         for (translated,) in each:
             yield translated
 
@@ -209,7 +210,7 @@ class TranslateJob:
         warn: Callable[[str], None],
         progress: Progress,
         lenpens: Sequence[float],
-        streamed: bool = False,
+        waited: Callable[[], float] | None = None,
     ) -> Iterator[list[list[Translated]]]:
         """Yields for each window a list of translations for each value of lenpen."""
         recipe = pool.Recipe(
@@ -226,11 +227,12 @@ class TranslateJob:
         )
         size, n_workers = self._settings.batch_size, self._n_workers
         # The first windows are short where something is to be seen, or to be done, early.
-        first = size * n_workers if streamed or not self._is_alone else 0
+        first = size * n_workers if waited or not self._is_alone else 0
         # Parts are whole batches.
         share = window if self._is_alone else -(-window // (PARTS * n_workers * size)) * size
         sent: deque[Part] = deque()
-        parts = (part for one in windows(records, window, first) for part in parts_of(one, share))
+        cut = windows(records, window, first, waited or float)
+        parts = (part for one in cut for part in parts_of(one, share))
         results = pool.mapped(recipe, _noted(progress.taken(parts), sent), self._jobs, chunk=1)
         return whole_windows(progress.finished(results), sent)
 
