@@ -31,6 +31,8 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
+from synmt_cli.core.decoding.batching.running import Running
+from synmt_cli.core.decoding.batching.supply import Room, Source, Sources, Supply, whole
 from synmt_cli.core.decoding.cached import CachedScorer
 from synmt_cli.core.decoding.closing import Ended, close
 from synmt_cli.core.decoding.greedy import greedy
@@ -46,9 +48,7 @@ from synmt_cli.core.decoding.progress import (
     PieceProgress,
     TransitionProgress,
 )
-from synmt_cli.core.decoding.running import Running
 from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
-from synmt_cli.core.decoding.supply import Room, Source, Sources, Supply, whole
 from synmt_cli.core.decoding.top_k import top
 from synmt_cli.core.model.attention import Tokens
 from synmt_cli.core.model.modifier import Side

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.decoding.places import Stay
+from synmt_cli.core.decoding.batching.places import Stay
+from synmt_cli.core.decoding.batching.slots import Slots
+from synmt_cli.core.decoding.batching.supply import Sources
 from synmt_cli.core.decoding.scorer import Prefixes, SourceStates, log_softmax
-from synmt_cli.core.decoding.slots import Slots
-from synmt_cli.core.decoding.supply import Sources
 from synmt_cli.core.model.attention import (
     SelfAttention,
     fused_attention,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import torch
 
+from synmt_cli.core.decoding.batching.running import Running
+from synmt_cli.core.decoding.batching.supply import Source
 from synmt_cli.core.decoding.hypothesis import Hypothesis, hypothesis
-from synmt_cli.core.decoding.running import Running
-from synmt_cli.core.decoding.supply import Source
 from synmt_cli.core.text.vocabulary import EOS
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from synmt_cli.core.decoding.places import Stay, lengthened, widened
+from synmt_cli.core.decoding.batching.places import Stay, lengthened, widened
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.text.vocabulary import BOS, PAD, UNK
 from synmt_cli.core.transitions.grammar import FEATURES, NO_LABEL, OTHER, Grammar

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.decoding.places import Stay
-from synmt_cli.core.decoding.supply import Sources
+from synmt_cli.core.decoding.batching.places import Stay
+from synmt_cli.core.decoding.batching.supply import Sources
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer

@@ -11,9 +11,9 @@ from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.data.task_tags import asks_for_parse, parse_text
+from synmt_cli.core.decoding.batching.supply import Room
 from synmt_cli.core.decoding.beam import stream
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_score
-from synmt_cli.core.decoding.supply import Room
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary

@@ -10,9 +10,9 @@ from synmt_cli import signals
 from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
+from synmt_cli.core.decoding.batching.supply import Room
 from synmt_cli.core.decoding.beam import stream
 from synmt_cli.core.decoding.hypothesis import Rules
-from synmt_cli.core.decoding.supply import Room
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices

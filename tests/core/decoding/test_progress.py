@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.trees import legal, replay
 
-from synmt_cli.core.decoding.places import Stay
+from synmt_cli.core.decoding.batching.places import Stay
 from synmt_cli.core.decoding.progress import PieceProgress, TransitionProgress
 from synmt_cli.core.text.vocabulary import EOS
 from synmt_cli.core.transitions.grammar import OTHER, Grammar

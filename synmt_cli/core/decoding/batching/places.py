@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from synmt_cli.core.decoding.supply import Source
+from synmt_cli.core.decoding.batching.supply import Source
 from synmt_cli.core.model.moving import moved
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.decoding.supply import whole
+from synmt_cli.core.decoding.batching.supply import whole
 
 
 class Slots:

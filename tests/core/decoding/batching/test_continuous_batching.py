@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.models import make, side, small
 
+from synmt_cli.core.decoding.batching.places import Places, Stay
+from synmt_cli.core.decoding.batching.supply import Room, Source, Sources
 from synmt_cli.core.decoding.beam import search, stream
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
-from synmt_cli.core.decoding.places import Places, Stay
-from synmt_cli.core.decoding.supply import Room, Source, Sources
 from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.transitions.grammar import OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import Move

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synmt_cli.core.decoding.slots import Slots
+from synmt_cli.core.decoding.batching.slots import Slots
 
 
 class Written:

@@ -1,0 +1,1 @@
+"""Continuous batching: who is searched next, in which rows, and what their cache holds."""
