@@ -61,7 +61,7 @@ MANUAL = Manual(
     see_also=("featurize", "variants", "settings", "config", "multitask", "translate"),
 )
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
-TRIAL = 10.0, 30  # seconds and updates at most that --dry-run times
+TRIAL = 5.0, 20  # seconds and updates at most that --dry-run times
 SOME, SETTLED = 20, 10.0  # updates and seconds after which the speed is known
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
