@@ -161,9 +161,9 @@ def translate(
     Segments are sorted by length within a --window; --line-buffered, or text typed at a
     terminal, sets it to 1. From a pipe the first windows are shorter, and the next one is read
     while one is translated, so that the program before the pipe need not wait; it is cut short
-    where that program is the slower one. With -j each process
-    takes parts of every window, with one thread unless --threads says otherwise; text is still
-    parsed by one process, so put `synmt parse -j` before it if parsing is much of the work.
+    where that program is the slower one. With -j each process takes parts of every window, with one
+    thread unless --threads says otherwise; text is still parsed by one process, so put
+    `synmt parse -j` before it if parsing is much of the work.
     """
     options.refuse(
         {

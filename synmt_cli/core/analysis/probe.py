@@ -185,7 +185,7 @@ def layer_vectors(
 
 
 def _mean(states: Tensor, pad: Tensor | None) -> Tensor:
-    """states: (B, T, D) -> their mean where there is no padding, (B, D)."""
+    """The mean state of each sentence, without padding: (B, T, D) -> (B, D)."""
     if pad is None:
         return states.mean(1)
     return states.masked_fill(pad[..., None], 0.0).sum(1) / (~pad).sum(1, keepdim=True)

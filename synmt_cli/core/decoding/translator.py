@@ -21,6 +21,7 @@ from synmt_cli.errors import SynmtError
 from synmt_cli.formats.record import Record
 
 Item = TypeVar("Item")
+WAIT = 0.1  # seconds for the items of a window, after which it is cut short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,9 +239,6 @@ def in_parts(pieces: Sequence[str], limit: int) -> Iterator[list[str]]:
             end = next(words, end)
         yield list(pieces[begin:end])
         begin = end
-
-
-WAIT = 0.1
 
 
 def windows(

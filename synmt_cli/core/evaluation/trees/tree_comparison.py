@@ -115,7 +115,8 @@ class ParserComparison:
         metrics = [*map(_metric, self._metrics)]
         results = significance.compare(test, metrics, statistics, pairs_of).pairs
         pairs = [pair for of_metric in results for pair in of_metric]
-        results_of = iter(*corrected(pairs))
+        (tested_together,) = corrected(pairs)
+        results_of = iter(tested_together)
         tested: list[dict[str, PairedComparison]] = [{} for _ in self._rows]
         for name, of_metric in zip(self._metrics, results, strict=True):
             for system in range(1, len(of_metric) + 1):
