@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from synmt_cli.core.model.dropout import dropout
 from synmt_cli.core.model.modifier import Active
 from synmt_cli.core.model.size import Size
 
@@ -59,7 +60,7 @@ class Embedding(nn.Module):
         p = p[None] if positions is None else F.embedding(positions, p)  # (1 or B, T, D)
         for modifier, state in active:
             x, p = modifier.tokens(state, x), modifier.positions(state, p)
-        x = F.dropout(x + p.to(x.dtype), self.dropout, self.training)
+        x = dropout(x + p.to(x.dtype), self.dropout, self.training)
         for modifier, state in active:
             x = modifier.inputs(state, x)
         return x

@@ -8,7 +8,6 @@ from functools import partial
 from typing import cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from synmt_cli.core.model.attention import (
@@ -18,6 +17,7 @@ from synmt_cli.core.model.attention import (
     Tokens,
     projection,
 )
+from synmt_cli.core.model.dropout import dropout
 from synmt_cli.core.model.embedding import Embedding
 from synmt_cli.core.model.modifier import Active, Modifier, Side
 from synmt_cli.core.model.size import Size
@@ -35,7 +35,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., D) -> (..., D)."""
-        return self.narrow(F.dropout(self.rectifier(self.wide(x)), self.dropout, self.training))
+        return self.narrow(dropout(self.rectifier(self.wide(x)), self.dropout, self.training))
 
 
 class Layer(nn.Module):
@@ -75,7 +75,7 @@ class Layer(nn.Module):
         y = sublayer(self.norms[i](x) if self.norm_first else x)
         if keep is not None:
             x = keep(x)
-        return x + F.dropout(y, self.dropout, self.training)
+        return x + dropout(y, self.dropout, self.training)
 
 
 class EncoderLayer(Layer):

@@ -28,6 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from synmt_cli.core.model.attention import split_heads
+from synmt_cli.core.model.dropout import dropout
 from synmt_cli.core.model.modifier import Dot, Modifier, Paths, Side, Site
 from synmt_cli.core.variants.path_lstm import side_by_side
 from synmt_cli.core.variants.stack import StackSpec
@@ -88,7 +89,7 @@ class PathAttention(Modifier):
         if not self.training and len(table) > 1:  # training meets no unknown label
             table = torch.cat((table[1:].mean(0, keepdim=True), table[1:]))
         x = F.embedding(paths.labels, table)  # (P, D)
-        x = F.dropout(x, self.dropout, self.training)
+        x = dropout(x, self.dropout, self.training)
         if x.device.type != "cpu" and len(paths.whole):
             return side_by_side(self.lstm, x, paths)
         return self._by_prefix(x, paths)
