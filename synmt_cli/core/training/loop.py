@@ -120,8 +120,8 @@ class Trainer:
         self._saved = self.state.step, self.state.finished
         if self._scale is not None and self.state.scale:
             self._scale = LossScale(self.device, self.state.scale, self.state.scale_age)
-        if self.state.finished in LIMITS:
-            self.state.finished = ""  # it may have been raised
+        if self.state.finished in LIMITS or not self._is_out_of_patience():
+            self.state.finished = ""  # the limit may have been raised
         self.state.random = self.ranks.own(self.state.random)
         if not self.state.random:  # saved by another number of processes
             self._draw_anew()
@@ -384,9 +384,12 @@ class Trainer:
             except Abandoned:
                 self.state.finished = ""  # the resumed run validates and ends
                 return
-        if self.settings.patience and self.state.stale >= self.settings.patience:
+        if self._is_out_of_patience():
             self.state.finished = self.state.finished or "patience"
         yield from self._save()
+
+    def _is_out_of_patience(self) -> bool:
+        return 0 < self.settings.patience <= self.state.stale
 
     def _validate(self, regular: bool, request: signals.Request) -> Validated:
         """regular: counts toward early stopping (the extra one at the end does not)."""

@@ -82,6 +82,16 @@ def test_patience_ends_a_run_that_gets_no_better(trainer):
     assert events[-1] == Ended(6, "patience", True)
 
 
+@pytest.mark.parametrize(("patience", "end"), [(2, 6), (1, 6), (4, 10), (0, 12)])
+def test_a_run_that_lost_patience_goes_on_with_more_of_it(trainer, patience, end):
+    still = {"max_steps": 12, "lr": 0.0, "initial_lr": 0.0}
+    list(trainer(patience=2, **still).events(signals.Request(), None))
+    again = trainer(patience=patience, **still)
+    assert again.resume()
+    *_, last = again.events(signals.Request(), None)
+    assert last == Ended(end, "patience" if patience else "max_steps", True)
+
+
 def test_accumulated_batches_have_the_gradient_of_one_large_batch(trainer):
     def gradient(batch_tokens, accumulate):
         one = trainer(batch_tokens=batch_tokens, accumulate=accumulate, clip_norm=0.0)
