@@ -53,10 +53,11 @@ def init(
 ) -> None:
     """Write a folder in which `make` answers whether syntax helps on your text.
 
-    Its Makefile runs plain synmt commands: check, filter, parse, vocab train, featurize, a train
-    for every variant and seed, translate, and score over the seeds. Read it, change it, or run its
-    commands one by one. `make -j2` trains two models at a time. An interrupted make goes on where
-    it was, and what depends on a changed file is made again.
+    Its Makefile runs plain synmt commands: check, filter, parse, vocab train, featurize; for every
+    variant and seed train, average, and translate; tune for the length penalty; and score over the
+    seeds. Read it, change it, or run its commands one by one. `make -j2` trains two models at a
+    time. An interrupted make goes on where it was, and what depends on a changed file is made
+    again.
 
     Variants that read trees of the source (such as pascal) need --parser, those that write trees
     (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists them.

@@ -65,9 +65,7 @@ def report(
     ] = "",
     tuned: Annotated[
         list[str] | None,
-        option(
-            "--tuned [NAME=]FILE", "Report of synmt tune --format json for a system; repeatable."
-        ),
+        option("--tuned [NAME=]FILE", "Report of synmt tune --format json; a NAME may have seeds."),
     ] = None,
     awsl: Annotated[str, option("--awsl FILE", "Report of synmt analyze awsl --format json.")] = "",
     attention: Annotated[
@@ -182,8 +180,7 @@ def _tuned(named: Sequence[str]) -> dict[str, TuningReport]:
     from synmt_cli.core.evaluation import systems
     from synmt_cli.formats.reports import tuning
 
-    outputs = (output for one in systems.parse(named) for output in one.outputs())
-    return {label: tuning.read(file) for file, label in outputs}
+    return {one.name: tuning.read_all(one.files) for one in systems.parse(named)}
 
 
 def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:

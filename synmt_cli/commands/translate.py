@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from synmt_cli import console
@@ -53,8 +54,11 @@ def translate(
         option("--lenpen A", "Divide log P by length^A.", f"{LENPEN}", min=0, max=GREATEST),
     ] = None,
     tuned: Annotated[
-        str, option("--tuned FILE", "Take the best A of a report of synmt tune --format json.")
-    ] = "",
+        list[str] | None,
+        option(
+            "--tuned FILE", "Take the best A of a report of synmt tune; of several, by the mean."
+        ),
+    ] = None,
     nbest: Annotated[
         int, option("--nbest N", "Translations for each segment.", min=1, max=1000)
     ] = 1,
@@ -233,11 +237,11 @@ def translate(
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")
 
 
-def best_lenpen(path: str, beam: int) -> float:
+def best_lenpen(paths: Sequence[str], beam: int) -> float:
     """The length penalty that synmt tune found. Raises DataError, ReadError."""
     from synmt_cli.formats.reports import tuning
 
-    report = tuning.read(path)
+    report = tuning.read_all(paths)
     if report.beam != beam:
-        console.warn(f"{printable(path)} was tuned with --beam {report.beam}, not {beam}")
+        console.warn(f"{printable(paths[0])} was tuned with --beam {report.beam}, not {beam}")
     return report.best.lenpen

@@ -66,7 +66,8 @@ def tune(
     Systems differ in how short beam search makes their translations, and decoders of trees more
     than others. So tune each on dev with the beam that it will translate with, and give the value
     to translate --lenpen, or the report of --format json to translate --tuned and to synmt report
-    --tuned. Greedy search has no use for it.
+    --tuned. Several reports, such as those of a system's seeds, are averaged there: one seed alone
+    may like a value at which others begin to repeat themselves. Greedy search has no use for it.
 
     The penalty A divides log P by length^A (see translate). Which prefixes the search extends does
     not depend on it, only which finished translation is the best and when there can be no

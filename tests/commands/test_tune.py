@@ -116,3 +116,35 @@ def test_what_cannot_be_is_said_in_a_line(shop, options, status, message):
     done = shop("tune", "-m", "vanilla", *options, status=status)
     assert (done.stdout, done.stderr.count(b"\n")) == (b"", 1)
     assert message in done.stderr
+
+
+def test_several_reports_are_averaged(shop, tuned):
+    """The best of each of two differs from the best by the mean."""
+    report = tuned["vanilla"]
+    lenpens = [one["lenpen"] for one in report["values"]]
+    scores = [10.0, 9.0, 0.0], [0.0, 9.0, 10.0]
+    for name, given in zip(("a.json", "b.json"), scores, strict=True):
+        padded = dict(zip(lenpens, given, strict=False))
+        values = [one | {"bleu": padded.get(one["lenpen"], 0.0)} for one in report["values"]]
+        best = max(values, key=lambda one: one["bleu"])
+        (shop.folder / name).write_text(json.dumps(report | {"values": values, "best": best}))
+    options = ("--format", "jsonl", "--beam", 2, "dev.jsonl")
+    by_mean = shop.translate("vanilla", "--tuned", "a.json", "--tuned", "b.json", *options)
+    assert by_mean.stdout == shop.translate("vanilla", "--lenpen", lenpens[1], *options).stdout
+    assert by_mean.stdout != shop.translate("vanilla", "--lenpen", lenpens[0], *options).stdout
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("beam", b"b.json: tuned with --beam 7, but a.json with 2"),
+        ("values", b"b.json: other length penalties than in a.json"),
+    ],
+)
+def test_reports_of_other_searches_are_not_averaged(shop, tuned, field, message):
+    report = tuned["vanilla"]
+    change = {"beam": 7, "values": [report["best"]]}
+    (shop.folder / "a.json").write_text(json.dumps(report))
+    (shop.folder / "b.json").write_text(json.dumps(report | {field: change[field]}))
+    command = ("translate", "-m", "vanilla", "--tuned", "a.json", "--tuned", "b.json", "dev.jsonl")
+    assert message in shop(*command, status=65).stderr

@@ -22,6 +22,7 @@ SETTINGS = """\
 [training]
 validate_every = 250  # updates
 save_every = 250
+keep = 5              # checkpoints; the mean of the last ones translates
 patience = 8          # validations without a better one before a training ends
 precision = "{}"    # the same for all, so that they compare; this machine has bf16: {}
 """

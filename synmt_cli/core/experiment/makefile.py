@@ -1,8 +1,8 @@
 """The Makefile of an experiment: plain commands, each in a rule with the files that it reads.
 
 `given/` links to the text as it was given, `text/` has the three sets, `data/` trees and records,
-`runs/` the models, and `output/` the translations of the test set, with the trees of models that
-write them.
+`runs/` the trainings, `models/` the means of their last checkpoints, and `output/` the translations
+of the test set, with the trees of models that write them.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _HEAD = """\
 #
 #   make -j2         everything, two trainings at a time; results: scores.txt{judged} report.html
 #   make data        trees, vocabulary and records
-#   make train       the models, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
+#   make train       the trainings, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
 #   make -n          the commands that would run
 #
 # An interrupted make goes on where it was, and so does each training. What depends on a newer
@@ -41,6 +41,7 @@ BEAM := 5
 METRICS := bleu,chrf,ter
 BY := length:10,20,30,40
 
+SEED := $(firstword $(SEEDS))
 SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
 data: {records}
 train: $(SYSTEMS:%=runs/%.trained)
@@ -112,7 +113,7 @@ data/dev.multitask.jsonl: data/dev.jsonl spm.model
 	synmt multitask --spm spm.model --task translate -o $@ data/dev.jsonl
 """
 _TRAIN = """
-# --- Models. % and $* stand for the seed ---
+# --- Trainings. % and $* stand for the seed ---
 
 TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS) --spm spm.model
 # $(call named,RUN): names it in each line, since several trainings may run at a time.
@@ -132,27 +133,39 @@ runs/{variant}.%.trained: data/{train}.jsonl data/{dev}.jsonl spm.model config.t
 	touch $@
 """
 _TUNE = """
-# --- The length penalty that is best on dev; models that write trees have one of their own ---
+# --- The models that translate: the mean of the checkpoints that a training has kept ---
+
+models/%/model.safetensors: runs/%.trained
+	rm -rf models/$*
+	mkdir -p models
+	synmt average -m runs/$* -o models/$*
+
+# --- The length penalty that is best on dev by the mean over seeds, of the first variant for all;
+# --- models that write trees have their own ---
 
 TUNED := {tuned}
-SEED := $(firstword $(SEEDS))
+# $(call tuning,VARIANT): the reports of its seeds.
+tuning = $(SEEDS:%=output/$(1).%.lenpen.json)
 
-$(TUNED:%=output/%.lenpen.json): output/%.lenpen.json: runs/%.$(SEED).trained data/dev.jsonl
-	synmt tune -m runs/$*.$(SEED) --beam $(BEAM) --threads $(THREADS) \\
-		--format json -o $@ data/dev.jsonl
+$(foreach one,$(TUNED),$(call tuning,$(one))): output/%.lenpen.json: \\
+		models/%/model.safetensors data/dev.jsonl
+	synmt tune -m models/$* --beam $(BEAM) --threads $(THREADS) --format json -o $@ data/dev.jsonl
 
 # --- Translations of the test set ---
 
 TRANSLATE := synmt translate --beam $(BEAM) --threads $(THREADS)
+# $(call best,VARIANT): the options that take its length penalty.
+best = $(addprefix --tuned ,$(call tuning,$(1)))
 """
 _TRANSLATE_ONE = """
-output/{variant}.%.txt: runs/{variant}.%.trained output/{tuned}.lenpen.json data/test.jsonl
-	$(TRANSLATE) -m runs/{variant}.$* --tuned output/{tuned}.lenpen.json -o $@ data/test.jsonl
+output/{variant}.%.txt: \\
+		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl
+	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) -o $@ data/test.jsonl
 """
 _TRANSLATE_TREES = """
 output/{variant}.%.txt output/{variant}.%.conllu: \\
-		runs/{variant}.%.trained output/{tuned}.lenpen.json data/test.jsonl
-	$(TRANSLATE) -m runs/{variant}.$* --tuned output/{tuned}.lenpen.json \\
+		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl
+	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) \\
 		--trees-out output/{variant}.$*.conllu -o output/{variant}.$*.txt data/test.jsonl
 """
 _JUDGE = """
@@ -173,12 +186,12 @@ _READ = """
 
 READERS := {readers}
 
-output/awsl.json: $(READERS:%=runs/%.$(SEED).trained) data/dev.jsonl
-	synmt analyze awsl $(READERS:%=-m runs/%.$(SEED)) --format json -o $@ data/dev.jsonl
+output/awsl.json: $(READERS:%=models/%.$(SEED)/model.safetensors) data/dev.jsonl
+	synmt analyze awsl $(READERS:%=-m models/%.$(SEED)) --format json -o $@ data/dev.jsonl
 
-output/attention.jsonl: runs/$(firstword $(READERS)).$(SEED).trained data/test.jsonl
+output/attention.jsonl: models/$(firstword $(READERS)).$(SEED)/model.safetensors data/test.jsonl
 	head -n 20 data/test.jsonl | \\
-		synmt analyze attention -m runs/$(firstword $(READERS)).$(SEED) -o $@
+		synmt analyze attention -m models/$(firstword $(READERS)).$(SEED) -o $@
 """
 _TEST = """
 # --- The answer ---
@@ -195,9 +208,9 @@ scores.txt: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
 
 # The page needs two more packages: pip install 'synmt-cli[report]'.
 report.html: scores.json{files} \\
-		$(TUNED:%=output/%.lenpen.json)
+		$(foreach one,$(TUNED),$(call tuning,$(one)))
 	synmt report --score scores.json --src text/test.src --ref text/test.tgt{options} \\
-		$(foreach one,$(TUNED),--tuned $(one)=output/$(one).lenpen.json) \\
+		$(foreach one,$(TUNED),$(addprefix --tuned $(one)=,$(call tuning,$(one)))) \\
 		-o $@ $(SYSTEMS:%=runs/%) || [ $$? -eq 69 ]
 """
 

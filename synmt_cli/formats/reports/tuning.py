@@ -1,9 +1,11 @@
 """What `synmt tune` reports: BLEU on dev for each length penalty."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
+from synmt_cli.errors import DataError
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import json_files
@@ -14,7 +16,7 @@ GREATEST = 10  # length penalty
 
 @dataclass(frozen=True, slots=True)
 class TunedValue:
-    """Translations with one length penalty. bleu: in percent.
+    """Translations with one length penalty, by one model or several. bleu: in percent.
 
     brevity_penalty: BLEU's. length_ratio: words of the translations for each of the references,
     by BLEU's tokens. cut: translations that reached the length limit. closed: trees that ended
@@ -86,6 +88,40 @@ def read(path: str) -> TuningReport:
         problem = "values are missing or of other types"
         raise documents.foreign(source, COMMAND, problem) from None
     return TuningReport(segments, beam, values[best], values, signature)
+
+
+def read_all(paths: Sequence[str]) -> TuningReport:
+    """The means over several models, such as seeds; best is that of the means.
+
+    Raises DataError, also where files differ in beam or length penalties, and ReadError.
+    """
+    reports = [read(path) for path in paths]
+    if len(reports) == 1:
+        return reports[0]
+    first = reports[0]
+    for path, report in zip(paths, reports, strict=True):
+        if report.beam != first.beam:
+            problem = f"tuned with --beam {report.beam}, but {paths[0]} with {first.beam}"
+            raise DataError(path, None, problem)
+        if [one.lenpen for one in report.values] != [one.lenpen for one in first.values]:
+            raise DataError(path, None, f"other length penalties than in {paths[0]}")
+    values = [_mean(each) for each in zip(*(report.values for report in reports), strict=True)]
+    best = max(values, key=lambda one: one.bleu)  # the first of those that are equal
+    n_segments = sum(report.segments for report in reports)
+    return TuningReport(n_segments, first.beam, best, values, first.signature)
+
+
+def _mean(values: Sequence[TunedValue]) -> TunedValue:
+    ratios = [one.length_ratio for one in values if one.length_ratio is not None]
+    closed = [one.closed for one in values if one.closed is not None]
+    return TunedValue(
+        values[0].lenpen,
+        fmean(one.bleu for one in values),
+        fmean(one.brevity_penalty for one in values),
+        fmean(ratios) if ratios else None,
+        sum(one.cut for one in values),
+        sum(closed) if closed else None,
+    )
 
 
 def _value(one: Any) -> TunedValue:
