@@ -262,6 +262,10 @@ def main() -> NoReturn:
     writing.guard_descriptors()
     signals.install()
     memory.guard_imports()
+    # Threads of torch that wait for others do so in a busy loop. Where there are fewer free cores
+    # than threads, a long one takes the core from the thread that is waited for.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     # Importing torch's compiler makes the folder for its results, which synmt has none of.
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.sep)
     try:
