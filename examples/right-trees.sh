@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# What a right tree is worth to the models of an experiment (`synmt init`): the test set with the
+# parser's trees, with a tenth and three tenths of the heads wrong, and with random trees.
+#
+#   bash examples/right-trees.sh EXPERIMENT [VARIANT] [BASELINE] [OTHER_PARSER]
+#
+# EXPERIMENT: its folder, after `make`. VARIANT: pascal, or another one that reads trees. BASELINE:
+# the first variant, on which the length penalty was tuned (vanilla). OTHER_PARSER: a UDPipe model
+# whose trees are tried, too. Translations and scores.VARIANT.txt go to EXPERIMENT/right-trees.
+set -euo pipefail
+parser=${4:+$(realpath "$4")}
+cd "$1"
+variant=${2:-pascal} baseline=${3:-vanilla} out=right-trees
+mkdir -p "$out"
+tuned=() systems=()
+for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
+for file in output/"$variant".*.txt; do systems+=("parsed=$file"); done
+
+synmt perturb --seed 1 --head-noise 0.1 -o "$out/wrong-10.conllu" data/test.src.conllu
+synmt perturb --seed 1 --head-noise 0.3 -o "$out/wrong-30.conllu" data/test.src.conllu
+synmt perturb --seed 1 --tree random -o "$out/random.conllu" data/test.src.conllu
+kinds=(wrong-10 wrong-30 random)
+if [ -n "$parser" ]; then
+  synmt parse -m "$parser" -o "$out/other.conllu" text/test.src
+  synmt evaltree data/test.src.conllu "$out/other.conllu" | grep -E '^[UL]AS '
+  kinds+=(other)
+fi
+
+for kind in "${kinds[@]}"; do
+  synmt featurize --spm spm.model --tgt text/test.tgt -o "$out/$kind.jsonl" "$out/$kind.conllu"
+  for model in models/"$variant".*; do
+    synmt translate -m "$model" --beam 5 --threads 1 "${tuned[@]}" \
+      -o "$out/${model##*/}.$kind.txt" "$out/$kind.jsonl"
+    systems+=("$kind=$out/${model##*/}.$kind.txt")
+  done
+done
+synmt score -M bleu,chrf -o "$out/scores.$variant.txt" text/test.tgt "${systems[@]}"
+cat "$out/scores.$variant.txt"
