@@ -34,5 +34,5 @@ for kind in "${kinds[@]}"; do
     systems+=("$kind=$out/${model##*/}.$kind.txt")
   done
 done
-synmt score -M bleu,chrf -o "$out/scores.$variant.txt" text/test.tgt "${systems[@]}"
+synmt score --matched -M bleu,chrf -o "$out/scores.$variant.txt" text/test.tgt "${systems[@]}"
 cat "$out/scores.$variant.txt"

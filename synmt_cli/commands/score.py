@@ -129,6 +129,9 @@ def score(
     p: Annotated[
         Literal["centred", "koehn", "sacrebleu"], option("--p", "Definition of p.")
     ] = "centred",
+    matched: Annotated[
+        bool, option("--matched", "Seed i of every system is the same model.")
+    ] = False,
     correct: Annotated[
         Literal["holm", "none"], option("--correct", "Correct p for the number of comparisons.")
     ] = "holm",
@@ -224,6 +227,10 @@ def score(
       --paired ar   MultEval's stratified test (Clark et al. 2011), which takes the seeds
         as they are: p is too small where they differ
 
+    --matched is for the same models with other trees or another search: V is then that of the
+    models' own differences, as of one system, and what sets the models apart is in no interval of
+    d. Name the outputs of each system in the same order.
+
     With more comparisons than one, p is corrected for their number (Holm 1979), those of the whole
     test set (systems, metrics) apart from those of buckets, so that --by does not change the
     answer. Stars follow the corrected p; --correct none leaves it. --all-pairs compares every two
@@ -269,7 +276,12 @@ def score(
         tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
     )
     if sign_over:
-        tests = (p, correct) != ("centred", "holm") or paired not in (None, "sign") or all_pairs
+        tests = (
+            (p, correct) != ("centred", "holm")
+            or paired not in (None, "sign")
+            or all_pairs
+            or matched
+        )
         others = [refs, samples, by, src, src_trees, ref_trees, get, fail_under, segment_scores]
         unfit = [
             *others,
@@ -294,7 +306,7 @@ def score(
     _refuse_two_stdins([*paths, trees], specs, scored)
     given = {name: outside.read(of) for name, of in scored.items()}
     outputs = outputs or outside.systems(given[names[0]])
-    test = _test(paired, p, samples, seed, outputs) if not get and form != SEGMENTS else None
+    test = None if get or form == SEGMENTS else _test(paired, p, samples, seed, outputs, matched)
     options.refuse(
         {"--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:])}
     )
@@ -526,7 +538,12 @@ def _limits(bounds: Sequence[str]) -> dict[str, float]:
 
 
 def _test(
-    paired: str | None, p: str, samples: int | None, seed: int, systems: Sequence[SystemFiles]
+    paired: str | None,
+    p: str,
+    samples: int | None,
+    seed: int,
+    systems: Sequence[SystemFiles],
+    matched: bool,
 ) -> SignificanceTest | None:
     """The test; of one system, the bootstrap that gives the interval of its score."""
     from synmt_cli.core.evaluation.statistics import significance
@@ -542,13 +559,15 @@ def _test(
     if name == "none":
         return None
     several = len(systems[0].files) > 1
+    if matched and not (several and name == "bs"):
+        raise UsageError("--matched is for the bootstrap of several seeds")
     if several and (name not in SEED_FORMULAS or p != "centred"):
         option = "--paired sign" if name == "sign" else f"--p {p}"
         raise UsageError(f"{option} counts no seeds: give one output of each system")
     if several and samples == 1:
         raise UsageError("--samples: seeds need two or more")
     definitions = list((SEED_FORMULAS if several else significance.FORMULAS)[name])
-    definition = definitions[0] if p == "centred" else p
+    definition = "matched" if matched else definitions[0] if p == "centred" else p
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)

@@ -159,6 +159,9 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "a=new", "a=base", "b=ref", "b=short"], 65, "short: 2 lines, but 4 in ref"),
         ([*SEEDS, "--paired", "sign"], 2, "--paired sign counts no seeds"),
         ([*SEEDS, "--p", "koehn"], 2, "--p koehn counts no seeds"),
+        (["ref", "new", "base", "--matched"], 2, "--matched is for the bootstrap of several seeds"),
+        ([*SEEDS, "--matched", "--paired", "ar"], 2, "--matched is for the bootstrap of several"),
+        ([*SEEDS, "--matched", "--p", "koehn"], 2, "--p koehn counts no seeds"),
         (["ref", "new", "--format", "segments"], 2, "--format segments writes one metric"),
         (["ref", "new", "--segment-scores", "x"], 2, "--segment-scores takes METRIC=FILE"),
         (["ref", "new", "--segment-scores", "ter=x"], 2, "--segment-scores: ter is a metric"),
@@ -335,6 +338,11 @@ def test_the_same_name_again_is_another_seed(run, paper):
         "score", *OUTPUTS, "--paired", "ar", "--samples", "99", cwd=paper
     ).stdout.decode()
     assert "p is too small where they differ" in stratified
+    matched = json.loads(run("score", *OUTPUTS, "--matched", "--format", "json", cwd=paper).stdout)[
+        "systems"
+    ][1]["paired"]["bleu"]
+    assert (matched["definition"], matched["delta"]) == ("matched", one["delta"])
+    assert matched["ci95"] != one["ci95"]
 
 
 def test_p_is_corrected_for_the_number_of_comparisons(run, paper):

@@ -16,6 +16,10 @@ freedom of Satterthwaite (1946). For the difference d of two means over runs it 
 V_both is in V_seeds as well as in V_sentences, because runs that differ sentence by sentence also
 differ in their scores; it must count once. Runs that are all the same leave V_sentences, the
 bootstrap's. Metrics need not be means of sentences: their scores on samples give every variance.
+Runs may also be matched: run i of both systems is the same model, which translates with other trees
+or another search. Then what sets models apart is in both scores alike, and `matched` is V of the
+runs' differences, as of a single system.
+
 Neither of the usual tests holds its level with few seeds: see docs/decisions and
 benchmarks/bench_calibration.py, which also measures the percentiles of a bootstrap on two levels.
 """
@@ -32,6 +36,10 @@ from synmt_cli.core.evaluation.statistics.student import quantile, two_sided_p
 FORMULA = (
     "P(|t| >= |d| / sqrt V), two-sided; V = variance of d over seeds + over sentences (bootstrap), "
     "their common part once; Satterthwaite's degrees of freedom (quasi F, Clark 1973)"
+)
+MATCHED = (
+    "P(|t| >= |d| / sqrt V), two-sided; V = variance over the same models of their differences + "
+    "over sentences (bootstrap), their common part once; Satterthwaite's degrees of freedom"
 )
 INTERVAL = "d +- t sqrt V over seeds and sentences, with the V of p (sentences by bootstrap)"
 CONFIDENCE = 0.95
@@ -70,6 +78,12 @@ def spread(points: Sequence[Array], resampled: Sequence[Array] | Array) -> Sprea
     variance = sum(of_seeds) + max(0.0, sentences - both)
     below = sum(one**2 / (len(runs) - 1) for one, runs in zip(of_seeds, points, strict=True))
     return Spread(variance, variance**2 / below if below > NOTHING**2 else math.inf)
+
+
+def matched(points: Sequence[Array], resampled: Sequence[Array] | Array) -> Spread:
+    """V of the difference of two systems whose runs are the same models, as in `spread`."""
+    baseline, system = points
+    return spread([system - baseline], [resampled[1] - resampled[0]])
 
 
 def _both(runs: Array) -> float:

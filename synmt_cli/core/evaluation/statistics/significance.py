@@ -12,7 +12,7 @@ FORMULAS defines each p. A system against itself has p = 1, but 1 / (n + 1) by s
 definitions. Whatever the test, the 95 % interval of d is the bootstrap's percentiles.
 
 A system with k training seeds has the mean of their scores, and d has two sources of chance: the
-seeds and the sentences. SEED_FORMULAS defines its p. The default, `seeds`, is in core/evaluation/
+seeds and the sentences. SEED_FORMULAS defines its p. The default, `seeds`, and `matched` are in
 seeds.py. `stratified` is MultEval's (Clark et al., 2011): the outputs of run i change sides
 sentence by sentence with those of run i of the other system. It takes the runs as they are: where
 seeds differ, it calls chance a difference far too often.
@@ -49,7 +49,7 @@ FORMULAS = {
 }
 # The same with several seeds of each system.
 SEED_FORMULAS = {
-    "bs": {"seeds": seeds.FORMULA},
+    "bs": {"seeds": seeds.FORMULA, "matched": seeds.MATCHED},
     "ar": {
         "stratified": "(1 + #{|d*| >= |d|}) / (n + 1), d of all runs together; "
         "takes the seeds as they are, so that p is too small where they differ"
@@ -167,7 +167,8 @@ def _paired(
     delta, n = pair.delta, test.n
     build = partial(PairedComparison, test.name, test.definition, seed=test.seed, delta=delta)
     if len(pair.points[0]) > 1:
-        spread = seeds.spread(pair.points, resampled)
+        of_pair = seeds.matched if test.definition == "matched" else seeds.spread
+        spread = of_pair(pair.points, resampled)
         p = spread.p(delta) if swapped is None else p_value(test, pooled, swapped)
         against = swapped is not None and pooled * delta < 0
         return build(n=n, ci95=spread.interval(delta), p=p, contradicts=against)

@@ -73,6 +73,37 @@ def test_the_level_holds_with_and_without_variance_of_seeds(of_seeds, of_systems
     assert 0.02 < np.mean(alarms) < 0.08
 
 
+@pytest.mark.parametrize(("of_models", "of_systems"), [(0, 0), (3, 0), (3, 1)])
+def test_matched_runs_are_compared_model_by_model(of_models, of_systems):
+    """The level holds whatever sets models apart, and that is in no variance of d."""
+    random = np.random.default_rng(11)
+    n, alarms = 60, []
+    counts = np.concatenate([*bootstrap_counts(n, 200, 5)]).T / n
+    for _ in range(300):
+        scores = drawn(random, 3, n, 0.0, of_systems)
+        apart = of_models * random.normal(size=(3, 1)) / math.sqrt(n)  # the same in both systems
+        points, sampled = scores.mean(axis=2), scores @ counts
+        found = seeds.matched(points, sampled)
+        shifted = seeds.matched(points + apart[:, 0], sampled + apart)
+        assert shifted.variance == pytest.approx(found.variance)
+        assert shifted.df == pytest.approx(found.df)
+        alarms.append(found.p(float(points[1].mean() - points[0].mean())) < 0.05)
+    assert 0.02 < np.mean(alarms) < 0.08
+
+
+def test_matched_runs_have_the_variances_of_their_differences():
+    scores = drawn(np.random.default_rng(3), 3, 200, 2.0, 1.0)
+    k, n = scores.shape[1:]
+    d = scores[1] - scores[0]  # (k, n)
+    of_models = d.mean(axis=1).var(ddof=1) / k
+    both = (d - d.mean(axis=0)).var(axis=1).sum() / (k - 1) / k / n
+    variance = of_models + d.mean(axis=0).var() / n - both
+    counts = np.concatenate([*bootstrap_counts(n, 20_000, 5)])
+    found = seeds.matched(scores.mean(axis=2), scores @ counts.T / n)
+    assert found.variance == pytest.approx(variance, rel=0.03)
+    assert found.df == pytest.approx(variance**2 / (of_models**2 / (k - 1)), rel=0.06)
+
+
 def test_runs_that_are_all_the_same_leave_the_bootstrap():
     scores = drawn(np.random.default_rng(5), 1, 80, 0.0, 1.0, effect=0.2)
     alike = compare(TEST, [MEAN], [rows(np.repeat(scores, 3, axis=1))], [(0, 1)])
