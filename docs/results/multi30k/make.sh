@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Makes the scores, the figure and the report page from the translations in this folder:
+#
+#   bash docs/results/multi30k/make.sh
+set -euo pipefail
+cd "$(dirname "$0")"
+buckets=(--by length:10,15,20 --by depth:3,4,5 --by distance:5,8,11
+  --src source.txt --src-trees source.conllu.xz)
+for kind in best mean; do
+  systems=()
+  for variant in vanilla pascal dep+rel; do
+    for file in "$kind/$variant".?.txt; do systems+=("$variant=$file"); done
+  done
+  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$kind/scores.txt" reference.txt "${systems[@]}"
+done
+tuned=()
+for file in mean/vanilla.?.lenpen.json; do tuned+=(--tuned "vanilla=$file"); done
+synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt "${systems[@]}"
+synmt plot scores --metric bleu --by length:10,15,20 -o scores.svg scores.json
+synmt report --title "Does syntax help? Multi30k English-German" --score scores.json \
+  --src source.txt --ref reference.txt --trees source.conllu.xz "${tuned[@]}" -o report.html
