@@ -556,11 +556,11 @@ def _test(
     if len(systems) < 2 and paired not in (None, "none"):
         raise UsageError("--paired compares systems with the first one: give two or more")
     name = paired or "bs"
-    if name == "none":
-        return None
     several = len(systems[0].files) > 1
     if matched and not (several and name == "bs"):
         raise UsageError("--matched is for the bootstrap of several seeds")
+    if name == "none":
+        return None
     if several and (name not in SEED_FORMULAS or p != "centred"):
         option = "--paired sign" if name == "sign" else f"--p {p}"
         raise UsageError(f"{option} counts no seeds: give one output of each system")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from synmt_cli.core.evaluation.metrics.registry import Metric, build
-from synmt_cli.formats.reports.tuning import TunedValue, TuningReport
+from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of
 
 
 class Tuning:
@@ -24,8 +24,7 @@ class Tuning:
         """hypotheses, n_cut, n_closed: of each of lenpens."""
         each = zip(lenpens, hypotheses, n_cut, n_closed, strict=True)
         values = [_value(self._metric, *one) for one in each]
-        best = max(values, key=lambda one: one.bleu)  # the first of those that are equal
-        return TuningReport(self._n, self._beam, best, values, self._metric.signature)
+        return TuningReport(self._n, self._beam, best_of(values), values, self._metric.signature)
 
 
 def _value(

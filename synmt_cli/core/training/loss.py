@@ -5,8 +5,8 @@
 
 w is 1 and eps one number, but arcs of trees among the targets may have a weight and a smoothing of
 their own. The smoothing mass is spread over the whole vocabulary, as in torch's cross_entropy.
-Logits are computed a block of tokens at a time and turned into their gradient at once, in place:
-memory is one block, and each logit is visited while it is still in the cache.
+Logits are computed a block of tokens at a time, and their gradient at once from them: memory is two
+blocks, and each logit is visited while it is still in the cache.
 """
 
 import functools

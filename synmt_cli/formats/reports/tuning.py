@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, printable
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import json_files
@@ -98,17 +98,21 @@ def read_all(paths: Sequence[str]) -> TuningReport:
     reports = [read(path) for path in paths]
     if len(reports) == 1:
         return reports[0]
-    first = reports[0]
+    first, first_path = reports[0], printable(paths[0])
     for path, report in zip(paths, reports, strict=True):
         if report.beam != first.beam:
-            problem = f"tuned with --beam {report.beam}, but {paths[0]} with {first.beam}"
+            problem = f"tuned with --beam {report.beam}, but {first_path} with {first.beam}"
             raise DataError(path, None, problem)
         if [one.lenpen for one in report.values] != [one.lenpen for one in first.values]:
-            raise DataError(path, None, f"other length penalties than in {paths[0]}")
+            raise DataError(path, None, f"other length penalties than in {first_path}")
     values = [_mean(each) for each in zip(*(report.values for report in reports), strict=True)]
-    best = max(values, key=lambda one: one.bleu)  # the first of those that are equal
     n_segments = sum(report.segments for report in reports)
-    return TuningReport(n_segments, first.beam, best, values, first.signature)
+    return TuningReport(n_segments, first.beam, best_of(values), values, first.signature)
+
+
+def best_of(values: Sequence[TunedValue]) -> TunedValue:
+    """The first of those with the highest BLEU."""
+    return max(values, key=lambda one: one.bleu)
 
 
 def _mean(values: Sequence[TunedValue]) -> TunedValue:
