@@ -146,6 +146,16 @@ def test_a_folder_that_exists_stays_as_it_is(run, given, tmp_path):
     assert not os.listdir(tmp_path / "here")
 
 
+def test_folders_above_are_made(run, given, tmp_path):
+    done = run("init", tmp_path / "not yet/here", *TEXT, "--variants", "vanilla", cwd=given)
+    assert done.returncode == 0
+    assert (tmp_path / "not yet/here/Makefile").is_file()
+    (tmp_path / "file").touch()
+    done = run("init", tmp_path / "file/here", *TEXT, "--variants", "vanilla", cwd=given)
+    assert done.returncode == 73
+    assert done.stderr.count(b"\n") == 1
+
+
 def test_an_older_make_is_refused(run, given, tmp_path):
     folder = tmp_path / "old make"
     run("init", folder, *TEXT, "--variants", "vanilla", cwd=given)

@@ -12,7 +12,15 @@ from synmt_cli.core.experiment.makefile import makefile
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.segments import reader
 from synmt_cli.core.text.udpipe import Parser
-from synmt_cli.errors import CreateError, DataError, ReadError, UsageError, cannot_read, printable
+from synmt_cli.errors import (
+    CreateError,
+    DataError,
+    ReadError,
+    UsageError,
+    cannot_create,
+    cannot_read,
+    printable,
+)
 from synmt_cli.io import writing
 
 SETTINGS = """\
@@ -94,7 +102,7 @@ class Parsers:
 
 
 def write(folder: Path, design: Design, n_pairs: int, texts: Texts, parsers: Parsers) -> None:
-    """Writes the folder. n_pairs: of the text to train on.
+    """Writes the folder, and those above it that are missing. n_pairs: of the text to train on.
 
     Raises CreateError where the folder exists or cannot be made, WriteError.
     """
@@ -104,6 +112,10 @@ def write(folder: Path, design: Design, n_pairs: int, texts: Texts, parsers: Par
         if name != "train":
             links |= {f"text/{name}.src": sides[0], f"text/{name}.tgt": sides[1]}
     links |= parsers.links
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_create(str(folder), error) from error
     with writing.atomic_folder(folder) as new:
         for name in ("given", "text", "data", "runs", "output"):
             (new / name).mkdir()
