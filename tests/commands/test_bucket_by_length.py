@@ -26,7 +26,7 @@ def files(folder):
 
 def test_counts(run, folder):
     done = run("bucket-by-length", "de", "--by=length:1,3,9", cwd=folder)
-    assert done.stdout == b"bucket\tn\t%\n0-0\t1\t20.0\n1-2\t2\t40.0\n3-8\t2\t40.0\n9+\t0\t0.0\n"
+    assert done.stdout == b"bucket\tn\t%\n0\t1\t20.0\n1-2\t2\t40.0\n3-8\t2\t40.0\n9+\t0\t0.0\n"
     assert run("bucket-by-length", stdin=TEXT.encode()).stdout.startswith(
         b"bucket\tn\t%\n0-19\t5\t"
     )
@@ -54,8 +54,8 @@ def test_splits_parallel_text(run, folder):
                "--out-template", "{name}.{bucket}", cwd=folder)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert files(folder) == {
-        "de.0-0": "\n",
-        "en.0-0": "2\n",
+        "de.0": "\n",
+        "en.0": "2\n",
         "de.1-2": "one\na  b\n",
         "en.1-2": "3\n5\n",
         "de.3+": "a b c\na b c d e f\n",

@@ -31,12 +31,18 @@ class Buckets:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """`LOW-HIGH`, both included, and `LOW+`. A bucket of one length is still `LOW-LOW`."""
-        return tuple(f"{low}+" if high is None else f"{low}-{high}" for low, high in self.limits)
+        """`LOW-HIGH`, both included, `LOW` where they are the same, and `LOW+`."""
+        return tuple(map(_name, *zip(*self.limits, strict=True)))
 
     def index(self, length: int) -> int:
         """Which bucket a length falls in: an edge belongs to the bucket that it begins."""
         return bisect_right(self.edges, length)
+
+
+def _name(low: int, high: int | None) -> str:
+    if high is None:
+        return f"{low}+"
+    return str(low) if low == high else f"{low}-{high}"
 
 
 def length_buckets(by: str) -> Buckets:

@@ -15,7 +15,7 @@ def test_an_edge_begins_its_bucket():
 
 
 def test_one_edge_makes_two_buckets():
-    assert parse_edges("1").names == ("0-0", "1+")
+    assert parse_edges("1").names == ("0", "1+")
 
 
 @pytest.mark.parametrize(
