@@ -183,6 +183,7 @@ def translate(
     if nbest > 1 and format in ("text", "conllu"):
         raise UsageError("--nbest gives several lines for a segment: --format tsv or jsonl")
     paths = files or ["-"]
+    options.refuse_two_stdins([*paths, *(tuned or [])])
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
     counts: Counter[str] = Counter()

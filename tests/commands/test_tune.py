@@ -91,6 +91,12 @@ def test_two_length_penalties_are_refused(shop):
     assert b"both name the length penalty" in shop(*command, status=2).stderr
 
 
+@pytest.mark.parametrize("others", [("--tuned", "-", "dev.jsonl"), (), ("-",)])
+def test_a_report_and_something_else_on_stdin_are_refused(shop, others):
+    command = ("translate", "-m", "vanilla", "--tuned", "-", *others)
+    assert b"stdin" in shop(*command, status=2).stderr
+
+
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
