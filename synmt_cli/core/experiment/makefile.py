@@ -178,8 +178,10 @@ $(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.ud
 	synmt parse -m tgt.udpipe -o $@ output/$*.txt
 
 trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu)
-	for system in $(WRITTEN); do echo "$$system:"; \\
-		synmt evaltree output/$$system.parsed.conllu output/$$system.conllu; done | tee $@
+	( printf 'system\\tUAS\\tLAS\\n'; for system in $(WRITTEN); do \\
+		trees="output/$$system.parsed.conllu output/$$system.conllu"; \\
+		uas=$$(synmt evaltree --get uas $$trees); las=$$(synmt evaltree --get las $$trees); \\
+		printf '%s\\t%s\\t%s\\n' $$system $$uas $$las; done ) | tee $@
 """
 _READ = """
 # --- What encoders do with the trees: the weight of syntax by layer, attention in some segments ---
