@@ -5,7 +5,7 @@
 #
 # DATA: a folder with {train,val,test_2016_flickr}.{en,de}.gz (multi30k/dataset, task 1, raw).
 # EN_MODEL: a UDPipe model for English. OUT: a new folder (default: runs/multi30k); `make -j2 -C OUT`
-# goes on after an interruption. A training takes about an hour on a core of 2024.
+# goes on after an interruption. A training takes about half an hour on a core of 2024.
 set -euo pipefail
 data=$1 model=$2 out=${3:-runs/multi30k} variants=${4:-vanilla,pascal} seeds=${5:-3}
 synmt init "$out" --preset tiny --parser "$model" --variants "$variants" --seeds "$seeds" \

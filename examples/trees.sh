@@ -9,11 +9,14 @@
 # goes on after an interruption.
 #
 # Decoders that read their prefix again for each token take their time, so all models have two
-# layers in the decoder and 6,000 updates. A training takes 10 to 50 minutes on a core of 2024.
+# layers in the decoder and 6,000 updates. A training takes 10 to 90 minutes on a core of 2024.
 set -euo pipefail
 train=$1 dev=$2 test=$3 src=$4 tgt=$5 model=$6 out=${7:-runs/trees-$4-$5}
 variants=${8:-vanilla,linearized,bitran,parent,gcn} seeds=${9:-3}
-file() { ls -- "$1" "$1".{gz,xz,bz2,zst} 2>/dev/null | head -n 1 || true; }
+file() {
+  for ending in .gz .xz .bz2 .zst ""; do [ ! -e "$1$ending" ] || break; done
+  printf %s "$1$ending"
+}
 synmt init "$out" --preset tiny --tgt-parser "$model" --variants "$variants" --seeds "$seeds" \
   --src "$(file "$train.$src")" --tgt "$(file "$train.$tgt")" \
   --dev-src "$(file "$dev.$src")" --dev-tgt "$(file "$dev.$tgt")" \
