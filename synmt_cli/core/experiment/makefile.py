@@ -179,9 +179,9 @@ $(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.ud
 
 trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu)
 	( printf 'system\\tUAS\\tLAS\\n'; for system in $(WRITTEN); do \\
-		trees="output/$$system.parsed.conllu output/$$system.conllu"; \\
-		uas=$$(synmt evaltree --get uas $$trees); las=$$(synmt evaltree --get las $$trees); \\
-		printf '%s\\t%s\\t%s\\n' $$system $$uas $$las; done ) | tee $@
+		synmt evaltree --format tsv output/$$system.parsed.conllu output/$$system.conllu | \\
+		LC_ALL=C awk -v name=$$system '$$2 == "uas" {{ uas = $$5 }} \\
+			$$2 == "las" {{ printf "%s\\t%.2f\\t%.2f\\n", name, uas, $$5 }}'; done ) | tee $@
 """
 _READ = """
 # --- What encoders do with the trees: the weight of syntax by layer, attention in some segments ---

@@ -32,7 +32,7 @@ class Buckets:
     @property
     def names(self) -> tuple[str, ...]:
         """`LOW-HIGH`, both included, `LOW` where they are the same, and `LOW+`."""
-        return tuple(map(_name, *zip(*self.limits, strict=True)))
+        return tuple(_name(low, high) for low, high in self.limits)
 
     def index(self, length: int) -> int:
         """Which bucket a length falls in: an edge belongs to the bucket that it begins."""
