@@ -102,7 +102,8 @@ class Trainer:
         self._losses = sorted(self.model.encoder.loss_names() | self.model.decoder.loss_names())
         self._arcs = self._arc_loss()
         self._draw_anew()
-        self._seconds = 0.0  # spent in updates since the last report
+        self._seconds = 0.0  # spent by this process in updates since the last report
+        self._timed = 0  # target tokens of those updates
         self._norms: list[Tensor] = []  # of the gradients since then, where they were computed
         self._unread: list[tuple[int, int, Tensor]] = []  # step, tokens and sums of updates
         self._nll = math.nan  # mean of the updates that were read last
@@ -239,6 +240,7 @@ class Trainer:
         self.state.epoch, self.state.batch = update.epoch, update.batch
         self.state.random = checkpoint.random_states(self.device)
         self._seconds += time.perf_counter() - start
+        self._timed += update.n_tokens
         self._show("")
         return True
 
@@ -261,9 +263,11 @@ class Trainer:
 
     def _show(self, doing: str) -> None:
         state = self.state
-        n_tokens = state.tokens + sum(tokens for _, tokens, _ in self._unread)
-        rate = n_tokens / self._seconds if self._seconds else 0.0
+        rate = self._tokens_per_second()
         self.watch(Pulse(state.step, state.epoch + 1, self._nll, rate, doing))
+
+    def _tokens_per_second(self) -> float:
+        return self._timed / self._seconds if self._seconds else 0.0
 
     def _backward(self, batch: Batch, scale: float) -> Sums:
         settings = self.settings
@@ -318,10 +322,10 @@ class Trainer:
             {name: loss / state.tokens for name, loss in state.losses.items()},
             state.gradient_norm / REPORT_EVERY,
             self._lr(state.step),
-            state.tokens / max(self._seconds, 1e-9),
+            self._tokens_per_second(),
         )
         state.clear_sums()
-        self._seconds = 0.0
+        self._seconds, self._timed = 0.0, 0
 
     def _read(self) -> None:
         """Adds the losses and the norms of the gradients to the state."""

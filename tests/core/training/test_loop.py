@@ -1,5 +1,8 @@
 """What happens in which order."""
 
+import itertools
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -90,6 +93,19 @@ def test_a_run_that_lost_patience_goes_on_with_more_of_it(trainer, patience, end
     assert again.resume()
     *_, last = again.events(signals.Request(), None)
     assert last == Ended(end, "patience" if patience else "max_steps", True)
+
+
+def test_after_a_resume_the_speed_is_that_of_the_updates_made_since(trainer, monkeypatch):
+    list(trainer(max_steps=7).events(signals.Request(), None))
+    again = trainer(max_steps=8)
+    again.resume()
+    before, pulses = again.state.tokens, []
+    again.watch = pulses.append
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))  # an update takes 1 s
+    list(again.events(signals.Request(), None))
+    assert before > 0
+    assert pulses[0].tokens_per_second == again.state.tokens - before
 
 
 def test_accumulated_batches_have_the_gradient_of_one_large_batch(trainer):
