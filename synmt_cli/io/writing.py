@@ -189,14 +189,17 @@ def _finish(file: IO[bytes], raw: IO[bytes], temporary: Path, path: Path) -> Non
 def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     """Yields an empty temporary folder, which takes the name `folder` when the block is left.
 
-    If the block raises, no new folder is left. replace: an older folder is moved aside, as
-    `.NAME.PID.old`, until the new one has taken its name; otherwise CreateError is raised where
-    the name is taken. Raises WriteError.
+    If the block raises, no new folder is left. Folders above that are missing are made, and
+    CreateError is raised where the name is taken. replace: nothing is made above, and an older
+    folder is moved aside, as `.NAME.PID.old`, until the new one has taken its name. Raises
+    WriteError.
     """
     name = str(folder)
     if not replace and (folder.exists() or folder.is_symlink()):
         raise CreateError(f"cannot create {printable(name)}: it is there already")
     try:
+        if not replace:
+            folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = _new_folder(folder)
     except OSError as error:
         raise cannot_create(name, error) from error

@@ -117,8 +117,10 @@ def test_a_folder_that_is_there_is_never_touched(place, new):
     done = place("average", "-m", "vanilla", "-o", new, status=73)
     assert done.stderr.endswith(b"new: it is there already\n")
     assert list(new.iterdir()) == []
-    place("average", "-m", "vanilla", "-o", new / "a" / "b", status=73)
-    place("average", "-m", new, "-o", new / "a", status=66)
+    (new / "file").touch()
+    place("average", "-m", "vanilla", "-o", new / "file" / "a", status=73)
+    place("average", "-m", "vanilla", "-o", new / "a" / "b", status=0)
+    place("average", "-m", new, "-o", new / "c", status=66)
 
 
 def test_a_mean_is_not_trained_on(place, new):

@@ -97,6 +97,15 @@ def test_a_temporary_name_that_is_taken_is_left_alone(tmp_path):
     assert (tmp_path / "victim").read_bytes() == b"mine"
 
 
+def test_a_new_folder_gets_those_above_it_and_one_that_is_replaced_does_not(tmp_path):
+    with writing.atomic_folder(tmp_path / "a/b/c") as folder:
+        (folder / "inside").touch()
+    assert (tmp_path / "a/b/c/inside").exists()
+    with pytest.raises(CreateError), writing.atomic_folder(tmp_path / "gone/d", replace=True):
+        pass  # what it was part of was removed meanwhile
+    assert not (tmp_path / "gone").exists()
+
+
 HOSTILE_JSON = {
     "empty": b"",
     "not UTF-8": b'"\xff"',

@@ -17,7 +17,6 @@ from synmt_cli.errors import (
     DataError,
     ReadError,
     UsageError,
-    cannot_create,
     cannot_read,
     printable,
 )
@@ -112,10 +111,6 @@ def write(folder: Path, design: Design, n_pairs: int, texts: Texts, parsers: Par
         if name != "train":
             links |= {f"text/{name}.src": sides[0], f"text/{name}.tgt": sides[1]}
     links |= parsers.links
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_create(str(folder), error) from error
     with writing.atomic_folder(folder) as new:
         for name in ("given", "text", "data", "runs", "output"):
             (new / name).mkdir()
