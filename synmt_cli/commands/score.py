@@ -308,7 +308,10 @@ def score(
     outputs = outputs or outside.systems(given[names[0]])
     test = None if get or form == SEGMENTS else _test(paired, p, samples, seed, outputs, matched)
     options.refuse(
-        {"--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:])}
+        {
+            "--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:]),
+            "--matched needs a test": matched and not test,
+        }
     )
     with writing.output(output) as writer:
         texts = read_parallel(paths) if paths else {}

@@ -161,6 +161,8 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         ([*SEEDS, "--p", "koehn"], 2, "--p koehn counts no seeds"),
         (["ref", "new", "base", "--matched"], 2, "--matched is for the bootstrap of several seeds"),
         ([*SEEDS, "--matched", "--paired", "ar"], 2, "--matched is for the bootstrap of several"),
+        ([*SEEDS, "--matched", "--get", "bleu"], 2, "--matched needs a test"),
+        ([*SEEDS, "--matched", "--format", "segments", "-M", "bleu"], 2, "--matched needs a test"),
         ([*SEEDS, "--matched", "--p", "koehn"], 2, "--p koehn counts no seeds"),
         (["ref", "new", "--format", "segments"], 2, "--format segments writes one metric"),
         (["ref", "new", "--segment-scores", "x"], 2, "--segment-scores takes METRIC=FILE"),
