@@ -103,6 +103,24 @@ def test_figures_of_words_and_arcs_are_apart(shop):
     assert plain["all"]["nll"] == plain["nll"]
 
 
+def test_the_weight_of_arcs_counts_where_dev_is_measured(shop):
+    """Of equal weights: arcs gain log 1/w, less what they add to the sum over all tokens."""
+    found = {}
+    for weight in (1, 0.3):
+        settings = (
+            "training.lr=0",
+            "training.initial_lr=0",
+            f"training.transition_weight={weight}",
+        )
+        shop.train("linearized", *settings, run="weighed", options=("--dev", "dev.jsonl"))
+        events = shop.records("weighed/metrics.jsonl")
+        found[weight] = next(event for event in events if event["event"] == "dev")
+    gain = found[1]["arcs"]["nll"] - found[0.3]["arcs"]["nll"]
+    loss = found[0.3]["words"]["nll"] - found[1]["words"]["nll"]
+    assert gain > 0 < loss
+    assert gain + loss == pytest.approx(-math.log(0.3), abs=0.05)  # equal sums, nearly
+
+
 def weights(shop, run):
     return load_file(shop.folder / run / "checkpoints/step-4/weights.safetensors")
 

@@ -76,7 +76,7 @@ def replace_linear_layers(model: Transformer, precision: str) -> None:
     """
     replace_in_layers((*model.encoder.layers, *model.decoder.layers), precision)
     if make := _maker(precision):
-        model.output_linear = make(model.output.weight, None, False)
+        model.output_linear = make(model.output.weight, model.output_bias, False)
 
 
 def replace_in_layers(layers: Iterable[nn.Module], precision: str) -> None:

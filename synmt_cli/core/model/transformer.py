@@ -1,5 +1,6 @@
 """The translation model: encoder, decoder, and the scores of the next token."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -43,6 +44,8 @@ class Transformer(nn.Module):
         self.encoder = Encoder(Embedding(source, size, size.positions), size, encoder)
         self.decoder = Decoder(Embedding(target, size, size.decoder_positions), size, decoder)
         self.output = target if size.tied != "none" else token_table(n_target, size.d_model)
+        self.output_bias: Tensor | None  # of logits, (n_target,): see make_up_for
+        self.register_buffer("output_bias", None, persistent=False)
         self.output_linear: nn.Module | None = None  # used instead (inference_linear.py)
 
     def encode(self, source: Side) -> Memory:
@@ -74,4 +77,14 @@ class Transformer(nn.Module):
         """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token."""
         if self.output_linear is not None:
             return self.output_linear(states)
-        return F.linear(states, self.output.weight)
+        return F.linear(states, self.output.weight, self.output_bias)
+
+    def make_up_for(self, arc_weight: float) -> None:
+        """Has `logits` be those of the data, where arcs have this weight in the loss.
+
+        A cross-entropy in which token y weighs w_y is least for q_y = w_y p_y / sum_v w_v p_v, so
+        that p = softmax(log q - log w). Arcs of weight 0 are not learned: nothing can be made up.
+        """
+        if self.grammar is not None and arc_weight not in (0, 1):
+            is_arc = torch.from_numpy(self.grammar.is_arc)
+            self.output_bias = is_arc.to(self.output.weight) * -math.log(arc_weight)

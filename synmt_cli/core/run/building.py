@@ -62,7 +62,9 @@ def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Transfor
     rules = grammar(config, vocabularies)
     encoder, decoder = modifiers(config, n_labels, len(rules.names) if rules else 0)
     rereads = variants.plan(config.variant).rereads
-    return Transformer(config.model, n_source, n_target, encoder, decoder, rereads, rules)
+    model = Transformer(config.model, n_source, n_target, encoder, decoder, rereads, rules)
+    model.make_up_for(config.training.transition_weight)
+    return model
 
 
 def encoder(config: Config, vocabularies: Vocabularies, n_labels: int) -> Encoder:

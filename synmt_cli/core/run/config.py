@@ -56,7 +56,10 @@ class Training:
     clip_norm: Annotated[float, "largest norm of the gradient; 0 is no limit", Bounds(0)] = 1.0
     label_smoothing: Annotated[float, "probability spread over the vocabulary", Bounds(0, 1)] = 0.1
     transition_weight: Annotated[
-        float, "weight of arcs in the loss of decoders that write trees; words have 1", Bounds(0)
+        float,
+        "weight of arcs in the loss of decoders that write trees; words have 1. Search and figures "
+        "of dev make up for it: to them an arc is as likely as it was in training",
+        Bounds(0),
     ] = 0.3
     transition_smoothing: Annotated[
         float, "label smoothing of arcs, in place of label_smoothing", Bounds(0, 1)

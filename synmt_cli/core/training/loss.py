@@ -59,13 +59,21 @@ def cross_entropy(
 
 @torch.no_grad()
 def judged(
-    states: Tensor, output: Tensor, target: Tensor, rows: Tensor | None = None
+    states: Tensor,
+    output: Tensor,
+    target: Tensor,
+    rows: Tensor | None = None,
+    bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """As `cross_entropy` -> nats of each token, (N,), and whether it is the likeliest, (N,)."""
+    """As `cross_entropy` -> nats of each token, (N,), and whether it is the likeliest, (N,).
+
+    bias: (V,), added to the logits.
+    """
     x, w = _factors(states, output, rows)
     nll, is_right = [x.new_zeros(0, dtype=torch.float32)], [target.new_zeros(0, dtype=torch.bool)]
     for block in _blocks(x, output):
         z, y = (x[block] @ w.T).float(), target[block]  # (block, V), (block,)
+        z = z if bias is None else z + bias
         nll.append(z.logsumexp(-1) - z.gather(1, y[:, None])[:, 0])
         is_right.append(z.argmax(-1) == y)
     return torch.cat(nll), torch.cat(is_right)

@@ -93,7 +93,9 @@ class Validation:
             batch = dev.batch(rows).to(self.device)
             states, _ = model.decode(batch.target, model.encode(batch.source))  # (B, T, D)
             target = batch.tokens()  # (N,)
-            nll, is_right = judged(states.flatten(0, 1), model.output.weight, target, batch.real)
+            nll, is_right = judged(
+                states.flatten(0, 1), model.output.weight, target, batch.real, model.output_bias
+            )
             each = torch.stack((torch.ones_like(nll), nll, is_right)).to(sums.dtype)  # (3, N)
             sums[0] += each.sum(1)
             if is_arc is not None:

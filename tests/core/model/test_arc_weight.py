@@ -1,0 +1,68 @@
+"""What arcs weigh in the loss, and the logits that make up for it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from support.models import small
+
+from synmt_cli.core.model.inference_linear import replace_linear_layers
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.training.loss import ArcLoss, cross_entropy, judged
+from synmt_cli.core.transitions.grammar import OTHER, Grammar
+from synmt_cli.core.trees.arc_standard import Move
+
+MOVES = np.array([OTHER, Move.FINISH, Move.BEGIN, Move.CONTINUE, Move.LEFT, Move.RIGHT])
+GRAMMAR = Grammar(MOVES, np.array([0, 0, 0, 0, 1, 1]), ("a",), split=False)
+COUNTS = torch.tensor([5, 10, 30, 15, 25, 15])  # of each token where one is to be guessed
+
+
+def model(weight, grammar=GRAMMAR):
+    torch.manual_seed(0)
+    net = Transformer(small(), len(MOVES), len(MOVES), grammar=grammar).eval()
+    net.make_up_for(weight)
+    return net
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3, 3.0])
+def test_a_token_becomes_as_likely_as_it_is_whatever_arcs_weigh(weight):
+    net = model(weight)
+    state = torch.randn(1, net.size.d_model)
+    targets = torch.arange(len(MOVES)).repeat_interleave(COUNTS)
+    arcs = ArcLoss(torch.from_numpy(GRAMMAR.is_arc), weight, 0.0)
+    optimizer = torch.optim.LBFGS([net.output.weight], max_iter=200, tolerance_change=1e-12)
+
+    def closure():
+        optimizer.zero_grad()
+        states = state.expand(len(targets), -1)
+        entropy = cross_entropy(states, net.output.weight, targets, 0.0, arcs=arcs).smoothed
+        entropy.backward()
+        return entropy
+
+    optimizer.step(closure)
+    found = net.logits(state)[0].softmax(-1)
+    torch.testing.assert_close(found, COUNTS / COUNTS.sum(), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize(("weight", "grammar"), [(0.0, GRAMMAR), (1.0, GRAMMAR), (0.3, None)])
+def test_there_may_be_nothing_to_make_up_for(weight, grammar):
+    assert model(weight, grammar).output_bias is None
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("int8", 0.1)])
+def test_search_and_dev_read_the_same_logits(precision, tolerance):
+    net, states = model(0.3), torch.randn(7, small().d_model)
+    plain = states @ net.output.weight.T
+    expected = plain - math.log(0.3) * torch.tensor([0, 0, 0, 0, 1, 1])
+    targets = torch.arange(7) % len(MOVES)
+    nats, is_right = judged(states, net.output.weight, targets, bias=net.output_bias)
+    torch.testing.assert_close(nats, -expected.log_softmax(-1)[range(7), targets])
+    assert torch.equal(is_right, expected.argmax(-1) == targets)
+    with torch.inference_mode():
+        torch.testing.assert_close(net.logits(states), expected)
+        replace_linear_layers(net, precision)
+        found = net.logits(states)
+    assert (found - expected).abs().max() < tolerance * plain.std()
