@@ -80,7 +80,7 @@ class Transformer(nn.Module):
         return F.linear(states, self.output.weight, self.output_bias)
 
     def make_up_for(self, arc_weight: float) -> None:
-        """Has `logits` be those of the data, where arcs have this weight in the loss.
+        """Makes `logits` those of the data where arcs have this weight in the loss.
 
         A cross-entropy in which token y weighs w_y is least for q_y = w_y p_y / sum_v w_v p_v, so
         that p = softmax(log q - log w). Arcs of weight 0 are not learned: nothing can be made up.

@@ -58,7 +58,7 @@ class Training:
     transition_weight: Annotated[
         float,
         "weight of arcs in the loss of decoders that write trees; words have 1. Search and figures "
-        "of dev make up for it: to them an arc is as likely as it was in training",
+        "of dev make up for it, so that arcs are as likely as in the data",
         Bounds(0),
     ] = 0.3
     transition_smoothing: Annotated[
