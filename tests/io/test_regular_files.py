@@ -104,6 +104,10 @@ def test_a_new_folder_gets_those_above_it_and_one_that_is_replaced_does_not(tmp_
     with pytest.raises(CreateError), writing.atomic_folder(tmp_path / "gone/d", replace=True):
         pass  # what it was part of was removed meanwhile
     assert not (tmp_path / "gone").exists()
+    inside = tmp_path / "a/b/c/inside"
+    for below in (inside / "d", inside / "d/e"):
+        with pytest.raises(CreateError, match=r"Not a directory$"), writing.atomic_folder(below):
+            pass
 
 
 HOSTILE_JSON = {
