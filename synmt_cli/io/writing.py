@@ -198,7 +198,7 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     if not replace and (folder.exists() or folder.is_symlink()):
         raise CreateError(f"cannot create {printable(name)}: it is there already")
     try:
-        if not replace and not folder.parent.exists():
+        if not replace and not folder.parent.exists():  # a file there is refused below
             folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = _new_folder(folder)
     except OSError as error:

@@ -44,7 +44,7 @@ class Transformer(nn.Module):
         self.encoder = Encoder(Embedding(source, size, size.positions), size, encoder)
         self.decoder = Decoder(Embedding(target, size, size.decoder_positions), size, decoder)
         self.output = target if size.tied != "none" else token_table(n_target, size.d_model)
-        self.output_bias: Tensor | None  # of logits, (n_target,): see make_up_for
+        self.output_bias: Tensor | None  # (n_target,), see correct_for
         self.register_buffer("output_bias", None, persistent=False)
         self.output_linear: nn.Module | None = None  # used instead (inference_linear.py)
 
@@ -79,11 +79,11 @@ class Transformer(nn.Module):
             return self.output_linear(states)
         return F.linear(states, self.output.weight, self.output_bias)
 
-    def make_up_for(self, arc_weight: float) -> None:
-        """Makes `logits` those of the data where arcs have this weight in the loss.
+    def correct_for(self, arc_weight: float) -> None:
+        """Corrects `logits` for the weight that arcs have in the loss.
 
-        A cross-entropy in which token y weighs w_y is least for q_y = w_y p_y / sum_v w_v p_v, so
-        that p = softmax(log q - log w). Arcs of weight 0 are not learned: nothing can be made up.
+        A cross-entropy in which token y weighs w_y is smallest for q_y = w_y p_y / sum_v w_v p_v,
+        so p = softmax(log q - log w). Arcs of weight 0 are not learned and cannot be corrected.
         """
         if self.grammar is not None and arc_weight not in (0, 1):
             is_arc = torch.from_numpy(self.grammar.is_arc)

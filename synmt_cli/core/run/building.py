@@ -63,7 +63,7 @@ def build(config: Config, vocabularies: Vocabularies, n_labels: int) -> Transfor
     encoder, decoder = modifiers(config, n_labels, len(rules.names) if rules else 0)
     rereads = variants.plan(config.variant).rereads
     model = Transformer(config.model, n_source, n_target, encoder, decoder, rereads, rules)
-    model.make_up_for(config.training.transition_weight)
+    model.correct_for(config.training.transition_weight)
     return model
 
 

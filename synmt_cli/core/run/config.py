@@ -57,8 +57,8 @@ class Training:
     label_smoothing: Annotated[float, "probability spread over the vocabulary", Bounds(0, 1)] = 0.1
     transition_weight: Annotated[
         float,
-        "weight of arcs in the loss of decoders that write trees; words have 1. Search and figures "
-        "of dev make up for it, so that arcs are as likely as in the data",
+        "weight of arcs in the loss of decoders that write trees; words have 1. Search and dev "
+        "figures correct for it, so that arcs are as likely as in the data",
         Bounds(0),
     ] = 0.3
     transition_smoothing: Annotated[

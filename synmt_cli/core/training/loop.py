@@ -262,9 +262,8 @@ class Trainer:
         self._nll = state.nll / state.tokens
 
     def _show(self, doing: str) -> None:
-        state = self.state
-        rate = self._tokens_per_second()
-        self.watch(Pulse(state.step, state.epoch + 1, self._nll, rate, doing))
+        step, epoch = self.state.step, self.state.epoch + 1
+        self.watch(Pulse(step, epoch, self._nll, self._tokens_per_second(), doing))
 
     def _tokens_per_second(self) -> float:
         return self._timed / self._seconds if self._seconds else 0.0

@@ -73,7 +73,8 @@ def judged(
     nll, is_right = [x.new_zeros(0, dtype=torch.float32)], [target.new_zeros(0, dtype=torch.bool)]
     for block in _blocks(x, output):
         z, y = (x[block] @ w.T).float(), target[block]  # (block, V), (block,)
-        z = z if bias is None else z + bias
+        if bias is not None:
+            z += bias
         nll.append(z.logsumexp(-1) - z.gather(1, y[:, None])[:, 0])
         is_right.append(z.argmax(-1) == y)
     return torch.cat(nll), torch.cat(is_right)

@@ -1,4 +1,4 @@
-"""What arcs weigh in the loss, and the logits that make up for it."""
+"""What arcs weigh in the loss, and the logits that correct for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTS = torch.tensor([5, 10, 30, 15, 25, 15])  # of each token where one is to 
 def model(weight, grammar=GRAMMAR):
     torch.manual_seed(0)
     net = Transformer(small(), len(MOVES), len(MOVES), grammar=grammar).eval()
-    net.make_up_for(weight)
+    net.correct_for(weight)
     return net
 
 
@@ -48,7 +48,7 @@ def test_a_token_becomes_as_likely_as_it_is_whatever_arcs_weigh(weight):
 
 
 @pytest.mark.parametrize(("weight", "grammar"), [(0.0, GRAMMAR), (1.0, GRAMMAR), (0.3, None)])
-def test_there_may_be_nothing_to_make_up_for(weight, grammar):
+def test_there_may_be_nothing_to_correct(weight, grammar):
     assert model(weight, grammar).output_bias is None
 
 
