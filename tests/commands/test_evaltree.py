@@ -40,6 +40,7 @@ def folder(tmp_path):
     (tmp_path / "gold").write_text(GOLD)
     (tmp_path / "noisy").write_text(NOISY)
     (tmp_path / "joined").write_text(JOINED)
+    (tmp_path / "empty").touch()
     return tmp_path
 
 
@@ -165,7 +166,7 @@ def test_several_parsers(run, folder):
         (["gold"], GOLD + GOLD, 65, "<stdin>:8: the text goes on, but gold ends before"),
         (["gold"], GOLD.replace("\tdog", "\tcat"), 65, "<stdin>:1: the text differs from gold:1: "),
         (["gold"], GOLD.replace("1\tA\t", "1\t"), 65, "<stdin>:2: 9 columns, expected 10"),
-        (["/dev/null"], "", 65, "/dev/null: no words to compare"),
+        (["empty"], "", 65, "empty: no words to compare"),
     ],
 )
 def test_mistakes_write_nothing(run, folder, arguments, stdin, status, message):
