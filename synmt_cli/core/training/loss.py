@@ -10,6 +10,7 @@ blocks, and each logit is visited while it is still in the cache.
 """
 
 import functools
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ GPU_BLOCK = 2**26  # a GPU has no such cache, and each block costs it a dozen la
 
 
 class Losses(NamedTuple):
-    """Sums over tokens. smoothed: to be trained on. nll: without smoothing, no gradient."""
+    """Sums over tokens. smoothed: to be trained on. nll: as `judged` has it, without a gradient."""
 
     smoothed: Tensor
     nll: Tensor
@@ -39,6 +40,17 @@ class ArcLoss(NamedTuple):
         is_arc = self.is_arc[target]
         weight = torch.where(is_arc, self.weight, 1.0)
         return weight, torch.where(is_arc, self.smoothing, smoothing)
+
+    def correction(self, p: Tensor, target: Tensor) -> Tensor | float:
+        """p: (N, V), probabilities; target: (N, 1) ids -> nats to add to those of each, (N, 1).
+
+        They become those of `Transformer.correct_for`.
+        """
+        if self.weight in (0, 1):
+            return 0.0
+        of_arcs = p @ self.is_arc.to(p.dtype)  # (N,)
+        total = (of_arcs * (1 / self.weight - 1)).log1p()
+        return total[:, None] + torch.where(self.is_arc[target], math.log(self.weight), 0.0)
 
 
 def cross_entropy(
@@ -130,7 +142,7 @@ class _CrossEntropy(torch.autograd.Function):
             # log sum exp z = z_i - log p_i for any i. The largest p is at least 1 / V.
             lse = z.amax(-1, keepdim=True) - gradient.amax(-1, keepdim=True).log()
             own = lse - z.gather(1, y)  # (block, 1)
-            nll += own.sum()
+            nll += (own + arcs.correction(gradient, y) if arcs else own).sum()
             weight, eps = arcs.of(y, smoothing) if arcs else (1.0, _made(smoothing, own.device))
             spread = lse - z.mean(-1, keepdim=True)
             smoothed += (weight * own.lerp(spread, eps)).sum()

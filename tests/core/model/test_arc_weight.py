@@ -53,7 +53,7 @@ def test_there_may_be_nothing_to_correct(weight, grammar):
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("int8", 0.1)])
-def test_search_and_dev_read_the_same_logits(precision, tolerance):
+def test_search_dev_and_the_log_of_training_read_the_same_logits(precision, tolerance):
     net, states = model(0.3), torch.randn(7, small().d_model)
     plain = states @ net.output.weight.T
     expected = plain - math.log(0.3) * torch.tensor([0, 0, 0, 0, 1, 1])
@@ -61,6 +61,9 @@ def test_search_and_dev_read_the_same_logits(precision, tolerance):
     nats, is_right = judged(states, net.output.weight, targets, bias=net.output_bias)
     torch.testing.assert_close(nats, -expected.log_softmax(-1)[range(7), targets])
     assert torch.equal(is_right, expected.argmax(-1) == targets)
+    arcs = ArcLoss(torch.from_numpy(GRAMMAR.is_arc), 0.3, 0.2)
+    trained = cross_entropy(states, net.output.weight, targets, 0.1, arcs=arcs)
+    torch.testing.assert_close(trained.nll, nats.sum())
     with torch.inference_mode():
         torch.testing.assert_close(net.logits(states), expected)
         replace_linear_layers(net, precision)
