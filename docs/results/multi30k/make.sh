@@ -19,3 +19,12 @@ synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json refere
 synmt plot scores --metric bleu --by length:10,15,20 -o scores.svg scores.json
 synmt report --title "Does syntax help? Multi30k English-German" --score scores.json \
   --src source.txt --ref reference.txt --trees source.conllu.xz "${tuned[@]}" -o report.html
+
+for variant in pascal dep+rel; do
+  systems=()
+  for file in "mean/$variant".?.txt; do systems+=("parsed=$file"); done
+  for kind in light wrong-10 wrong-30 random; do
+    for file in "right-trees/$variant".?."$kind".txt.xz; do systems+=("$kind=$file"); done
+  done
+  synmt score --matched -M bleu,chrf -o "right-trees/scores.$variant.txt" reference.txt "${systems[@]}"
+done
