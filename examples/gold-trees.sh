@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What a gold tree is worth to the models of an experiment (`synmt init`): other sentences, which have
+# one, are translated with it, with the tree that the experiment's parser gives the same words, and
+# with a random one.
+#
+#   bash examples/gold-trees.sh EXPERIMENT GOLD REFERENCE [VARIANT] [BASELINE]
+#
+# EXPERIMENT: its folder, after `make`. GOLD: sentences with gold trees (CoNLL-U). REFERENCE: their
+# translations, one a line. VARIANT: pascal, or another one that reads trees. BASELINE: the first
+# variant, on which the length penalty was tuned (vanilla). Translations go to EXPERIMENT/gold-trees,
+# with scores.VARIANT.txt, in which each model is compared with itself, and VARIANT-BASELINE.txt.
+set -euo pipefail
+gold=$(realpath "$2") reference=$(realpath "$3")
+cd "$1"
+variant=${4:-pascal} baseline=${5:-vanilla} out=gold-trees
+mkdir -p "$out"
+tuned=() systems=() plain=()
+for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
+
+synmt parse -m src.udpipe --from conllu -o "$out/parsed.conllu" "$gold"
+synmt perturb --seed 1 --tree random -o "$out/random.conllu" "$gold"
+synmt evaltree "$gold" "$out/parsed.conllu" | grep -E '^[UL]AS '
+
+translate() { # MODEL KIND TREES
+  synmt translate -m "$1" --beam 5 --threads 1 "${tuned[@]}" -o "$out/${1##*/}.$2.txt" "$3"
+}
+for model in models/"$variant".*; do
+  translate "$model" parsed "$out/parsed.conllu"
+  translate "$model" gold "$gold"
+  translate "$model" random "$out/random.conllu"
+done
+for model in models/"$baseline".*; do
+  translate "$model" plain "$out/parsed.conllu"
+  plain+=("$baseline=$out/${model##*/}.plain.txt")
+done
+for kind in parsed gold random; do
+  for model in models/"$variant".*; do systems+=("$kind=$out/${model##*/}.$kind.txt"); done
+done
+buckets=(--by length:10,20,30 --by distance:5,10,15 --src-trees "$gold")
+synmt score --matched -M bleu,chrf "${buckets[@]}" -o "$out/scores.$variant.txt" "$reference" "${systems[@]}"
+synmt score -M bleu,chrf "${buckets[@]}" -o "$out/$variant-$baseline.txt" "$reference" "${plain[@]}" "${systems[@]}"
+head -n 7 "$out/scores.$variant.txt" "$out/$variant-$baseline.txt"
