@@ -24,7 +24,8 @@ EXIT_STATUS = (
     ("1", "A question was answered no (check, score --fail-under)."),
     ("2", "Wrong usage."),
     ("65", "Bad data, named with file and line; or streams of different lengths."),
-    ("66, 73, 74", "Cannot read; cannot create; I/O error such as a full disk."),
+    ("66, 73", "Cannot read; cannot create."),
+    ("74", "I/O error such as a full disk; out of memory; a worker was lost."),
     (
         "69",
         "A model, a device, a package, or the memory to load one, is missing; the message says "
@@ -32,13 +33,13 @@ EXIT_STATUS = (
     ),
     ("70", "A bug in synmt."),
     ("75", "Stopped and saved; the same command resumes (train)."),
-    ("78", "A configuration or vocabulary does not fit the run directory."),
+    ("78", "A configuration, vocabulary or machine does not fit; or the loss is not a number."),
     ("130, 141, 143", "SIGINT, SIGPIPE, SIGTERM."),
 )
 STREAMS = """\
-Every filter reads FILEs or stdin and writes stdout or the file named by -o. A segment is a
-line, which only LF ends. Each segment of the input gives one result, in the same order; an
-empty line stays an empty line. Input is UTF-8; gz, bz2, xz and zst are recognised by their
+Every command of the pipe reads FILEs or stdin and writes stdout or the file named by -o. A segment
+is a line, which only LF ends. Each segment of the input gives one result, in the same order; an
+empty line gives an empty one. Input is UTF-8; gz, bz2, xz and zst are recognised by their
 first bytes when read, and chosen by suffix when written. A file named by -o appears whole or
 not at all. A line can have at most 64 MiB. Messages go to stderr; NO_COLOR is honoured."""
 

@@ -61,7 +61,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "translate": ("translate", "Translate records, trees or text."),
     "tune": ("tune", "Find the length penalty that is best on development data."),
     "score": ("score", "Score translations, with significance."),
-    "map": ("map", "Run a filter over many processes or machines."),
+    "map": ("map", "Run a command over many processes or machines."),
     "bucket-by-length": ("bucket_by_length", "Count, label or split segments by length."),
     "challenge": ("challenge", "Select sentences with long-distance phenomena."),
     "mixup make": ("mixup_make", "Write German sentences in both word orders."),
@@ -69,7 +69,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
     "analyze attention": ("analyze_attention", "Show attention weights as JSONL."),
     "analyze probe": ("analyze_probe", "Probe what the encoder knows about sentences."),
-    "plot curves": ("plot_curves", "Draw the course of trainings."),
+    "plot curves": ("plot_curves", "Draw training curves."),
     "plot scores": ("plot_scores", "Draw the scores of systems, with intervals."),
     "plot attention": ("plot_attention", "Draw attention weights as heat maps."),
     "plot awsl": ("plot_awsl", "Draw the weight of syntax by layer."),
@@ -123,7 +123,7 @@ def _usage_of_machine() -> str:
     seconds = sum(one.ru_utime + one.ru_stime for one in used)
     unit = 1 if sys.platform == "darwin" else 1024  # bytes
     memory = max(one.ru_maxrss for one in used) * unit / 2**20
-    return f"{seconds:,.2f} s of processor time, at most {memory:,.0f} MiB in a process"
+    return f"{seconds:,.2f} s of CPU time, at most {memory:,.0f} MiB in a process"
 
 
 class Commands(TyperGroup):

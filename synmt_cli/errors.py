@@ -7,10 +7,10 @@ SynmtError              the root of the tree; never raised itself
   ReadError       66    an input cannot be opened or read
   Unavailable     69    a model, a device, a package, or the memory to load one, is missing
   CreateError     73    an output cannot be created
-  WriteError      74    writing failed (disk full, closed stdout)
+  WriteError      74    writing failed (disk full, closed stdout), or memory ran out
   WorkerLost      74    a worker process was killed: the output is not complete
   Stopped         75    stopped early and saved; the same command again resumes
-  ConfigError     78    a configuration or vocabulary does not fit the run directory
+  ConfigError     78    a configuration, vocabulary or machine does not fit; a loss is no number
 
 A bug exits 70 with its traceback; signals exit 128 + their number (signals.py).
 """

@@ -11,6 +11,7 @@ from support.program import ROOT
 from synmt_cli import cli
 from synmt_cli.core.run.presets import PRESETS
 from synmt_cli.core.run.settings import every
+from synmt_cli.formats import record
 
 MAN = ROOT / "man"
 PAGES = MAN / "man1"
@@ -112,6 +113,16 @@ def test_the_library_page_runs_as_printed(tmp_path, shell):
     done = shell(f"{commands}\npython example.py", tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     assert float(re.fullmatch(rb"BLEU (\d+\.\d\d)\n", done.stdout)[1]) > 5
+
+
+def test_the_page_of_records_has_every_field_and_a_whole_record():
+    page = (ROOT / "docs" / "records.md").read_text(encoding="utf-8")
+    [line] = re.findall(r"```json\n(.*\n)```", page)
+    found = record.from_bytes(line.encode())
+    assert record.to_bytes(found).decode() == line
+    assert found.extra == {}
+    rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(rows) == sorted(record.FIELDS)
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/library.md"])

@@ -106,6 +106,6 @@ def with_targets(placed: Placed) -> Placed:
     """The records unchanged. Raises DataError at a record without target pieces."""
     for record, place in placed:
         if record.status == "ok" and record.tgt_pieces is None:
-            problem = "no tgt_pieces; make records by featurize --spm MODEL --tgt FILE"
+            problem = "no tgt_pieces; make records with featurize --spm MODEL --tgt FILE"
             raise DataError(*place, problem)
         yield record, place

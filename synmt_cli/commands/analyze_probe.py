@@ -106,21 +106,21 @@ def analyze_probe(
 ) -> None:
     """Run probing tasks on the frozen encoder. Conneau et al. 2018, as Wang et al. 2019 use them.
 
-    Wang et al. do not say how they pool and classify; this is SentEval's way, and our reading.
-    A sentence is the mean of the encoder's states, including the end of sentence and excluding
-    padding. A classifier with one hidden layer of sigmoids learns each task from these vectors,
-    as in SentEval: Adam, batches of 64, accuracy on dev after every 4 epochs; the model that is
-    best there is tested, after six such checks without an improvement or 200 epochs. SentEval
+    Wang et al. do not say how they pool and classify; this is SentEval's way, and our reading. A
+    sentence is the mean of the encoder's states, including the end of sentence and excluding
+    padding. A classifier with one hidden layer of sigmoids learns each task from these vectors, as
+    in SentEval: Adam, batches of 64, accuracy on dev after every 4 epochs; the model that is best
+    there is tested, after six such checks in all that did not improve it, or 200 epochs. SentEval
     also tunes a weight decay, and takes a linear classifier for word_content (--hidden 0); here
     there is no weight decay, and all tasks are treated alike. Compare with the majority baseline.
 
     --layers 0,5 probes the states after these layers, as they come from them; the encoder's output
     is that of the last layer, after the last normalisation where the run has one. --seeds N trains
-    N classifiers on the same data and gives mean ± standard deviation: the chance in training them,
-    not that of the sentences, whose standard error stands below the table. --control also trains
-    each on a control task (Hewitt and Liang 2019): labels drawn for each type of word, here the
-    first word of the sentence, which can only be memorised. Selectivity is the accuracy minus that
-    on the control task; a probe with little of it learns by itself what the states do not hold.
+    N classifiers on the same data and gives mean ± standard deviation: the variance of training,
+    not of the sentences, whose standard error stands below the table. --control also trains each on
+    a control task (Hewitt and Liang 2019): labels drawn for each type of word, here the first word
+    of the sentence, which can only be memorised. Selectivity is the accuracy minus that on the
+    control task; if it is small, the probe learns the task rather than reads it from the states.
 
     SentEval's files, sentence_length.txt to coordination_inversion.txt, are tasks named by their
     files. Their sentences are parsed where the run needs trees, by its parser or --parser. From
@@ -153,12 +153,12 @@ def analyze_probe(
     --structural RANK asks for the tree itself (Hewitt and Manning 2019): a linear map to RANK
     numbers is learned on the states of words, the mean of their pieces', so that squared distances
     are path lengths in the tree, and another so that squared norms are depths. UUAS is the share of
-    the tree's edges that a minimum spanning tree finds, root the share of sentences whose least
-    deep word is the root, both without punctuation (UPOS); Spearman's correlations are averaged
-    over sentences of one length, then over lengths of 5 to 50 words. Input is CoNLL-U: eight tenths
-    of its sentences for training, one each for dev and test, by --seed. Compare with the first row,
-    where positions in the sentence are distances and depths. A run whose encoder reads trees is
-    given these: its states hold what they were told.
+    the tree's edges that a minimum spanning tree finds, root the share of sentences in which the
+    predicted shallowest word is the root, both without punctuation (UPOS); Spearman's correlations
+    are averaged over sentences of one length, then over lengths of 5 to 50 words. Input is CoNLL-U:
+    eight tenths of its sentences for training, one each for dev and test, by --seed. The first row
+    is a baseline that takes distances and depths from the positions of words. A run whose encoder
+    reads trees gets these trees, so that its states contain them already.
     """
     if not model and not template:
         raise UsageError("name a run by -m RUN, or files for the tasks by --out-template TEMPLATE")

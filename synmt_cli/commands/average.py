@@ -59,4 +59,4 @@ def average(
     chosen = averaging.members(run, checkpoints or averaging.last(run, n_last))
     averaging.average(run, chosen, Path(output))
     names = ", ".join(printable(one.name) for one in chosen)
-    console.info(f"the mean of {len(chosen)}: {names}: {printable(output)}")
+    console.info(f"averaged {len(chosen)} checkpoints ({names}) into {printable(output)}")

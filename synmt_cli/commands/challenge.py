@@ -51,17 +51,22 @@ def challenge(
             autocompletion=completion.phenomenon,
         ),
     ] = None,
-    deprel: Annotated[str, option("--deprel REGEX", "A condition of your own: on DEPREL,")] = "",
-    upos: Annotated[str, option("--upos REGEX", "and on UPOS,")] = "",
-    feats: Annotated[str, option("--feats REGEX", "and on FEATS.")] = "",
+    deprel: Annotated[
+        str, option("--deprel REGEX", "A condition of your own on DEPREL; all given must hold.")
+    ] = "",
+    upos: Annotated[str, option("--upos REGEX", "The same on UPOS.")] = "",
+    feats: Annotated[str, option("--feats REGEX", "The same on FEATS.")] = "",
     min_dist: Annotated[
         int | None,
         option(
-            "--min-dist K", "Words more than K away from their heads.", shown_default="1", min=0
+            "--min-dist K",
+            "Words with a distance of more than K from their heads.",
+            shown_default="1",
+            min=0,
         ),
     ] = None,
     exactly: Annotated[
-        int | None, option("--exactly K", "Words exactly K away from their heads.", min=1)
+        int | None, option("--exactly K", "Words with a distance of exactly K.", min=1)
     ] = None,
     src: Annotated[
         list[str] | None, option("--src FILE", "Source lines to select too; repeatable.")
@@ -71,7 +76,11 @@ def challenge(
         option("--tgt FILE", "Target lines to select too: references, outputs; repeatable."),
     ] = None,
     template: Annotated[
-        str | None, option("--out-template TEMPLATE", "Write a file for each input.")
+        str | None,
+        option(
+            "--out-template TEMPLATE",
+            "Write a file for each input: names with {phenomenon}, {name} or {side}.",
+        ),
     ] = None,
     form: Annotated[Form, option("--format", "What to write.")] = "conllu",
     output: options.Output = "-",
@@ -156,7 +165,7 @@ def _range(min_dist: int | None, exactly: int | None) -> tuple[int, int | None]:
     if exactly is None:
         return (DISTANCE if min_dist is None else min_dist) + 1, None
     if min_dist is not None:
-        raise UsageError("one of --min-dist and --exactly at a time")
+        raise UsageError("give --min-dist or --exactly, not both")
     return exactly, exactly
 
 

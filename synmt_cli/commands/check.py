@@ -65,9 +65,9 @@ def check(
     is reported, and the check goes on after it. Where the end of a line cannot be found, or
     compressed data is damaged, the rest of that file is not checked, which is reported.
 
-    auto trusts a name that ends in .conllu, .jsonl, .json or .toml; otherwise it looks at
-    the beginning, and takes anything else for text. --parallel counts segments: lines, records,
-    and in CoNLL-U sentences, those of one line (synmt_line) as one. A file that cannot be read is
+    auto trusts a name that ends in .conllu, .conll, .jsonl, .json or .toml; otherwise it looks at
+    the beginning, and takes anything else for text. --parallel counts segments: lines, records, and
+    in CoNLL-U sentences, those of one line (synmt_line) as one. A file that cannot be read is
     named, and the others are checked (66).
     """
     if parallel and len(files or ()) < 2:
@@ -133,7 +133,7 @@ class _Checker:
 
     def _refuse_parallel(self, one: InspectedInput) -> None:
         if self._parallel:
-            raise UsageError(f"{printable(one.name)} has no segments that could be --parallel")
+            raise UsageError(f"{printable(one.name)} has no segments for --parallel")
 
     def _of_folder(self, one: InspectedInput) -> Iterator[SynmtError]:
         from synmt_cli.core.inspection import folders

@@ -131,10 +131,10 @@ def evaltree(
 
     Several SYSTEMs are shown side by side by F1, and each is tested against the first, with the
     tests, definitions of p and samples of synmt score: --paired bs, the bootstrap, ar, approximate
-    randomization, or sign, the sign test. What is drawn are sentences or, where the systems cut
-    the text in other places, the shortest stretches that end a sentence in GOLD and in all of
-    them. p (Holm) is corrected for the number of metrics and systems that are tested together;
-    the stars go by it. F1 of other metrics is shown without a test; -M names what is tested.
+    randomization, or sign, the sign test. The tests sample sentences or, where the systems split
+    them differently, the shortest stretches that end a sentence in GOLD and in every SYSTEM. p
+    (Holm) is corrected for the number of metrics and systems that are tested together; the stars
+    follow it. F1 of other metrics is shown without a test; -M names what is tested.
     """
     from synmt_cli.formats.reports.table import FORMATS
 
@@ -235,7 +235,7 @@ def _metrics(text: str) -> list[str]:
     names = list(dict.fromkeys(text.split(",")))
     for name in names:
         if name not in TESTED:
-            raise UsageError(f"-M: {quoted(name)} is none of {', '.join(TESTED)}")
+            raise UsageError(f"-M: {quoted(name)} is not one of {', '.join(TESTED)}")
     return names
 
 

@@ -32,7 +32,11 @@ def export(
     ] = "ctranslate2",
     quantization: Annotated[
         Literal["int8", "int16", "float16", "bfloat16"] | None,
-        option("--quantization", "How to store weights; the default keeps them as they are."),
+        option(
+            "--quantization",
+            "How to store weights; int16 only of models that change nothing in the encoder; the "
+            "default keeps them as they are.",
+        ),
     ] = None,
     checkpoint: options.Checkpoint = "best",
     quiet: options.Quiet = False,
@@ -40,14 +44,14 @@ def export(
 ) -> None:
     """Write a trained model in the format of another program.
 
-    `synmt translate -m DIR` needs the folder alone, and no run directory. Models whose decoder is
-    plain fit: all variants of the source, alone or combined, but not decoders that write trees,
-    read their prefix anew, or have rel (78). What a variant changes in the encoder is stored for
-    torch (encoder.safetensors), everything after it for CTranslate2.
+    `synmt translate -m DIR` needs the folder alone, and no run directory. It works for models with
+    a plain decoder: all variants of the source, alone or combined, but not decoders that write
+    trees, re-read their prefix, or have rel (78). What a variant changes in the encoder is stored
+    for torch (encoder.safetensors), everything after it for CTranslate2.
 
-    Without modifiers (vanilla, multitask, mixed-encoder) CTranslate2 has the whole model, and its
-    own library runs it too: pieces in (`synmt vocab encode`), pieces out (`synmt vocab decode`);
-    it adds the end of the source itself.
+    Where nothing is changed (vanilla, multitask, mixed-encoder) CTranslate2 has the whole model,
+    and its own library runs it, too: pieces in (`synmt vocab encode`), pieces out (`synmt vocab
+    decode`); it adds the end of the source itself.
 
     Sources and translations can have at most 2,048 pieces, because as many sinusoids are written.
 
@@ -58,4 +62,4 @@ def export(
     from synmt_cli.core.run.directory import Run
 
     ctranslate2_export.export(Run(Path(model)), Path(output), checkpoint, quantization)
-    console.info(f"{printable(model)} for {format}: {printable(output)}")
+    console.info(f"exported {printable(model)} for {format} to {printable(output)}")

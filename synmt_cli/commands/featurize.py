@@ -96,8 +96,8 @@ def featurize(
     token if translations are to be text as it is written: without them all words have spaces
     between them, and contractions are taken apart.
 
-    Without --spm records have only words, which also makes this a check of CoNLL-U. A segment
-    whose features of --emit take more than a million values is skipped.
+    Without --spm records have only words, which also makes this a check of CoNLL-U. A segment with
+    a feature of --emit of more than a million values is skipped.
     """
     names = _names(emit)
     target = tgt if tgt_conllu is None else tgt_conllu

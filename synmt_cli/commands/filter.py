@@ -42,8 +42,10 @@ def filter(
         str | None, option("--tgt-out FILE", "Write the kept lines of --tgt here.")
     ] = None,
     kind: options.InputKind = "auto",
-    min_len: Annotated[int, option("--min-len N", "Fewest units; 0 keeps empty lines.", min=0)] = 1,
-    max_len: Annotated[int | None, option("--max-len N", "Most units.", min=1)] = None,
+    min_len: Annotated[
+        int, option("--min-len N", "At least N units; 0 keeps empty lines.", min=0)
+    ] = 1,
+    max_len: Annotated[int | None, option("--max-len N", "At most N units.", min=1)] = None,
     unit: Annotated[
         Literal["words", "chars", "pieces"],
         option(
@@ -52,20 +54,20 @@ def filter(
         ),
     ] = "words",
     max_word_len: Annotated[
-        int | None, option("--max-word-len N", "Most characters in a word.", min=1)
+        int | None, option("--max-word-len N", "At most N characters in a word.", min=1)
     ] = None,
     ratio: Annotated[
         float | None, option("--ratio R", "Greatest longer side / shorter side.", min=1)
     ] = None,
     max_tgt_pieces: Annotated[
         int | None,
-        option("--max-tgt-pieces N", "Most target pieces, not counting transitions.", min=1),
+        option("--max-tgt-pieces N", "At most N target pieces, not counting transitions.", min=1),
     ] = None,
     align_scores: Annotated[
         str | None, option("--align-scores FILE", "Scores of the pairs, one a line.")
     ] = None,
     min_align: Annotated[
-        float | None, option("--min-align X", "Least score of --align-scores.")
+        float | None, option("--min-align X", "Smallest score of --align-scores to keep.")
     ] = None,
     projective: Annotated[
         bool, option("--projective", "Only source trees without crossing arcs.")
@@ -81,13 +83,19 @@ def filter(
         str | None, option("--lang SRC-TGT", "Languages of both sides, such as de-en.")
     ] = None,
     lang_prob: Annotated[
-        float, option("--lang-prob P", "Least probability of the expected language.", min=0, max=1)
+        float,
+        option(
+            "--lang-prob P",
+            "Reject unless the expected language has at least probability P.",
+            min=0,
+            max=1,
+        ),
     ] = 0.0,
     lang_sure: Annotated[
         float,
         option(
             "--lang-sure P",
-            "Least probability at which another language rejects.",
+            "Reject for another language only if its probability is at least P.",
             min=0,
             max=1,
         ),
@@ -122,7 +130,7 @@ def filter(
 
     \b
       status          not failed or skipped before (always)
-      min-len         a pair with an empty or blank side has length 0 (always, at least 1)
+      min-len         a pair with an empty or blank side has length 0 (always; 1 by default)
       max-len, max-word-len, ratio
                       as clean-corpus-n of Moses: both sides, limits included
       max-tgt-pieces  of tgt_pieces, or of the transitions that are pieces
@@ -173,7 +181,7 @@ def filter(
         "-o, --tgt-out and --rejects must be different files": (
             options.is_named_twice((output, tgt_out, rejects))
         ),
-        "--align-scores and --min-align need one another": (
+        "--align-scores and --min-align go together": (
             (align_scores is None) != (min_align is None)
         ),
         "--min-align is a number, not nan": min_align is not None and math.isnan(min_align),

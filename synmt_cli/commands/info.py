@@ -53,7 +53,7 @@ def info(
     udpipe         whether it has a tokenizer, a tagger and a parser; digest
     weights        parameters, types, and the metadata of the header
     checkpoint     step, epoch, best value so far
-    metrics        validations, the best, the course (metrics.jsonl of a run)
+    metrics        validations, the best, the trend (metrics.jsonl of a run)
     attention      segments, layers, heads (analyze attention)
     segment-scores segments and mean of each system (score --segment-scores, --format segments)
     table          the command that wrote a TSV, rows, columns

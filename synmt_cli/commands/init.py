@@ -44,7 +44,9 @@ def init(
     variants: Annotated[
         str, option("--variants LIST", "Models to compare; the first is the baseline.")
     ] = "vanilla,pascal,dep+rel",
-    seeds: Annotated[int, option("--seeds N", "Trainings of each variant.", min=1, max=100)] = 3,
+    seeds: Annotated[
+        int, option("--seeds N", "Training runs of each variant.", min=1, max=100)
+    ] = 3,
     preset: Annotated[
         str, option("--preset NAME", "Sizes and settings, as for synmt train.")
     ] = "auto",
@@ -53,10 +55,11 @@ def init(
 ) -> None:
     """Write a folder in which `make` answers whether syntax helps on your text.
 
-    Its Makefile runs plain synmt commands: check, filter, parse, vocab train, featurize; for every
-    variant and seed train, average, and translate; tune for the length penalty; and score over the
-    seeds. Read it, change it, or run its commands one by one. `make -j2` trains two models at a
-    time. An interrupted make goes on where it was, and what depends on a changed file is made
+    Its Makefile runs plain synmt commands: check, filter, parse, vocab train, featurize; train and
+    average for every variant and seed; tune for the length penalty; translate; score over the
+    seeds; and report. The results are scores.txt and, with the packages that synmt report needs,
+    report.html. Read it, change it, or run its commands one by one. `make -j2` trains two models at
+    a time. An interrupted make resumes where it stopped, and what depends on a changed file is made
     again.
 
     Variants that read trees of the source (such as pascal) need --parser, those that write trees
@@ -65,7 +68,7 @@ def init(
     Without a dev and a test set, a tenth of the pairs, at most 1,000, are split off for each, at
     random, by a hash of their lines; pairs that share a line stay in the same set. Training text
     that shares a line with the dev or test set is left out, too, as are repeated pairs, and pairs
-    with a side of more than 100 words or 9 times as long as the other.
+    with a side of more than 100 words, or more than 9 times as long as the other.
 
     The files are linked into the folder, not copied. All of them are read and checked first;
     nothing is written if one is bad.
@@ -92,7 +95,7 @@ def init(
         resolve(None, preset, [])
     target = Path(experiment)
     if target.exists() or target.is_symlink():
-        raise CreateError(f"cannot create {printable(experiment)}: it is there already")
+        raise CreateError(f"cannot create {printable(experiment)}: it already exists")
     parsers.check()
     n_pairs = texts.n_pairs()
     write(target, design, n_pairs, texts, parsers)
@@ -102,7 +105,7 @@ def init(
 
 def _summary(design: "Design", n_pairs: int) -> str:
     n = len(design.variants) * design.n_seeds
-    summary = f"{n_pairs:,} pairs, {n} trainings ({' '.join(design.variants)})"
+    summary = f"{n_pairs:,} pairs, {n} training runs ({' '.join(design.variants)})"
     if design.splits:
         held_out = design.n_held_out(n_pairs)
         summary += f"; {held_out:,} pairs each for dev and test, chosen by a hash of their lines"

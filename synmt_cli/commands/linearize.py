@@ -68,7 +68,7 @@ def linearize(
 
     Each line of text gives one line, which is empty where there are no transitions: for empty
     lines, for lines of several sentences (synmt parse --segment split), which are not one tree,
-    and for trees that are not projective, which no transitions build. --on-nonprojective keep
+    and for trees that are not projective, which transitions cannot build. --on-nonprojective keep
     lifts words of such a tree to the head of their head until it is projective, the shortest arc
     first (Nivre and Nilsson 2005), and keeps their labels; a tree of more than a thousand words
     is not lifted. Failed lines and lifted trees are counted at the end; --strict ends at the

@@ -58,23 +58,24 @@ def map(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Run a filter over many processes: the same bytes as alone, in the order of the input.
+    """Run a command over many processes: the same bytes as alone, in the order of the input.
 
-    Everything after -- is a command of synmt with its own options and files, which are read
-    and written here; its messages and exit status are its own. Only the work on each piece of
-    input is done by the workers. A lost worker costs only time: another one does its chunk
-    again. A chunk that has lost three workers ends the run (74), which names its lines.
+    Everything after -- is a line-by-line command of synmt (not synmt filter) with its own options
+    and files, which are read and written here; its messages and exit status are its own. Only the
+    work on each piece of input is done by the workers. A lost worker costs only time: another one
+    does its chunk again. A chunk that has lost three workers ends the run (74), which names its
+    lines.
 
-    Without --ray the workers are processes of this machine, as with the filter's own -j; a lost
+    Without --ray the workers are processes of this machine, as with the command's own -j; a lost
     one is not replaced, the others do its work. With --ray they are actors of a Ray cluster, one
     for each CPU, or N on all machines together; a lost one is replaced on any machine that has
-    room. A machine is ready when `ray start --address HOST:PORT` has run there, in an
-    environment with synmt and Ray; this one must be part of the cluster too. Each machine needs
-    the models (vocabularies, run directories) under the same path: before a worker begins, it
-    compares its files, its synmt and its Python with those here, and a difference ends the run
-    (78), naming the machine. translate runs on CPUs, with one thread a worker unless its
-    --threads says otherwise. Whoever reaches the ports of a Ray cluster can run code on it as you:
-    keep it in a network that you trust (docs/scaling.md).
+    room. A machine is ready when `ray start --address HOST:PORT` has run there, in an environment
+    with synmt and Ray; this one must be part of the cluster too. Each machine needs the models
+    (vocabularies, run directories) under the same path: before a worker begins, it compares its
+    files, its synmt and its Python with those here, and a difference ends the run (78), naming the
+    machine. translate runs on CPUs (on a machine with a GPU give it --device cpu), with one thread
+    per worker unless its --threads says otherwise. Whoever reaches the ports of a Ray cluster can
+    run code on it as you: keep it in a network that you trust (docs/scaling.md).
 
     A piece of work is a line for parse, delinearize and vocab, about 64 KiB of trees for
     featurize and linearize, and a part of a window for translate. A chunk is sent with what has
@@ -87,7 +88,9 @@ def map(
     arguments = command[len(name.split()) :]
     inner = cli.load(name)
     with contextlib.ExitStack() as stack:
-        context = stack.enter_context(inner.make_context(f"synmt {name}", arguments))
+        console.command, own = f"synmt {name}", console.command  # wrong usage of it is its own
+        context = stack.enter_context(inner.make_context(console.command, arguments))
+        console.command = own
         source = context.get_parameter_source("jobs")
         if source is not None and source.name != "DEFAULT":
             raise UsageError(f"-j is given to {name}: give it to map")
@@ -99,7 +102,7 @@ def map(
 
 
 def _name(command: list[str]) -> str:
-    """The filter that is asked for. Raises UsageError."""
+    """The command that is asked for. Raises UsageError."""
     for n in (1, 2):
         if (name := " ".join(command[:n])) in FILTERS:
             return name

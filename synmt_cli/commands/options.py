@@ -114,7 +114,7 @@ Verbose = Annotated[
     bool,
     option(
         "-v, --verbose",
-        "Also show the options that hold, the files read and written, and the time taken.",
+        "Also show the options in effect, the files read and written, and the time taken.",
         callback=_verbose,
     ),
 ]
@@ -156,9 +156,14 @@ Checkpoint = Annotated[
     str, option("--checkpoint NAME", "best, last or step-N.", autocompletion=completion.checkpoint)
 ]
 Device = Annotated[
-    str, option("--device NAME", "auto, cpu, cuda, cuda:1.", autocompletion=completion.device)
+    str,
+    option(
+        "--device NAME",
+        "cpu, cuda, cuda:1, or auto: a GPU if there is one.",
+        autocompletion=completion.device,
+    ),
 ]
-BatchSize = Annotated[int, option("--batch-size N", "Most segments in a batch.", min=1)]
+BatchSize = Annotated[int, option("--batch-size N", "At most N segments in a batch.", min=1)]
 Threads = Annotated[int, option("--threads N", "Threads; 0 leaves the number to torch.", min=0)]
 LongestMeasured = Annotated[
     int, option("--max-pieces N", "Leave out sources of more pieces.", min=1)

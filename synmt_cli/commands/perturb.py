@@ -89,11 +89,11 @@ def perturb(
     then --label-noise.
 
     --head-noise P: each word of a sentence of two or more gets another head with probability P,
-    exactly, so that the expected UAS is 1 - P. Once the words are drawn, the tree is drawn
-    uniformly from all trees in which exactly these have another head. The root is a word like any
-    other: if it gets a head, another word becomes the root. The words of a sentence are nearly
-    independent: two kinds of sets of words have no such tree, and the others make up for them. A
-    word keeps its label, but a new root swaps labels with the old one.
+    exactly, so that the expected UAS is 1 - P. First the words are drawn, then a tree, uniformly
+    from all in which exactly these words have another head. The root is a word like any other: if
+    it gets a head, another word becomes the root. The words of a sentence are nearly independent:
+    some sets of words have no such tree, and the others are drawn more often instead. A word keeps
+    its label, but a new root swaps labels with the old one.
 
     --head-noise P --projective: a projective tree stays projective. Its words, without the root,
     move with probability P, one after the other in random order, each with its subtree, to a head
@@ -106,12 +106,12 @@ def perturb(
     their frequency; never a label of the same relation, such as nsubj:pass for nsubj.
 
     --confusions GOLD PREDICTED: errors as a parser makes them. PREDICTED has its trees of the text
-    of GOLD; sentences that it cut into other words are not learned from. Which words get another
-    head depends on their label; which head, on its UPOS, its direction and distance, and its place
-    in the right tree; which label, on the right one and on whether the head is right. Without
-    --head-noise and --label-noise there are as many errors as the parser makes; with them, about
-    that share of the words, each chance multiplied by the same factor up to 1. If the root gets
-    another head, that becomes the root.
+    of GOLD; sentences with other words are skipped. Which words get another head depends on their
+    label; which head, on its UPOS, its direction and distance, and its place in the right tree;
+    which label, on the right one and on whether the head is right. Without --head-noise and
+    --label-noise there are as many errors as the parser makes; with them, about that share of the
+    words: all probabilities are scaled by one factor, to at most 1. If the root gets another head,
+    that becomes the root.
 
     Other heads also make trees non-projective: the end of the run says how many are projective
     before and after, and --projective keeps them so.
@@ -167,7 +167,7 @@ def _learned(gold: str, predicted: str) -> Confusions:
         confusions = learn(right, found)
     shares = (100 * confusions.head_share, 100 * confusions.label_share)
     console.info(
-        "learned from {:,} words: {:.2f} % other heads, {:.2f} % other labels".format(
+        "learned from {:,} words: {:.2f} % different heads, {:.2f} % different labels".format(
             confusions.words.total(), *shares
         )
     )

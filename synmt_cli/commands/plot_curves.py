@@ -1,4 +1,4 @@
-"""`synmt plot curves`: the course of trainings."""
+"""`synmt plot curves`: training curves."""
 
 from typing import Annotated
 
@@ -24,7 +24,10 @@ def plot_curves(
     runs: Annotated[list[str], argument("RUN", "Run directories.")],
     show: Annotated[
         str,
-        option("--show LIST", "Of metric and perplexity on dev, and training (nats per token)."),
+        option(
+            "--show LIST",
+            "Any of metric and perplexity (on dev) and training (its loss, nats per token).",
+        ),
     ] = "metric,perplexity",
     form: chart_output.Form = None,
     width: chart_output.Width = chart_output.WIDTH,

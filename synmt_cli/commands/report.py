@@ -61,30 +61,41 @@ def report(
         str, option("--trees FILE", "CoNLL-U or records: the trees of the source.")
     ] = "",
     tgt_trees: Annotated[
-        str, option("--tgt-trees FILE", "The same of what a decoder wrote, drawn next to them.")
+        str,
+        option(
+            "--tgt-trees FILE",
+            "CoNLL-U or records: the trees that a model wrote, drawn next to the source's.",
+        ),
     ] = "",
     tuned: Annotated[
         list[str] | None,
-        option("--tuned [NAME=]FILE", "Report of synmt tune --format json; a NAME may have seeds."),
+        option(
+            "--tuned [NAME=]FILE",
+            "Report of synmt tune --format json; the same NAME again is another seed.",
+        ),
     ] = None,
     awsl: Annotated[str, option("--awsl FILE", "Report of synmt analyze awsl --format json.")] = "",
     attention: Annotated[
-        str, option("--attention FILE", "Weights of synmt analyze attention: the first segments.")
+        str,
+        option(
+            "--attention FILE",
+            "Weights of synmt analyze attention, of which the first segments are shown.",
+        ),
     ] = "",
     title: Annotated[str, option("--title TEXT", "Title of the page.")] = "Comparison",
     output: options.Output = "-",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Write one page that holds a comparison, to read without a network and to pass on.
+    """Write a comparison as one page that needs no network and is easy to share.
 
-    It has what there is of: the table of systems with intervals, standard deviations over seeds
-    and corrected p; scores in buckets, as figures with intervals and as tables; the training
-    curves of all runs; the length penalties that were tuned; the weight of syntax and attention
-    next to the tree's edges; the segments, to sort and to search, with the words marked that differ
-    from the first system's, and with the trees of their sources; settings and versions of the runs;
-    and the commands that make each part again. A part whose files are not there is named on the
-    page and as a warning.
+    It shows, as far as files are given: the table of systems with intervals, standard deviations
+    over seeds and corrected p; scores in buckets, as figures with intervals and as tables; the
+    training curves of all runs; the length penalties that were tuned; the weight of syntax and
+    attention next to the tree's edges; the segments, to sort and to search, with the words marked
+    that differ from the first system's, and with the trees of their sources; settings and versions
+    of the runs; and the commands that make each part again. A part with missing files is named on
+    the page and as a warning.
 
     Segments are in order of the difference between the best and the worst system by chrF. The page
     stays below 5 MB: of more than 3,000 segments, or of long ones, it shows those that differ most
@@ -156,7 +167,7 @@ def _texts(
         absent = [file for file in named.values() if not os.path.exists(file)]
         if absent:
             missing.append(
-                f"Segments are not shown: {absent[0]}, which the scores are of, is not there. "
+                f"Segments are not shown: {absent[0]}, which was scored, is missing. "
                 "Name outputs by --segments."
             )
             return None
@@ -166,7 +177,7 @@ def _texts(
         if os.path.exists(scored.references[0]):
             ref = scored.references[0]
         else:
-            missing.append(f"The reference {scored.references[0]} is not there: name it by --ref.")
+            missing.append(f"The reference {scored.references[0]} is missing: name it by --ref.")
     lines = {file: parallel_lines.read(file) for file in [*named.values(), src, ref] if file}
     first = next(iter(lines))
     expected = (scored.n, "segments were scored") if scored else (len(lines[first]), f"in {first}")

@@ -98,7 +98,7 @@ def score(
     ] = None,
     lower_is_better: Annotated[
         list[str] | None,
-        option("--lower-is-better METRIC", "One of --segment-scores; repeatable."),
+        option("--lower-is-better METRIC", "A metric of --segment-scores; repeatable."),
     ] = None,
     tokenize: Annotated[
         str,
@@ -114,7 +114,7 @@ def score(
     ] = "exp",
     smooth_value: Annotated[
         float | None,
-        option("--smooth-value X", "For floor (usually 0.1) and add-k (1).", min=0),
+        option("--smooth-value X", "Value for --smooth floor (default 0.1) or add-k (1).", min=0),
     ] = None,
     bleu_order: Annotated[
         int, option("--bleu-order N", "Longest n-gram of BLEU, in words.", min=1, max=9)
@@ -130,7 +130,7 @@ def score(
         Literal["centred", "koehn", "sacrebleu"], option("--p", "Definition of p.")
     ] = "centred",
     matched: Annotated[
-        bool, option("--matched", "Seed i of every system is the same model.")
+        bool, option("--matched", "Output i of every system comes from the same model.")
     ] = False,
     correct: Annotated[
         Literal["holm", "none"], option("--correct", "Correct p for the number of comparisons.")
@@ -184,9 +184,9 @@ def score(
 ) -> None:
     """Score translations, and say whether systems differ by more than chance.
 
-    The default p is calibrated: of systems that do not differ it calls 5-6 % different at 0.05,
-    where sacreBLEU's definition gives 11 % and Koehn's one-sided share 10-13 %. What looks like
-    the power of those is false alarms.
+    The default p is calibrated: at 0.05 it calls 5-6 % of equal systems different, where
+    sacreBLEU's definition gives 11 % and Koehn's one-sided share 10-13 %. Their apparent power is
+    false positives.
 
     BLEU, chrF and TER are sacreBLEU's, with its signatures. `chrf` is chrF2, `chrf+` is
     Popović's chrF++.py with one word order (beta 3, eps smoothing), `chrf++` is chrF2++. RIBES
@@ -213,13 +213,13 @@ def score(
       --paired sign, the sign test: segments won and lost by their own score, ties
         dropped, exact binomial, two-sided
 
-    A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's definitions. The samples
-    are those that sacreBLEU draws with the same seed. The 95 % interval of d is always given by
-    the bootstrap's percentiles, whatever the test.
+    A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's definitions. The samples are
+    those that sacreBLEU draws with the same seed. With one output of each system, the 95 % interval
+    of d is that of the bootstrap's percentiles, whatever the test.
 
-    NAME=FILE with the same NAME several times is one system with so many training seeds, all
-    systems with as many (./a=b is a FILE). Its score is their mean, and p and the interval of d
-    count the chance of seeds and of segments, those of the bootstrap:
+    NAME=FILE with the same NAME several times is one system with several training seeds; all
+    systems need as many. (For a file named a=b write ./a=b.) Its score is their mean, and p and the
+    interval of d include the variance over seeds and over segments, the latter by the bootstrap:
 
     \b
       --paired bs   P(|t| >= |d| / sqrt V), V = V_seeds + max(0, V_segments - V_both),
@@ -227,28 +227,29 @@ def score(
       --paired ar   MultEval's stratified test (Clark et al. 2011), which takes the seeds
         as they are: p is too small where they differ
 
-    --matched is for the same models with other trees or another search: V is then that of the
-    models' own differences, as of one system, and what sets the models apart is in no interval of
-    d. Name the outputs of each system in the same order.
+    --matched is for the same models with other trees or another search: V is then the variance of
+    each model's own difference, and the interval of d leaves out the differences between models.
+    Name the outputs of each system in the same order.
 
-    With more comparisons than one, p is corrected for their number (Holm 1979), those of the whole
-    test set (systems, metrics) apart from those of buckets, so that --by does not change the
-    answer. Stars follow the corrected p; --correct none leaves it. --all-pairs compares every two
+    With several comparisons, p is corrected for their number (Holm 1979), those of the whole test
+    set (systems, metrics) apart from those of buckets, so that --by does not change the answer.
+    Stars follow the corrected p; --correct none leaves p as it is. --all-pairs compares every two
     systems, and ranks them in clusters: all systems of a cluster beat all below it.
 
-    --segment-scores METRIC=FILE takes a metric from elsewhere, such as COMET or the judgements
-    of people: a line for each system and segment, segments in order, as in the .seg.score files
-    of mt-metrics-eval. A system is named there as on the command line, a seed by its FILE. Its
-    score is the mean. --format segments writes such a file for one metric. Where all metrics come
-    from elsewhere, REF and FILE may be left out: the systems are then those of the first file, in
-    its order.
+    --segment-scores METRIC=FILE adds the scores of another metric, such as COMET, or human
+    judgements: a line for each system and segment, segments in order, as in the .seg.score files of
+    mt-metrics-eval. A system is named there as on the command line, a seed by its FILE. Its score
+    is the mean. --format segments writes such a file for one metric. Where all metrics come from
+    elsewhere, REF and FILE may be left out: the systems are then those of the first file, in its
+    order.
 
     --by SPEC scores buckets of segments, each with its difference, interval and p:
 
     \b
-      length[:EDGES]    words of --src; 20,30,40,50 makes 0-19, 20-29, 30-39, 40-49, 50+
-      depth[:EDGES]     the depth of the tree of --src-trees or --ref-trees, in arcs
-      distance[:EDGES]  its longest arc, in words
+      length[:EDGES]    words of --src, or of the trees; 20,30,40,50 makes 0-19, 20-29,
+                        30-39, 40-49, 50+
+      depth[:EDGES]     the depth of the tree of --src-trees or --ref-trees, in arcs (3,5,7,9)
+      distance[:EDGES]  its longest arc, in words (5,10,20,40)
       nonprojective     whether an arc spans a word that is not below it
       deprel:LABEL      whether it has this label or a subtype of it
       rare:TRAIN        words of --src (without it of REF) that TRAIN has fewer than 5 times
@@ -258,10 +259,10 @@ def score(
     Trees are CoNLL-U or records. An empty bucket is `n/a`; one of fewer than 20 segments is not
     tested.
 
-    --sign-over takes reports that --format json wrote, one for each test set, instead of REF
-    and SYS, and does the sign test over their scores: one unit is a (test set, metric) pair,
-    all of them or those of -M; ties are dropped. Systems are matched by their order in each
-    report. Scores that share a test set are not independent, which makes this p too small.
+    --sign-over takes reports that --format json wrote, one for each test set, instead of REF and
+    FILE, and does the sign test over their scores: one unit is a (test set, metric) pair, all of
+    them or those of -M; ties are dropped. Systems are matched by their order in each report. Scores
+    that share a test set are not independent, which makes this p too small.
 
     An empty output line is scored like any other. An empty reference causes a warning with its
     line; RIBES leaves it out of its mean.
@@ -353,7 +354,8 @@ def _check_reference(
     of_words = any(spec.kind == "rare" for spec in specs)
     options.refuse(
         {
-            "REF is missing: only --segment-scores alone can do without": ref is None
+            "REF is missing: it is optional only if all metrics come from --segment-scores": ref
+            is None
             and not dispensable,
             "--by rare needs --src, or REF": ref is None and of_words and not src,
         }
@@ -378,7 +380,7 @@ def _trees(
     trees = src_trees or ref_trees
     options.refuse(
         {
-            "--src-trees and --ref-trees: one of them": src_trees and ref_trees,
+            "give --src-trees or --ref-trees, not both": src_trees and ref_trees,
             f"--by {need} needs --src-trees or --ref-trees": need and not trees,
             "--by length needs --src, the source text, or trees": "length" in kinds
             and not (src or trees),
@@ -433,7 +435,7 @@ def _outside(arguments: Sequence[str], lower_is_better: Sequence[str]) -> dict[s
         if not name or not path or "," in name:
             raise UsageError(f"--segment-scores takes METRIC=FILE, not {quoted(text)}")
         if name in OWN:
-            raise UsageError(f"--segment-scores: {name} is a metric of synmt; name it otherwise")
+            raise UsageError(f"--segment-scores: {name} is a metric of synmt; choose another name")
         files.setdefault(name, []).append(path)
     for name in lower_is_better:
         if name not in files:
@@ -566,7 +568,7 @@ def _test(
         return None
     if several and (name not in SEED_FORMULAS or p != "centred"):
         option = "--paired sign" if name == "sign" else f"--p {p}"
-        raise UsageError(f"{option} counts no seeds: give one output of each system")
+        raise UsageError(f"{option} cannot use seeds: give one output of each system")
     if several and samples == 1:
         raise UsageError("--samples: seeds need two or more")
     definitions = list((SEED_FORMULAS if several else significance.FORMULAS)[name])

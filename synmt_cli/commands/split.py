@@ -37,10 +37,10 @@ def split(
     """Split a parallel text at random into parts that share no line.
 
     Each --part gets exactly N pairs, and --rest the others, all in the order of the text. Pairs
-    that share a line on either side stay in the same part, and pairs that a chain of shared lines
-    joins, too, so that nothing that is tested has been trained on. Lines are the same if they
-    differ only in white space or Unicode composition (NFC). A pair with an empty or blank side
-    goes to the rest. The pairs are chosen by a hash of their lines and --seed, not by their place.
+    that share a line on either side, directly or through other pairs, stay in the same part, so
+    that nothing that is tested has been trained on. Lines are the same if they differ only in white
+    space or Unicode composition (NFC). A pair with an empty or blank side goes to the rest. The
+    pairs are chosen by a hash of their lines and --seed, not by their place.
 
     --out-template puts {part} into the names, and {name}, the last part of each FILE, or {side},
     its number from 1. The files appear when all of them are complete. Files are read twice, so

@@ -75,6 +75,7 @@ def train(
         option(
             "--variant NAME[+NAME]",
             "Model variant; names combine.",
+            shown_default="vanilla",
             autocompletion=completion.variant,
         ),
     ] = "",
@@ -82,7 +83,8 @@ def train(
         str,
         option(
             "--preset NAME",
-            "Sizes and settings to start from; auto goes by data and device.",
+            "Sizes and settings to start from.",
+            shown_default="auto",
             autocompletion=completion.preset,
         ),
     ] = "",
@@ -99,7 +101,10 @@ def train(
     ] = None,
     spm: Annotated[
         str,
-        option("--spm MODEL", "Vocabulary; the default is found next to the records by digest."),
+        option(
+            "--spm MODEL",
+            "Vocabulary; the default is that of the records, if it lies next to them.",
+        ),
     ] = "",
     tgt_spm: Annotated[
         str, option("--tgt-spm MODEL", "Vocabulary of the target, if it has its own.")
@@ -108,11 +113,11 @@ def train(
         str, option("--parser MODEL", "Parser for translate to use on text; the run keeps a copy.")
     ] = "",
     parser_link: Annotated[
-        bool, option("--parser-link", "Name the parser in the run instead of copying it.")
+        bool, option("--parser-link", "Keep the parser's path in the run, not a copy.")
     ] = False,
     max_steps: Annotated[int | None, option("--max-steps N", "Updates in all.", min=1)] = None,
     time_limit: Annotated[
-        str, option("--time-limit TIME", "Save and exit 75 after 90s, 30m, 2h.")
+        str, option("--time-limit TIME", "Save and exit with 75 after this time: 90s, 30m, 2h, 1d.")
     ] = "",
     seed: Annotated[
         int | None,
@@ -138,7 +143,7 @@ def train(
     ] = 1,
     nproc: Annotated[int, option("--nproc N", "Processes that train, on this machine.", min=1)] = 1,
     tensorboard: Annotated[
-        str, option("--tensorboard DIR", "Also write the course of the run for TensorBoard.")
+        str, option("--tensorboard DIR", "Also write the metrics for TensorBoard.")
     ] = "",
     dry_run: Annotated[
         bool, option("--dry-run", "Make a few updates, print sizes, memory and time, and exit.")
@@ -148,12 +153,13 @@ def train(
 ) -> int:
     """Train a model, or resume its training.
 
-    The run directory holds everything that `synmt translate` needs, works from any folder, and
-    may be moved. The same command again
-    resumes where the run stopped, bit for bit as if it had not stopped (on a CPU with the same
-    number of threads); another configuration in the same directory is refused with the option
-    that differs. SIGINT and SIGTERM finish the update, save, and exit with 75; a second one ends
-    at once. A loss that is not a number ends the run and names its step; saved files stay whole.
+    The run directory holds everything that `synmt translate` needs, works from any folder, and may
+    be moved. The same command again resumes where the run stopped, bit for bit as if it had not
+    stopped (on a CPU with the same number of threads). Other settings in the same directory are
+    refused, and the first that differs is named; only max_steps, max_epochs, patience,
+    validate_every, save_every, keep, micro_tokens, shard and compile of training may change. SIGINT
+    and SIGTERM finish the update, save, and exit with 75; a second one ends at once. A loss that is
+    not a number ends the run with 78 and names its step; saved files stay whole.
 
     Records need not fit into memory: the first start turns them into numbers in cache/, with
     --num-workers processes. More than a million pairs are shuffled in windows of blocks from the
@@ -164,64 +170,63 @@ def train(
     --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps torchrun from reading
     --run). The run directory and the records must be on a disk that all of them see. The same
     batches give the same losses, up to rounding, with any number of processes; with the same number
-    a run resumes bit for bit. If one process ends, all do.
-    --nproc connects over loopback alone. torchrun listens on every interface, and whoever reaches
-    its rendezvous port can run code as you: use it in a network that you trust (docs/scaling.md).
-    --set training.shard=true: each of N processes keeps 1/N of the layers' weights, gradients and
-    moments, for a model too large for one card; with one process it changes nothing, and bitran,
-    parent and gcn refuse it.
-    --set training.compile=true: torch compiles the layers, for a GPU: on a processor training gets
-    a tenth slower by it. It takes a minute or two at the start and needs a C++ compiler (on a GPU
-    Triton, which its torch brings along, and gcc). Programs are kept for the next start in the
-    folder $TORCHINDUCTOR_CACHE_DIR, by default one among the temporary files. Weights and files are
-    the same, losses up to rounding; on a GPU dropout is drawn otherwise. A run may go on with or
-    without it. It does not go with training.shard.
+    a run resumes bit for bit. If one process ends, all do. --nproc connects over loopback alone.
+    torchrun listens on every interface, and whoever reaches its rendezvous port can run code as
+    you: use it in a network that you trust (docs/scaling.md). --set training.shard=true: each of N
+    processes keeps 1/N of the layers' weights, gradients and moments, for a model too large for one
+    GPU; with one process it changes nothing, and bitran, parent and gcn refuse it. --set
+    training.compile=true: torch compiles the layers. This is meant for a GPU, where nobody has
+    timed it yet; on a CPU training gets a tenth slower. It takes a minute or two at the start and
+    needs a C++ compiler (on a GPU Triton, which comes with torch, and gcc). Compiled code is cached
+    in $TORCHINDUCTOR_CACHE_DIR, by default a folder among the temporary files. Weights and files
+    are the same, losses up to rounding; on a GPU dropout masks differ. A run may go on with or
+    without it. It cannot be combined with training.shard.
 
-    Settings come from the preset, then --config, then --set and the other options. A setting
-    is `section.key=value`, where the section is model, training, or a variant's name:
-    model.norm=pre, training.batch_tokens=8192, pascal.variance=4. `synmt settings` lists all,
-    their defaults, bounds and what the presets make of them; `synmt variants` lists the variants.
-    Names joined by + are combined.
+    Settings come from the preset, then --config, then --set and the other options. A setting is
+    `section.key=value`, where the section is model, training, or a variant's name: model.norm=pre,
+    training.batch_tokens=8192, pascal.variance=4. `synmt settings` lists all, with their defaults,
+    bounds and values in the presets; `synmt variants` lists the variants. Names joined by + are
+    combined.
 
-    --tensorboard DIR gets the figures of metrics.jsonl, from the first update on also where the run
-    resumes; name a folder for each run, and see them all by tensorboard --logdir above it. It needs
-    tensorboardX: pip install 'synmt-cli[tensorboard]'.
+    --tensorboard DIR gets the figures of metrics.jsonl, from the first update on, also for a
+    resumed run. Give each run its own folder, and point tensorboard --logdir at their parent. It
+    needs tensorboardX: pip install 'synmt-cli[tensorboard]'.
 
     --preset auto, the default, is tiny for fewer than 1,000,000 target tokens (pieces), small for
-    fewer than 5,000,000 or without a GPU, and else base; tiny and small end after 100 passes over
-    the data at most. --precision auto is bf16 on a GPU that
-    has it, and on a processor that has it if a few timed batches are faster (runs under 1,000
-    updates are not timed), else fp32. A run keeps what it began with.
+    fewer than 5,000,000 or without a GPU, and else base; tiny and small end after 100 epochs at
+    most. --precision auto is bf16 on a GPU that supports it, and on a CPU that does if a few timed
+    batches are faster (runs under 1,000 updates are not timed), else fp32. A run keeps what it
+    began with.
 
-    The best model is that of the validation with the highest training.metric, BLEU by default; of
-    equal ones, as at the beginning where BLEU stays next to 0, the one with the lower perplexity.
+    The best model is that of the validation that is best by training.metric, BLEU by default; of
+    equal ones, as early on when BLEU is near 0, the one with the lower perplexity.
 
     Presets are tiny, small, base, and rows of the papers' tables. CORPUS is nc11-en-de,
     nc11-de-en, wmt18-en-tr, wmt16-en-de, wmt17-en-de or wat-en-ja.
 
     paper-{pascal,vanilla,tags,sisa,multitask}-CORPUS: Bugliarello and Okazaki (2020), Tables 2-4.
     paper-pascal-layer-{2,...,6}-CORPUS, paper-pascal-variance-{parent-only,4,9,16,25}-CORPUS: its
-    Table 7, on the corpora of nc11; layer 1 and variance 1 are those of Table 2.
-    paper-gps-CORPUS: Xie et al. (2021), Table 2; the corpora of nc11, wmt16-en-de, wmt17-en-de.
-    paper-gps-layer-{1,...,5,all}: its Table 3, on nc11-de-en; layer 0 is that of Table 2. Of the
-    mixed encoder (Currey and Heafield, 2019) these papers print results, and no settings.
-    paper-structural-1 to -9, paper-structural-big{,-structural,-relative,-both}: Wang et al.
-    (2019), Tables 1 and 2. paper-dep-{abs,rel,dep,both}, paper-dep-ablation-{kv,k,v,none}:
-    Omote et al. (2019), Tables 2 and 3; translate with --beam 1 as they did.
+    Table 7, on the corpora of nc11; layer 1 and variance 1 are those of Table 2. paper-gps-CORPUS:
+    Xie et al. (2021), Table 2; the corpora of nc11, wmt16-en-de, wmt17-en-de.
+    paper-gps-layer-{1,...,5,all}: its Table 3, on nc11-de-en; layer 0 is that of Table 2. These
+    papers print no settings for the mixed encoder (Currey and Heafield, 2019). paper-structural-1
+    to -9, paper-structural-big{,-structural,-relative,-both}: Wang et al. (2019), Tables 1 and 2.
+    paper-dep-{abs,rel,dep,both}, paper-dep-ablation-{kv,k,v,none}: Omote et al. (2019), Tables 2
+    and 3; translate with --beam 1 as they did.
     paper-trees-{vanilla,bitran,linearized,parent,gcn,gcn-labels,gcn-gates} and
     paper-trees-large-{vanilla,parent}: Choshen and Abend (2021), Tables 1 and 4-9.
 
-    linearized, parent and gcn learn to write transitions, which build a tree with its words:
-    their records are those of `featurize --tgt-conllu FILE`, and their vocabulary has the
-    symbols that `linearize --format symbols` writes. bitran, parent and gcn reread the whole prefix
-    for each token, so an update costs the decoder more by a factor of about half the target's
-    length; training.prefix_share=0.25 trains on a random quarter of the prefixes, which count
-    four times, so that the gradient is the same on average. training.transition_weight and
-    training.transition_smoothing say what arcs weigh in the loss, and how their labels are
-    smoothed. Batches count pieces, not arcs, so that models with and without trees see the same
-    sentences in an update. On dev perplexity is shown for words and arcs apart, and metrics.jsonl
-    has their nats per token and per sentence, and the percentage guessed right; with metric=bleu
-    it also counts the trees that had to be closed (see translate).
+    linearized, parent and gcn learn to write transitions, which build a tree with its words: their
+    records are those of `featurize --tgt-conllu FILE`, and their vocabulary has the symbols that
+    `linearize --format symbols` writes. bitran, parent and gcn reread the whole prefix for each
+    token, so an update costs the decoder about half the target's length times as much;
+    training.prefix_share=0.25 trains on a random quarter of the prefixes, which count four times,
+    so that the gradient is the same on average. training.transition_weight and
+    training.transition_smoothing are the weight of arcs in the loss and their label smoothing.
+    Batches count pieces, not arcs, so that models with and without trees see the same sentences in
+    an update. On dev perplexity is shown for words and arcs apart, and metrics.jsonl has their nats
+    per token and per sentence, and their accuracy; with metric=bleu it also counts the trees that
+    had to be closed (see translate).
     """
     limit = seconds(time_limit)
     if not run and not dry_run:
@@ -422,8 +427,8 @@ class Watch:
         seconds /= max(pulse.tokens_per_second, 1e-9)
         end = datetime.datetime.now() + datetime.timedelta(seconds=min(seconds, 1e9))
         console.info(
-            f"{pulse.tokens_per_second:,.0f} tokens/s: all updates are made in about "
-            f"{console.duration(seconds)}, {end:%Y-%m-%d %H:%M}, without validations"
+            f"{pulse.tokens_per_second:,.0f} tokens/s: all updates take about "
+            f"{console.duration(seconds)}, until {end:%Y-%m-%d %H:%M}, without validations"
         )
 
 

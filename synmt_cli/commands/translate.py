@@ -18,9 +18,10 @@ MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
     output=(
         "text: one line for each segment, `Der Hund schläft .` tsv: `1<TAB>-0.3192<TAB>Der Hund "
-        "schläft .`, n-best in order. jsonl: the input's record with hyp, score and nbest, "
-        "with hyp_transitions where models write trees, and closing: how many of them were added "
-        "at the end. conllu: a parsed sentence for each segment."
+        "schläft .`, n-best in order. jsonl: the input's record with hyp and score, with nbest if "
+        "N is 2 or more, with hyp_transitions where models write trees, and closing: how many of "
+        "them were added at the end. conllu: a parsed sentence for each segment, or for each part "
+        "of a long one."
     ),
     memory="The models, --window segments, twice as many from a pipe or with -j, and one batch of "
     "search.",
@@ -63,7 +64,12 @@ def translate(
         int, option("--nbest N", "Translations for each segment.", min=1, max=1000)
     ] = 1,
     patience: Annotated[
-        float | None, option("--patience P", "Stop at P * beam finished translations.", min=0.01)
+        float | None,
+        option(
+            "--patience P",
+            "Stop at P * beam finished translations; without it, when none can be better.",
+            min=0.01,
+        ),
     ] = None,
     max_len: Annotated[
         int | None,
@@ -88,7 +94,7 @@ def translate(
     ] = False,
     batch_size: options.BatchSize = 64,
     batch_tokens: Annotated[
-        int, option("--batch-tokens N", "Most padded source pieces in a batch.", min=1)
+        int, option("--batch-tokens N", "At most N padded source pieces in a batch.", min=1)
     ] = 4096,
     window: Annotated[
         int, option("--window N", "Segments that are sorted by length together.", min=1)
@@ -107,7 +113,7 @@ def translate(
         option(
             "--precision",
             "int8 is faster on a CPU, bf16 and fp16 on a GPU; auto is bf16 where a GPU has it.",
-            shown_default="fp32, or as exported",
+            shown_default="fp32, on a GPU by TF32, or as exported",
         ),
     ] = None,
     device: options.Device = "auto",
@@ -122,10 +128,10 @@ def translate(
     """Translate records, trees or text with trained models: one line for each segment, in order.
 
     Only the run directory is needed. Text is parsed by the parser that the run names (train
-    --parser) or by --parser, and split into pieces; models without syntax need no parser. A
-    segment whose parse failed, or that has no tree, is translated with each piece standing for
-    itself, and counted. An empty line stays empty and never reaches the model. A source of more
-    than --max-pieces pieces is translated in parts without its tree, and the parts are joined.
+    --parser) or by --parser, and split into pieces; models without syntax need no parser. A segment
+    whose parse failed, or that has no tree, is translated with each piece as its own parent, and
+    counted. An empty line stays empty and never reaches the model. A source of more than
+    --max-pieces pieces is translated in parts without its tree, and the parts are joined.
 
     The score of a translation is log P / length^A, with the end of sentence counted, as in
     fairseq (not GNMT's). The search ends when no prefix can still enter the n-best by that score,
@@ -135,44 +141,44 @@ def translate(
     must share a vocabulary.
 
     Models of linearized, parent and gcn write a tree with its words. The search offers only
-    continuations that can still become one tree; the length counts pieces, not transitions; at
-    the limit a tree has to end, and is counted as cut. A model may end while several words have no
-    head: then no word follows, the score stays that of what it wrote, and the arcs that it finds
-    most probable are added until the tree is one. These trees are counted, so that each
-    translation is one tree. text has only the words, conllu the parsed sentence, and --trees-out
-    writes that beside another format; translations of an n-best list may differ only in the tree,
-    and there are fewer where two become the same.
-    --unconstrained allows everything, as the paper's code did: transitions that draw
-    nothing are skipped, at most four tokens are written for each piece of the limit, and conllu
-    repairs a sequence that builds no tree, and counts it.
+    continuations that can still become one tree; the length counts pieces, not transitions; at the
+    limit a tree has to end, and is counted as cut. A model may stop while several words lack a
+    head. Then its most probable arcs are added until the tree is complete, and the score does not
+    change; such trees are counted. So each translation is one tree. text has only the words, conllu
+    the parsed sentence, and --trees-out writes it in addition to another format; translations of an
+    n-best list may differ only in the tree, and there are fewer where two become the same.
+    --unconstrained allows everything, as the paper's code did: transitions that draw nothing are
+    skipped, at most four tokens are written for each piece of the limit, and conllu repairs a
+    sequence that builds no tree, and counts it.
 
     --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
-    may change a few translations. Modifiers and attention keep their precision. On a GPU bf16 and
-    fp16 halve weights and states, and the scores of translations keep single precision; auto is
-    bf16 where the GPU itself computes in it, else fp32. There, products in fp32 use TF32 unless
-    --precision fp32 is given.
+    may change a few translations. Attention and what variants add keep their precision. On a GPU
+    bf16 and fp16 halve weights and states, and the scores of translations keep single precision;
+    auto is bf16 where the GPU itself computes in it, else fp32. There, products in fp32 use TF32
+    unless --precision fp32 is given.
 
     --engine ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`) is faster: torch computes what a
     variant changes in the encoder, and CTranslate2 the rest. It translates with one model whose
     decoder is plain, so all variants of the source, alone or combined; no ensembles, trees, or rel
     in the decoder; and no exact search, so --beam needs --patience (or --lenpen 0 without --nbest).
-    Whatever it cannot do, auto leaves to torch, and -v says which it is. Both engines search alike,
-    but round differently: a tie may fall the other way, and scores leave out the share of pieces
-    that are never written. So the default stays torch, and installing a package changes no output.
-    With --threads N (and -j 1) CTranslate2 translates N batches at the same time. It reads the
-    folders of `synmt export` too.
+    Whatever it cannot do, auto leaves to torch, and -v shows which engine runs. Both engines search
+    alike, but round differently: a tie may fall the other way, and scores leave out the probability
+    of pieces that are never written. So the default stays torch, and installing a package changes
+    no output. With --threads N (and -j 1) CTranslate2 translates N batches at the same time. It
+    reads the folders of `synmt export` too.
 
-    Segments are sorted by length within a --window; --line-buffered, or text typed at a
-    terminal, sets it to 1. From a pipe the first windows are shorter, and the next one is read
-    while one is translated, so that the program before the pipe need not wait; it is cut short
-    where that program is the slower one. With -j each process takes parts of every window, with one
-    thread unless --threads says otherwise; text is still parsed by one process, so put
-    `synmt parse -j` before it if parsing is much of the work.
+    Segments are sorted by length within a --window; --line-buffered, or text typed at a terminal,
+    sets it to 1. From a pipe the first windows are shorter, and the next one is read while one is
+    translated, so that the program before the pipe need not wait; a window is shorter if that
+    program is the slower one. With -j each process takes parts of every window, with one thread
+    unless --threads says otherwise; text is still parsed by one process, so put `synmt parse -j`
+    before it if parsing is much of the work. -j is for CPUs: on a machine with a GPU give --device
+    cpu, too.
     """
     options.refuse(
         {
             "--lenpen and --tuned both name the length penalty": tuned and lenpen is not None,
-            "--trees-out is for the other formats than conllu": trees_out and format == "conllu",
+            "--trees-out is for formats other than conllu": trees_out and format == "conllu",
             "-o and --trees-out must be different files": (
                 options.is_named_twice((output, trees_out))
             ),

@@ -44,7 +44,12 @@ def tune(
     ] = "0.2:1.6",
     beam: Annotated[int, option("--beam K", "Beam size.", min=2, max=1000)] = 4,
     patience: Annotated[
-        float | None, option("--patience P", "Stop at P * beam finished translations.", min=0.01)
+        float | None,
+        option(
+            "--patience P",
+            "Stop at P * beam finished translations; without it, when none can be better.",
+            min=0.01,
+        ),
     ] = None,
     get: Annotated[
         Literal["lenpen", "bleu"] | None,
@@ -66,18 +71,19 @@ def tune(
     Systems differ in how short beam search makes their translations, and decoders of trees more
     than others. So tune each on dev with the beam that it will translate with, and give the value
     to translate --lenpen, or the report of --format json to translate --tuned and to synmt report
-    --tuned. Several reports, such as those of a system's seeds, are averaged there: one seed alone
-    may like a value at which others begin to repeat themselves. Greedy search has no use for it.
+    --tuned. Several reports, such as those of a system's seeds, are averaged there: the best value
+    for one seed may make others repeat themselves. Greedy search does not use it.
 
     The penalty A divides log P by length^A (see translate). Which prefixes the search extends does
-    not depend on it, only which finished translation is the best and when there can be no
-    better one. So one search goes on until it is over for all values, and gives each of them
-    exactly the translations of synmt translate --lenpen A. It takes about as long as translate
-    with the largest value, which may be long: the larger the penalty, the longer a prefix can still
-    become the best. --patience 1 ends the search as fairseq does, for all values at the same step.
+    not depend on it, only which finished translation is the best and when there can be no better
+    one. So one search goes on until it is over for all values, and gives each of them exactly the
+    translations of synmt translate --lenpen A (on a GPU with --precision fp32). It takes about as
+    long as translate with the largest value, which may be long: the larger the penalty, the longer
+    a prefix can still become the best. --patience 1 ends the search as fairseq does, for all values
+    at the same step.
 
     BLEU is sacreBLEU's, cased, with the tokenizer 13a, against tgt of the records; the first of
-    equal values is the best. closed counts trees that ended before they were one.
+    equal values is the best. closed counts trees that ended incomplete.
     """
     options.refuse({"--get prints one figure: --format does not apply": get and form != "table"})
     values, paths = grid(lenpen), files or ["-"]
@@ -141,5 +147,7 @@ def with_targets(records: Placed) -> Placed:
     """Yields the same records. Raises DataError at the first without a target."""
     for record, place in records:
         if record.tgt is None:
-            raise DataError(*place, "no tgt to compare with; make records by featurize --tgt FILE")
+            raise DataError(
+                *place, "no tgt to compare with; make records with featurize --tgt FILE"
+            )
         yield record, place

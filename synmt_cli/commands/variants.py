@@ -45,19 +45,19 @@ def variants(
     """List the model variants: papers, options with their defaults, and the features they read.
 
     Names are joined by + (`synmt train --variant dep+rel`) and act in that order, so that each
-    changes what those before it left: additions commute, but pascal scales only what is named
-    before it. Impossible combinations are refused: sisa computes the scores of a head anew and must
-    be named before whatever changes scores of its layer, and pascal, which would scale that head,
-    needs another layer; multitask and mixed-encoder each make their own records (synmt
-    multitask).
+    works on the result of those before it: variants that only add can be swapped, but pascal scales
+    only what is named before it. Impossible combinations are refused: sisa computes the scores of a
+    head anew and must be named before whatever changes scores of its layer, and pascal, which would
+    scale that head, needs another layer; multitask and mixed-encoder each make their own records
+    (synmt multitask).
 
-    The presets paper-* (train --preset) hold what a model and its training are. What the papers do
-    before and after is set elsewhere. pascal and gps: joint byte pairs, 16,000 for NC11 and WMT18,
-    32,000 for the others (vocab train --size), filter --langid but for En-Ja, translate --beam 4,
-    and pascal the weights of the last update (translate --checkpoint last). struct: 32,000 byte
-    pairs. dep and rel of Omote et al.: words (vocab train --type word), at most 50 of them,
-    --beam 1. trees: filter at 40 target pieces. rel.clip is 16 in all of Wang et al.'s models, as
-    the paper says; its toolkit's comment has 8 for big ones.
+    The presets paper-* (train --preset) set the model and its training. What the papers do before
+    and after is set in other commands. paper-pascal-* and paper-gps-*: joint BPE of 16,000 for NC11
+    and WMT18, 32,000 for the others (vocab train --size), filter --lang except for En-Ja, translate
+    --beam 4, and for pascal the weights of the last update (translate --checkpoint last).
+    paper-structural-*: BPE of 32,000. paper-dep-*: words (vocab train --type word), at most 50 a
+    sentence, --beam 1. paper-trees-*: filter at 40 target pieces. rel.clip is 16 in all of Wang et
+    al.'s models, as the paper says; its toolkit's comment has 8 for big ones.
 
     Absolute positions belong to no variant: train --set positions=none leaves them out of the
     encoder, --set decoder_positions=none out of the decoder. An option is set by

@@ -140,8 +140,8 @@ def view(
             "--compare and --beside draw pictures: name --format svg, html or tikz": form == "text"
             and (compare or beside),
             "--compare and --beside exclude each other": compare and beside,
-            "--layout is of --format svg and html": layout and form in ("text", "tikz"),
-            "--ascii is of --format text": ascii and form != "text",
+            "--layout is for --format svg and html": layout and form in ("text", "tikz"),
+            "--ascii is for --format text": ascii and form != "text",
         }
     )
     job = DelinearizeJob(Delinearizer(None if spm is None else Vocabulary.load(spm)), "conllu")
@@ -194,7 +194,7 @@ def _pairs(first: Iterator[Picture], second: Iterator[Picture] | None, name: str
     for number, (one, other) in enumerate(zip_longest(first, second), 1):
         if one is None or other is None:
             shorter, longer = (name, "the first file")[:: 1 if other is None else -1]
-            problem = f"ends after {number - 1:,} segments, and {printable(longer)} goes on"
+            problem = f"ends after {number - 1:,} segments, but {printable(longer)} continues"
             raise DataError(shorter, None, problem)
         yield one, other
 

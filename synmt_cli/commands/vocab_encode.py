@@ -51,7 +51,7 @@ def vocab_encode(
     A run of characters that the vocabulary does not know is one piece, and as an id 0.
 
     --sample ALPHA draws other pieces of the same text, so that a model sees words in several ways,
-    by sentencepiece's rules. In a BPE model ALPHA is the chance of each merge to be left out at
+    by sentencepiece's rules. In a BPE model ALPHA is the probability that a merge is skipped at
     each step, BPE-dropout (Provilkov et al. 2020, who take 0.1): 0 changes nothing, 1 gives single
     characters. In a unigram model a segmentation x is drawn with probability P(x)^ALPHA / sum of
     P(x')^ALPHA (Kudo 2018): over all segmentations, or with --nbest over the N best; 0 is uniform.

@@ -35,7 +35,7 @@ def vocab_train(
         vocabulary_training.Type,
         option(
             "--type",
-            "Byte pairs, a unigram language model, or whole words, the most frequent ones.",
+            "BPE, a unigram language model, or the most frequent words.",
         ),
     ] = "bpe",
     character_coverage: Annotated[
@@ -56,7 +56,7 @@ def vocab_train(
         str | None,
         option(
             "--symbols FILE",
-            "Symbols, one a line: pieces that no text becomes, for tags and brackets.",
+            "Symbols, one a line: pieces that text is never split into, for tags and brackets.",
         ),
     ] = None,
     byte_fallback: Annotated[
@@ -80,7 +80,7 @@ def vocab_train(
     end of a line do not count.
 
     --size auto takes 500 ids for fewer than 1,000 lines, 1,000 from there on, 2,000 from 4,000
-    lines, 4,000 from 20,000, 8,000 from 50,000 and 32,000 from two million, beside the --symbols;
+    lines, 4,000 from 20,000, 8,000 from 50,000 and 32,000 from two million, plus the --symbols;
     fewer if the text has no more, and more if its single characters need more. Lines of all FILEs
     count, so two languages count twice.
 

@@ -196,7 +196,7 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     """
     name = str(folder)
     if not replace and (folder.exists() or folder.is_symlink()):
-        raise CreateError(f"cannot create {printable(name)}: it is there already")
+        raise CreateError(f"cannot create {printable(name)}: it already exists")
     try:
         if not replace and not folder.parent.exists():  # a file there is refused below
             folder.parent.mkdir(parents=True, exist_ok=True)

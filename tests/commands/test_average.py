@@ -48,7 +48,7 @@ def test_every_weight_is_the_mean_that_numpy_gives(place, new):
 
 def test_the_new_run_has_all_of_a_run_and_translates(place, new):
     done = place("average", "-m", "vanilla", "--last", 2, "-o", new, status=0)
-    assert b"the mean of 2: step-3, step-4: " in done.stderr
+    assert b"averaged 2 checkpoints (step-3, step-4) into " in done.stderr
     for name in ("config.toml", "spm.model", "labels.json"):
         assert (new / name).read_bytes() == (place.folder / "vanilla" / name).read_bytes()
     assert json.loads((new / "env.json").read_bytes())["averaged"] == ["step-3", "step-4"]
@@ -115,7 +115,7 @@ def test_a_flipped_bit_is_refused_and_nothing_is_left(place, new):
 def test_a_folder_that_is_there_is_never_touched(place, new):
     new.mkdir()
     done = place("average", "-m", "vanilla", "-o", new, status=73)
-    assert done.stderr.endswith(b"new: it is there already\n")
+    assert done.stderr.endswith(b"new: it already exists\n")
     assert list(new.iterdir()) == []
     (new / "file").touch()
     place("average", "-m", "vanilla", "-o", new / "file" / "a", status=73)

@@ -100,7 +100,7 @@ def test_counts_segments_and_words(run):
     [
         ([], 2, "say what to look for"),
         (["--phenomenon", "x"], 2, "no phenomenon 'x'; there are particle, reflexive"),
-        ([*PARTICLE, "--min-dist", "1", "--exactly", "1"], 2, "one of --min-dist and --exactly"),
+        ([*PARTICLE, "--min-dist", "1", "--exactly", "1"], 2, "give --min-dist or --exactly"),
         (["--feats", "*"], 2, "--feats takes a regular expression"),
         ([*PARTICLE, "--tgt", "de"], 2, "--src and --tgt need --out-template"),
         ([*PARTICLE, "--tgt", "-"], 2, "only one input can be stdin"),

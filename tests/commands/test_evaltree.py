@@ -153,7 +153,7 @@ def test_several_parsers(run, folder):
         (["gold", "noisy", "--get", "las", "--by", "deprel"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "--get", "las", "--format", "json"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "--paired", "ar"], "", 2, "--paired, -M and --samples compare systems"),
-        (["gold", "noisy", "noisy", "-M", "bleu"], "", 2, "-M: 'bleu' is none of words, upos"),
+        (["gold", "noisy", "noisy", "-M", "bleu"], "", 2, "-M: 'bleu' is not one of words"),
         (["gold", "noisy", "absent"], "", 66, "cannot read absent"),
         (["gold", "noisy", "-"], GOLD + GOLD, 65, "<stdin>:8: the text goes on, but gold ends"),
         (["gold", "noisy", "--by", "upos"], "", 2, "--by takes deprel, length"),

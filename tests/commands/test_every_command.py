@@ -61,7 +61,7 @@ def test_verbose_says_what_is_done_and_quiet_says_nothing(run, tmp_path):
     assert (reads, wrote) == ("reads a", "wrote b")
     assert counted.startswith("filtered: 2 pairs in ")
     assert took.startswith("done in 0.")
-    assert "processor time" in took
+    assert "CPU time" in took
     done = run("filter", "--max-len", 1, "a", cwd=tmp_path)
     assert done.stderr == b"synmt filter: kept 1 of 2 pairs; rejected: 1 max-len\n"
     assert run("filter", "-q", "--max-len", 1, "a", cwd=tmp_path).stderr == b""

@@ -169,7 +169,7 @@ def test_scores_of_an_aligner(run, folder):
         (("filter", "en", "--lang", "en-xx"), 2, "--lang en-xx: xx is none"),
         (("filter", "en", "--lang-sure", "0.5"), 2, "--lang-prob and --lang-sure need --lang"),
         (("filter", "en", "--exclude-side", "src"), 2, "--exclude-side needs --exclude"),
-        (("filter", "en", "--min-align", "1"), 2, "--align-scores and --min-align need one"),
+        (("filter", "en", "--min-align", "1"), 2, "--align-scores and --min-align go together"),
         (("filter", "en", "--min-align", "nan", "--align-scores", "de"), 2, "--min-align is a"),
         (("filter", "en", "--min-align", "1", "--align-scores", "de"), 65, "de:1: not a number"),
         (("filter", "en", "--format=other"), 2, "Invalid value for '--format': "),

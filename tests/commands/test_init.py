@@ -141,7 +141,7 @@ def test_a_folder_that_exists_stays_as_it_is(run, given, tmp_path):
     (tmp_path / "here").mkdir()
     done = run("init", tmp_path / "here", *TEXT, "--variants", "vanilla", cwd=given)
     assert done.returncode == 73
-    assert b"it is there already" in done.stderr
+    assert b"it already exists" in done.stderr
     assert not os.listdir(tmp_path / "here")
 
 

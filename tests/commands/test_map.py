@@ -100,6 +100,10 @@ def test_its_output_goes_where_the_filter_says(run, folder, tmp_path):
         ("map", b"Missing argument"),
         ("map -j 0 -- score a b", b"map cannot run 'score'; it can run parse, featurize,"),
         ("map -j 0 -- vocab train x", b"map cannot run 'vocab'"),
+        (
+            "map -j 0 -- parse",
+            b"synmt parse: Missing option '-m' / '--model'. (see synmt parse --help)",
+        ),
         ("map -j 0 -- parse -j 2 -m en.udpipe", b"-j is given to parse: give it to map"),
         (
             "map -j 0 --ray nonsense -- parse -m en.udpipe",

@@ -154,7 +154,7 @@ def test_what_has_no_parse_is_counted_and_strict_stops_there(run, folder):
         (["--spm", "none.model", "train.jsonl"], 69, "cannot read the vocabulary none.model"),
         (["--spm", "plain.model", "train.jsonl"], 78, "plain.model has no symbol '<TR>'; synmt"),
         (["--spm", "spm.model"], 65, "<stdin>:1: invalid JSON"),
-        (["--spm", "spm.model", "words.jsonl"], 65, "words.jsonl:1: no pieces; make records by"),
+        (["--spm", "spm.model", "words.jsonl"], 65, "words.jsonl:1: no pieces; make records with"),
         (["--spm", "spm.model", "train.jsonl", "--penn", "-"], 65, "<stdin>:1: 1 bracket not"),
         (["--spm", "spm.model", "train.jsonl", "--penn", "symbols.txt"], 65, "symbols.txt:1: '<"),
     ],

@@ -202,7 +202,7 @@ def test_errors_like_those_of_a_parser(run, tmp_path):
     assert done.stdout == run(*arguments).stdout
     assert all(is_projective([h - 1 for h in one.heads]) for one in sentences(done.stdout))
     messages = done.stderr.decode()
-    shares = [float(x) for x in re.findall(r"([0-9.]+) % other", messages)]
+    shares = [float(x) for x in re.findall(r"([0-9.]+) % different", messages)]
     uas = float(re.search(r"UAS ([0-9.]+)", messages)[1])
     assert uas == pytest.approx(100 - shares[0], abs=3)
     assert "projective trees: 400 before, 400 after" in messages

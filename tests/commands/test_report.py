@@ -104,7 +104,7 @@ def test_what_is_missing_is_said(forked, folder, tmp_path):
     (tmp_path / "score.json").write_bytes((folder / "score.json").read_bytes())
     done = forked("report", "--score", "score.json", cwd=tmp_path)
     assert done.returncode == 0
-    said = "base.1, which the scores are of, is not there. Name outputs by --segments."
+    said = "base.1, which was scored, is missing. Name outputs by --segments."
     assert said.encode() in done.stderr
     assert said.encode() in done.stdout
     alone = forked("report", folder / "runs/base.1", cwd=tmp_path)

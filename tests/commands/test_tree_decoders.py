@@ -193,7 +193,7 @@ def test_one_model_twice_is_that_model(shop, source):
         ("parent vanilla", (), 78, b"all or none of an ensemble write trees"),
         ("bitran gcn", (), 78, b"all or none of an ensemble write trees"),
         ("parent", ("--format", "conllu", "--nbest", 2), 2, b"--nbest"),
-        ("parent", ("--format", "conllu", "--trees-out", "t"), 2, b"other formats than conllu"),
+        ("parent", ("--format", "conllu", "--trees-out", "t"), 2, b"formats other than conllu"),
         ("parent", ("--trees-out", "t", "-o", "./t"), 2, b"must be different files"),
         ("parent", ("--max-output-len", 0), 2, b"--max-output-len"),
     ],

@@ -11,7 +11,7 @@ from synmt_cli.errors import ConfigError, DataError, printable
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.transitions import is_symbol
 
-HOW = "make records by featurize --spm MODEL"
+HOW = "make records with featurize --spm MODEL"
 
 
 class Target(NamedTuple):

@@ -1,8 +1,8 @@
 """The Makefile of an experiment: plain commands, each in a rule with the files that it reads.
 
 `given/` links to the text as it was given, `text/` has the three sets, `data/` trees and records,
-`runs/` the trainings, `models/` the means of their last checkpoints, and `output/` the translations
-of the test set, with the trees of models that write them.
+`runs/` the training runs, `models/` the means of their last checkpoints, and `output/` the
+translations of the test set, with the trees of models that write them.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ _HEAD = """\
 #
 #   make -j2         everything, two trainings at a time; results: scores.txt{judged} report.html
 #   make data        trees, vocabulary and records
-#   make train       the trainings, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
+#   make train       the training runs, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
 #   make -n          the commands that would run
 #
-# An interrupted make goes on where it was, and so does each training. What depends on a newer
+# An interrupted make resumes where it stopped, and so does each training. What depends on a newer
 # file is made again, but no model of the same data and settings is trained again: only one whose
 # records or settings have other content is moved to runs/old first.
 
@@ -116,7 +116,7 @@ _TRAIN = """
 # --- Trainings. % and $* stand for the seed ---
 
 TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS) --spm spm.model
-# $(call named,RUN): names it in each line, since several trainings may run at a time.
+# $(call named,RUN): names it in each line, since several of them may run at a time.
 named = sed -u 's|^synmt train:|$(1):|'
 # $(call aside,RUN): a model of other data or settings makes way; files that are only newer do not
 # count. runs/VARIANT.SEED.inputs has the checksums of what a model is made of.

@@ -108,7 +108,7 @@ class MultitaskJob:
 
     def _check(self, record: Record, place: Place) -> None:
         if record.status == "ok" and record.pieces is None:
-            raise DataError(*place, "no pieces; make records by featurize --spm MODEL")
+            raise DataError(*place, "no pieces; make records with featurize --spm MODEL")
         if set(record.pieces or ()) & {*TAGS, CLOSING}:
             raise DataError(*place, "field pieces has tags or brackets already")
         alone = record.tgt_pieces is None and record.vocab == self.source.fingerprint

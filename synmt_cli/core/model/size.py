@@ -18,9 +18,9 @@ class Size:
     n_heads: Annotated[int, "attention heads of a layer", Bounds(1, 1024)] = 8
     encoder_layers: Annotated[int, "layers of the encoder", Bounds(1, 512)] = 6
     decoder_layers: Annotated[int, "layers of the decoder", Bounds(1, 512)] = 6
-    dropout: Annotated[float, "rate on embeddings and residual branches", RATE] = 0.1
-    attention_dropout: Annotated[float, "rate on attention weights", RATE] = 0.0
-    activation_dropout: Annotated[float, "rate inside the feed-forward layers", RATE] = 0.0
+    dropout: Annotated[float, "dropout on embeddings and residual branches", RATE] = 0.1
+    attention_dropout: Annotated[float, "dropout on attention weights", RATE] = 0.0
+    activation_dropout: Annotated[float, "dropout inside the feed-forward layers", RATE] = 0.0
     norm: Annotated[
         Literal["post", "pre"],
         "layer normalisation after each residual sum (post, as in the paper) or before each "

@@ -35,11 +35,11 @@ class Training:
     """How a model is trained."""
 
     max_steps: Annotated[int, "updates, at most", Bounds(1)] = 100_000
-    max_epochs: Annotated[int, "passes over the data, at most; 0 is any number", Bounds(0)] = 0
+    max_epochs: Annotated[int, "epochs, at most; 0 is no limit", Bounds(0)] = 0
     batch_tokens: Annotated[
         int, "padded pieces of the longer side in a batch; transitions do not count", Bounds(1)
     ] = 4096
-    batch_sentences: Annotated[int, "pairs in a batch, at most; 0 is any number", Bounds(0)] = 0
+    batch_sentences: Annotated[int, "pairs in a batch, at most; 0 is no limit", Bounds(0)] = 0
     accumulate: Annotated[int, "batches per update", Bounds(1)] = 1
     micro_tokens: Annotated[
         int,
@@ -57,7 +57,7 @@ class Training:
     label_smoothing: Annotated[float, "probability spread over the vocabulary", Bounds(0, 1)] = 0.1
     transition_weight: Annotated[
         float,
-        "weight of arcs in the loss of decoders that write trees; words have 1. Search and dev "
+        "weight of arcs in the loss of decoders that write trees; words have 1. Search and all "
         "figures correct for it, so that arcs are as likely as in the data",
         Bounds(0),
     ] = 0.3
@@ -70,36 +70,38 @@ class Training:
         "and weighted so that the gradient is unbiased",
         Bounds(1e-6, 1),
     ] = 1.0
-    max_length: Annotated[int, "pieces; longer pairs are left out and counted", Bounds(1)] = 256
+    max_length: Annotated[
+        int, "most pieces of a side; longer pairs are left out and counted", Bounds(1)
+    ] = 256
     validate_every: Annotated[int, "updates between validations", Bounds(1)] = 1000
     save_every: Annotated[int, "updates between checkpoints", Bounds(1)] = 1000
     patience: Annotated[
-        int, "validations without a better one before the end; 0 is never", Bounds(0)
+        int, "stop after so many validations without a better one; 0 never stops", Bounds(0)
     ] = 0
     metric: Annotated[
         Literal["bleu", "accuracy", "loss"],
-        "what makes a model better: BLEU of greedy translations, the share of target tokens "
-        "guessed right, or the loss, which is quickest; of equal ones the lower "
-        "perplexity decides",
+        "what makes a model better: BLEU of greedy translations, the accuracy of target "
+        "tokens, or the loss, which is quickest; of equal ones the lower perplexity decides",
     ] = "bleu"
     keep: Annotated[int, "how many checkpoints stay", Bounds(1)] = 2
     precision: Annotated[
         Precision,
-        "auto is bf16 on a GPU that has it and on a processor where timing shows that it pays, "
+        "auto is bf16 on a GPU that supports it and on a CPU where timing shows that it pays, "
         "else fp32; fp16 is for GPUs without bf16, and scales the loss; a run keeps what it began "
         "with",
     ] = "auto"
     compile: Annotated[
         bool,
-        "layers are compiled by torch, which takes a while at the start and saves time in each "
-        "update, on a GPU above all; needs a C++ compiler on a processor and Triton on a GPU; "
+        "layers are compiled by torch, which takes a minute or two at the start; meant for GPUs, "
+        "where it was not timed yet; on a CPU training is a tenth slower; needs a C++ compiler on "
+        "a CPU and Triton on a GPU; "
         "weights and files are the same, and a run may go on with or without it",
     ] = False
     seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = SEED
     shard: Annotated[
         bool,
         "each of several processes (--nproc, torchrun) keeps its part of the encoder's and "
-        "decoder's layers, for models that do not fit one card; the losses are the same, and a "
+        "decoder's layers, for models that do not fit one GPU; the losses are the same, and a "
         "run may go on with or without it; one process alone trains as without; needs torch 2.8; "
         "decoders that re-read their prefix refuse it",
     ] = False

@@ -105,7 +105,7 @@ class Gcn(Modifier):
 def gcn(
     spec: StackSpec,
     *,
-    layers: Annotated[int, "how many", Bounds(1, 100)] = 2,
+    layers: Annotated[int, "graph-convolution layers", Bounds(1, 100)] = 2,
     labels: Annotated[bool, "add b and b'; without, the paper's -Labels"] = True,
     gates: Annotated[bool, "weigh messages by g; without it and labels, the paper's -Gates"] = True,
     label_bias: Annotated[

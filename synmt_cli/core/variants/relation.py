@@ -117,11 +117,11 @@ class Relation(Modifier):
 def rel(
     spec: StackSpec,
     *,
-    clip: Annotated[int, "k, the largest distance told apart", CLIP] = 16,
+    clip: Annotated[int, "k: distances are clipped to -k..k", CLIP] = 16,
     keys: Annotated[bool, "add w^K"] = True,
     values: Annotated[bool, "add w^V"] = True,
     stack: Annotated[
-        Literal["both", "encoder", "decoder"], "whose self-attention has them"
+        Literal["both", "encoder", "decoder"], "the stacks whose self-attention uses them"
     ] = "both",
 ) -> tuple[Modifier, ...]:
     """Builds sequential relations, for whichever stack is being built."""
@@ -133,7 +133,7 @@ def rel(
 def dep(
     spec: StackSpec,
     *,
-    clip: Annotated[int, "l, the largest difference of depths told apart", CLIP] = 2,
+    clip: Annotated[int, "l: differences of depth are clipped to -l..l", CLIP] = 2,
     keys: Annotated[bool, "add b^K"] = True,
     values: Annotated[bool, "add b^V"] = True,
 ) -> tuple[Modifier, ...]:
@@ -147,7 +147,7 @@ def dep(
 def struct_rel(
     spec: StackSpec,
     *,
-    clip: Annotated[int, "r, the largest position told apart", CLIP] = 16,
+    clip: Annotated[int, "r: positions are clipped to -r..r", CLIP] = 16,
     keys: Annotated[bool, "add w^K"] = True,
     values: Annotated[bool, "add w^V"] = True,
 ) -> tuple[Modifier, ...]:

@@ -40,7 +40,7 @@ class Tags(Modifier):
 def tags(
     spec: StackSpec,
     *,
-    width: Annotated[int, "how many dimensions the label takes, the last ones"] = 10,
+    width: Annotated[int, "dimensions for the label, the last ones of the embedding"] = 10,
 ) -> tuple[Modifier, ...]:
     """Builds label embeddings."""
     if not 1 <= width < spec.size.d_model:

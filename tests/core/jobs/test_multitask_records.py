@@ -174,7 +174,7 @@ def test_records_of_another_vocabulary_or_made_already_are_refused(one, vocabula
         MultitaskJob(other, other).make(one, PLACE)
     with pytest.raises(DataError, match="f:3: field pieces has tags or brackets already"):
         MultitaskJob(vocabulary, vocabulary).make(tagged(one), PLACE)
-    with pytest.raises(DataError, match="f:3: no pieces; make records by featurize --spm"):
+    with pytest.raises(DataError, match="f:3: no pieces; make records with featurize --spm"):
         MultitaskJob(vocabulary, vocabulary).make(replace(one, pieces=None, piece_word=None), PLACE)
 
 

@@ -9,7 +9,8 @@ change sides with probability 1/2.
 sign, sign test: the exact binomial of sentences won and lost; ties are dropped.
 
 FORMULAS defines each p. A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's
-definitions. Whatever the test, the 95 % interval of d is the bootstrap's percentiles.
+definitions. Whatever the test, the 95 % interval of d is the bootstrap's percentiles, if
+systems have one seed.
 
 A system with k training seeds has the mean of their scores, and d has two sources of chance: the
 seeds and the sentences. SEED_FORMULAS defines its p. The default, `seeds`, and `matched` are in

@@ -55,7 +55,7 @@ def _refuse_unfit(precision: str, device: torch.device) -> None:
     if precision == "int8" and device.type != "cpu":
         raise UsageError(f"--precision int8 is for --device cpu, not {device}")
     if precision in devices.HALF and device.type == "cpu":
-        raise UsageError(f"--precision {precision} is for a GPU; on a processor int8 is faster")
+        raise UsageError(f"--precision {precision} is for a GPU; on a CPU int8 is faster")
 
 
 def fit(

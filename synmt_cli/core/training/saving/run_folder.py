@@ -109,7 +109,7 @@ def _hold(folder: Path) -> _Lock:
 
 
 def _made(folder: Path) -> bool:
-    """Creates a folder. False if it is there already."""
+    """Creates a folder. False if it already exists."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
