@@ -177,7 +177,7 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--src", "ref"], 2, "--src is for --by"),
         (["ref", "new", "--fail-under", "bleu=x"], 2, "--fail-under takes"),
         (["ref", "new", "--seed", "-1"], 2, "Invalid value for '--seed'"),
-        ([], 2, "REF is missing: it is optional only if all"),
+        ([], 2, "REF is missing: it is optional only if all metrics come from --segment-scores"),
         (["--segment-scores", "x=scores", "-M", "bleu,x"], 2, "bleu needs REF and the outputs"),
         (["--segment-scores", "x=scores"], 65, "scores:3: 1 scores of 'base', but 3 segments"),
         (["--segment-scores", "x=none"], 65, "none: no scores"),

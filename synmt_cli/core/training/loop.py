@@ -133,7 +133,8 @@ class Trainer:
         if grammar is None:
             return None
         is_arc = torch.from_numpy(grammar.is_arc).to(self.device)
-        return ArcLoss(is_arc, settings.transition_weight, settings.transition_smoothing)
+        weight, smoothing = settings.transition_weight, settings.transition_smoothing
+        return ArcLoss(is_arc, weight, smoothing, self.model.output_bias)
 
     def _draw_anew(self) -> None:
         """Seeds dropout; each of several processes has its own."""

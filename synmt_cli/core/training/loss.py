@@ -10,7 +10,6 @@ blocks, and each logit is visited while it is still in the cache.
 """
 
 import functools
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -29,11 +28,16 @@ class Losses(NamedTuple):
 
 
 class ArcLoss(NamedTuple):
-    """What differs where a target is an arc. is_arc: (V,) bool, the ids that are."""
+    """What differs where a target is an arc.
+
+    is_arc: (V,) bool, the ids that are. bias: (V,), added to the logits whose nats are counted, as
+    `Transformer.correct_for` makes it.
+    """
 
     is_arc: Tensor
     weight: float
     smoothing: float
+    bias: Tensor | None = None
 
     def of(self, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         """target: (N, 1) ids -> the weight and the smoothing of each, (N, 1)."""
@@ -42,15 +46,12 @@ class ArcLoss(NamedTuple):
         return weight, torch.where(is_arc, self.smoothing, smoothing)
 
     def correction(self, p: Tensor, target: Tensor) -> Tensor | float:
-        """p: (N, V), probabilities; target: (N, 1) ids -> nats to add to those of each, (N, 1).
-
-        They become those of `Transformer.correct_for`.
-        """
-        if self.weight in (0, 1):
+        """p: (N, V), without the bias; target: (N, 1) ids -> what it adds to their nats, (N, 1)."""
+        if self.bias is None:
             return 0.0
-        of_arcs = p @ self.is_arc.to(p.dtype)  # (N,)
-        total = (of_arcs * (1 / self.weight - 1)).log1p()
-        return total[:, None] + torch.where(self.is_arc[target], math.log(self.weight), 0.0)
+        with torch.autocast(p.device.type, enabled=False):
+            total = p @ self.bias.exp()  # (N,)
+        return total.log()[:, None] - self.bias[target]
 
 
 def cross_entropy(

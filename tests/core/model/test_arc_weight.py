@@ -61,9 +61,12 @@ def test_search_dev_and_the_log_of_training_read_the_same_logits(precision, tole
     nats, is_right = judged(states, net.output.weight, targets, bias=net.output_bias)
     torch.testing.assert_close(nats, -expected.log_softmax(-1)[range(7), targets])
     assert torch.equal(is_right, expected.argmax(-1) == targets)
-    arcs = ArcLoss(torch.from_numpy(GRAMMAR.is_arc), 0.3, 0.2)
-    trained = cross_entropy(states, net.output.weight, targets, 0.1, arcs=arcs)
-    torch.testing.assert_close(trained.nll, nats.sum())
+    arcs = ArcLoss(torch.from_numpy(GRAMMAR.is_arc), 0.3, 0.2, net.output_bias)
+    for enabled in (False, True):  # the figure is of single precision in both
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            nats, _ = judged(states, net.output.weight, targets, bias=net.output_bias)
+            trained = cross_entropy(states, net.output.weight, targets, 0.1, arcs=arcs)
+        torch.testing.assert_close(trained.nll, nats.sum())
     with torch.inference_mode():
         torch.testing.assert_close(net.logits(states), expected)
         replace_linear_layers(net, precision)

@@ -168,7 +168,7 @@ def test_arcs_have_a_weight_and_a_smoothing_of_their_own(monkeypatch, rows):
     monkeypatch.setattr(loss, "BLOCK", rows * V)
     states, output, target = problem()
     is_arc = torch.arange(V) % 3 == 0
-    arcs = ArcLoss(is_arc, 0.3, 0.2)
+    arcs = ArcLoss(is_arc, 0.3, 0.2, -math.log(0.3) * is_arc)
     got = cross_entropy(states, output, target, 0.1, arcs=arcs)
     z = states @ output.T
     own = z.logsumexp(1) - z[range(N), target]
