@@ -17,24 +17,23 @@ mkdir -p "$out"
 tuned=() systems=() plain=()
 for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
 
+ln -sf "$gold" "$out/gold.conllu"
 synmt parse -m src.udpipe --from conllu -o "$out/parsed.conllu" "$gold"
 synmt perturb --seed 1 --tree random -o "$out/random.conllu" "$gold"
 synmt evaltree "$gold" "$out/parsed.conllu" | grep -E '^[UL]AS '
 
-translate() { # MODEL KIND TREES
-  synmt translate -m "$1" --beam 5 --threads 1 "${tuned[@]}" -o "$out/${1##*/}.$2.txt" "$3"
+translate() { # MODEL TREES
+  synmt translate -m "$1" --beam 5 --threads 1 "${tuned[@]}" -o "$out/${1##*/}.$2.txt" "$out/$2.conllu"
 }
-for model in models/"$variant".*; do
-  translate "$model" parsed "$out/parsed.conllu"
-  translate "$model" gold "$gold"
-  translate "$model" random "$out/random.conllu"
+for kind in parsed gold random; do
+  for model in models/"$variant".*; do
+    translate "$model" "$kind"
+    systems+=("$kind=$out/${model##*/}.$kind.txt")
+  done
 done
 for model in models/"$baseline".*; do
-  translate "$model" plain "$out/parsed.conllu"
-  plain+=("$baseline=$out/${model##*/}.plain.txt")
-done
-for kind in parsed gold random; do
-  for model in models/"$variant".*; do systems+=("$kind=$out/${model##*/}.$kind.txt"); done
+  translate "$model" parsed
+  plain+=("$baseline=$out/${model##*/}.parsed.txt")
 done
 buckets=(--by length:10,20,30 --by distance:5,10,15 --src-trees "$gold")
 synmt score --matched -M bleu,chrf "${buckets[@]}" -o "$out/scores.$variant.txt" "$reference" "${systems[@]}"

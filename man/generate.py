@@ -33,7 +33,10 @@ EXIT_STATUS = (
     ),
     ("70", "A bug in synmt."),
     ("75", "Stopped and saved; the same command resumes (train)."),
-    ("78", "A configuration, vocabulary or machine does not fit; or the loss is not a number."),
+    (
+        "78",
+        "A configuration, vocabulary or machine does not fit the run, or the loss is not a number.",
+    ),
     ("130, 141, 143", "SIGINT, SIGPIPE, SIGTERM."),
 )
 STREAMS = """\

@@ -10,7 +10,8 @@ SynmtError              the root of the tree; never raised itself
   WriteError      74    writing failed (disk full, closed stdout), or memory ran out
   WorkerLost      74    a worker process was killed: the output is not complete
   Stopped         75    stopped early and saved; the same command again resumes
-  ConfigError     78    a configuration, vocabulary or machine does not fit; a loss is no number
+  ConfigError     78    a configuration, vocabulary or machine does not fit the run, or the loss
+                        is not a number
 
 A bug exits 70 with its traceback; signals exit 128 + their number (signals.py).
 """

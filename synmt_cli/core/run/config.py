@@ -34,12 +34,14 @@ DOTS = 200  # in a line: a key of thousands of parts would take minutes to read
 class Training:
     """How a model is trained."""
 
-    max_steps: Annotated[int, "updates, at most", Bounds(1)] = 100_000
-    max_epochs: Annotated[int, "epochs, at most; 0 is no limit", Bounds(0)] = 0
+    max_steps: Annotated[int, "largest number of updates", Bounds(1)] = 100_000
+    max_epochs: Annotated[int, "largest number of epochs; 0 sets no limit", Bounds(0)] = 0
     batch_tokens: Annotated[
         int, "padded pieces of the longer side in a batch; transitions do not count", Bounds(1)
     ] = 4096
-    batch_sentences: Annotated[int, "pairs in a batch, at most; 0 is no limit", Bounds(0)] = 0
+    batch_sentences: Annotated[
+        int, "largest number of pairs in a batch; 0 sets no limit", Bounds(0)
+    ] = 0
     accumulate: Annotated[int, "batches per update", Bounds(1)] = 1
     micro_tokens: Annotated[
         int,
