@@ -12,6 +12,7 @@ from synmt_cli.core.experiment.makefile import makefile
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.segments import reader
 from synmt_cli.core.text.udpipe import Parser
+from synmt_cli.core.training.device import precision
 from synmt_cli.errors import (
     CreateError,
     DataError,
@@ -31,7 +32,7 @@ validate_every = 250  # updates
 save_every = 250
 keep = 5              # checkpoints; the mean of the last ones translates
 patience = 8          # validations without a better one before a training ends
-precision = "{}"    # the same for all, so that they compare; this machine has bf16: {}
+precision = "{}"    # the same for all, so that they compare; {}
 """
 
 
@@ -122,8 +123,7 @@ def write(folder: Path, design: Design, n_pairs: int, texts: Texts, parsers: Par
 
 
 def _settings() -> str:
-    has_bf16 = devices.has_bf16(devices.choose("auto"))
-    return SETTINGS.format("bf16" if has_bf16 else "fp32", "yes" if has_bf16 else "no")
+    return SETTINGS.format(*precision.for_all(devices.choose("auto")))
 
 
 def _link(link: Path, path: str) -> None:

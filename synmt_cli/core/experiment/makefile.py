@@ -36,6 +36,8 @@ SEEDS := {seeds}
 PRESET := {preset}
 VOCABULARY := auto
 THREADS := 1
+# Processes of a parser; 0 takes every core, since all else waits for the trees.
+PARSERS := 0
 # At least 2: the length penalty is tuned for it.
 BEAM := 5
 METRICS := bleu,chrf,ter
@@ -72,7 +74,7 @@ _TREES = """
 # --- Trees of the {side} ---
 
 {targets}: data/%.{end}.conllu: text/%.{end} {end}.udpipe
-	synmt parse -m {end}.udpipe -o $@ text/$*.{end}
+	synmt parse -m {end}.udpipe -j $(PARSERS) -o $@ text/$*.{end}
 """
 _VOCABULARY = """
 # --- One vocabulary for both languages ---

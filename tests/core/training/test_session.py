@@ -110,6 +110,18 @@ def test_bf16_is_timed_only_where_it_may_pay(opened, monkeypatch):
     ]
 
 
+def test_models_to_be_compared_take_the_precision_whose_products_are_faster(monkeypatch):
+    assert precision._seconds_of_product("bf16", CPU) > 0
+    seconds = {"fp32": 1.0, "bf16": 2.0}  # Xeons from 2023 whose AMX is switched off
+    monkeypatch.setattr(precision, "_seconds_of_product", lambda name, device: seconds[name])
+    monkeypatch.setattr(devices, "has_bf16", lambda device: True)
+    assert precision.for_all(CPU) == ("fp32", "bf16 is 0.5 times as fast as fp32 here")
+    seconds["fp32"] = 4.0
+    assert precision.for_all(CPU) == ("bf16", "bf16 is 2.0 times as fast as fp32 here")
+    monkeypatch.setattr(devices, "has_bf16", lambda device: False)
+    assert precision.for_all(CPU) == ("fp32", "this processor has no bf16")
+
+
 def test_the_length_of_a_run_is_that_of_its_epochs(opened):
     session, choice = opened
     for accumulate in (1, 3):

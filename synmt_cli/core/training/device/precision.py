@@ -1,7 +1,7 @@
-"""Which precision `auto` is, decided once, when a run begins.
+"""Whether to train in bf16 or fp32: for one run, when it begins, and for many that are compared.
 
 On a GPU bf16 is taken where the hardware has it. On a processor with bf16 instructions it can be
-faster or slower than fp32, by the size of the model and the matrices; so a few batches are timed.
+faster or slower than fp32, by the processor, the model and its batches, so both are timed.
 """
 
 import time
@@ -21,6 +21,7 @@ from synmt_cli.core.training.saving import checkpoint
 LEAST = 1000  # updates; a shorter run ends before timing would pay
 PAYS = 1.1  # how many times as fast bf16 has to be: timing is not exact
 ROUNDS = 3  # timed batches of each precision at most, after one that is not timed
+PRODUCTS = 5  # timed products of matrices in each precision, of which the fastest counts
 ENOUGH = 2.0  # seconds of timed batches: a large model's first is enough
 
 
@@ -28,12 +29,9 @@ def choose(
     model: Transformer, corpus: Corpus, settings: Training, n_updates: int, device: torch.device
 ) -> tuple[Precision, str]:
     """fp32 or bf16, and why. The model, on `device`, and the generators stay as they were."""
-    has_bf16 = devices.has_bf16(device)
-    if device.type != "cpu":
-        why = "this device has it" if has_bf16 else "this device has no bf16"
-        return ("bf16" if has_bf16 else "fp32"), why
-    if not has_bf16:
-        return "fp32", "this processor has no bf16"
+    untimed = _untimed(device)
+    if untimed is not None:
+        return untimed
     if n_updates < LEAST:
         return "fp32", f"runs under {LEAST:,} updates are not timed"
     random = checkpoint.random_states(device)
@@ -49,6 +47,27 @@ def choose(
         model.train(was_training)
         checkpoint.restore_random(random, device)
     return decided(slow / n / (fast / n_fast))
+
+
+def for_all(device: torch.device) -> tuple[Precision, str]:
+    """fp32 or bf16 for models that are still to be made, and why: by one product of matrices."""
+    untimed = _untimed(device)
+    if untimed is not None:
+        return untimed
+    seconds = {"fp32": float("inf"), "bf16": float("inf")}
+    for _ in range(PRODUCTS):  # in turn, since other jobs slow both
+        for name, least in seconds.items():
+            seconds[name] = min(least, _seconds_of_product(name, device))
+    return decided(seconds["fp32"] / seconds["bf16"])
+
+
+def _untimed(device: torch.device) -> tuple[Precision, str] | None:
+    """What the kind of device says alone."""
+    has_bf16 = devices.has_bf16(device)
+    if device.type != "cpu":
+        why = "this device has it" if has_bf16 else "this device has no bf16"
+        return ("bf16" if has_bf16 else "fp32"), why
+    return None if has_bf16 else ("fp32", "this processor has no bf16")
 
 
 def decided(speed: float) -> tuple[Precision, str]:
@@ -75,3 +94,13 @@ def _seconds(
         if number and clock() - begin > ENOUGH:
             break
     return clock() - begin, max(number, 1)
+
+
+def _seconds_of_product(precision: str, device: torch.device) -> float:
+    """The time of one layer's product and its gradients, conversions to bf16 counted."""
+    states = torch.ones(1024, 512, device=device, requires_grad=True)
+    weight = torch.ones(512, 512, device=device, requires_grad=True)
+    begin = time.perf_counter()
+    with devices.precision(precision, device):
+        torch.nn.functional.linear(states, weight).sum().backward()
+    return time.perf_counter() - begin
