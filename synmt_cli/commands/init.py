@@ -1,6 +1,8 @@
 """`synmt init`: a folder that compares models on one's own text."""
 
 import shlex
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,7 +78,9 @@ def init(
     from synmt_cli.core.experiment.design import Design
     from synmt_cli.core.experiment.design import variants as named
     from synmt_cli.core.experiment.folder import Parsers, Texts, write
+    from synmt_cli.core.run import device as devices
     from synmt_cli.core.run.config import resolve
+    from synmt_cli.core.run.presets import AUTO, by_data
 
     held_out = {
         "--dev-src": dev_src,
@@ -91,15 +95,23 @@ def init(
     parsers = Parsers(parser, tgt_parser)
     design = Design(named(variants), seeds, preset, splits=bool(missing))
     design.check(parsers.at_hand)
-    if preset != "auto":
+    if preset != AUTO:
         resolve(None, preset, [])
     target = Path(experiment)
     if target.exists() or target.is_symlink():
         raise CreateError(f"cannot create {printable(experiment)}: it already exists")
     parsers.check()
-    n_pairs = texts.n_pairs()
-    write(target, design, n_pairs, texts, parsers)
+    n_pairs, n_tokens = texts.size()
+    device = devices.choose("auto")
+    taken, why = by_data(n_tokens, device.type)
+    if preset == AUTO:
+        design = replace(design, preset=taken)
+    write(target, design, n_pairs, texts, parsers, device)
     console.info(f"{printable(experiment)}: {_summary(design, n_pairs)}")
+    if preset == AUTO:
+        console.info(f"preset {taken}: about {why}; --preset NAME takes another")
+    if shutil.which("synmt") is None:
+        console.warn("make will not find synmt: activate its environment, or add it to PATH")
     console.info(f"next: make -j2 -C {shlex.quote(printable(experiment))}")
 
 

@@ -1,8 +1,10 @@
 """`synmt init` as a user runs it: the folder it writes, and what make does there."""
 
+import itertools
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 from support.program import shell
@@ -40,6 +42,8 @@ def given(example_folder, tmp_path_factory, forked):
 
 TEXT = ("--src", "my text.en", "--tgt", "my text.de.gz")
 PARSERS = ("--parser", "my parser", "--tgt-parser", "de.udpipe")
+PLAIN = ("--variants", "vanilla")
+VARIANTS = ("vanilla", "pascal", "linearized")
 
 
 def make(folder, forked, *arguments):
@@ -70,16 +74,126 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     assert "Weight of syntax by layer" in report
     assert "Attention in segment" in report
     assert "Nothing to be done" in make(folder, forked)
-    # A training goes on whose records are only newer; one whose settings have changed makes way.
-    (folder / "data/train.jsonl").touch()
-    assert (
-        make(folder, forked, "runs/vanilla.1.trained", "PRESET=tiny").count("train --preset") == 1
-    )
-    assert not (folder / "runs/old").exists()
+    # A training goes on when it may take more steps.
     (folder / "config.toml").write_text(SMALL.replace("max_steps = 2", "max_steps = 3"))
     make(folder, forked, "PRESET=tiny", "BEAM=2", "output/vanilla.1.txt")
-    assert [name.rsplit(".", 1)[0] for name in os.listdir(folder / "runs/old")] == ["vanilla.1"]
-    assert "step 3" in (folder / "runs/vanilla.1.log").read_text()
+    assert not (folder / "runs/old").exists()
+    log = (folder / "runs/vanilla.1.log").read_text()
+    assert log.index("step 2 ") < log.index("resuming") < log.index("step 3 ")
+
+
+# In place of synmt: writes the files that a command would, and prints the command.
+STAND_IN = """\
+#!{python} -S
+import sys
+from pathlib import Path
+words = sys.argv[1:]
+if words == ["check", "config.toml"]:
+    sys.exit("d_modle" in Path("config.toml").read_text())
+print("synmt", *words, file=sys.stderr)
+for option, value in zip(words, words[1:]):
+    if option in ("-o", "--tgt-out", "--trees-out", "--run"):
+        inside = {{"train": "config.toml", "average": "model.safetensors"}}.get(words[0], "")
+        path = Path(value) / inside
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("written")
+"""
+
+
+@pytest.fixture
+def commands(run, given, tmp_path):
+    """`commands()` runs make in an experiment: the synmt commands that its rules say, in order."""
+    program = tmp_path / "bin/synmt"
+    program.parent.mkdir()
+    program.write_text(STAND_IN.format(python=sys.executable))
+    program.chmod(0o755)
+    sets = [f"--{name}-{side}" for name in ("dev", "test") for side in ("src", "tgt")]
+    options = [*zip(sets, ["my text.en", "my text.de.gz"] * 2, strict=True)]
+    options = [*itertools.chain(*options), "--variants", ",".join(VARIANTS), "--seeds", 2]
+    done = run("init", tmp_path / "e", *TEXT, *PARSERS, *options, cwd=given)
+    assert done.returncode == 0, done.stderr.decode()
+
+    def made():
+        done = shell("make -s", tmp_path / "e", first=program.parent)
+        assert done.returncode == 0, done.stderr.decode()
+        lines = [*done.stderr.decode().splitlines(), *done.stdout.decode().splitlines()]
+        return [line for line in lines if line.startswith("synmt ")]
+
+    made.folder = tmp_path / "e"
+    return made
+
+
+def trained(commands):
+    trainings = [line for line in commands if line.startswith("synmt train ")]
+    return [re.search(r"--run runs/(\S+)", line)[1] for line in trainings]
+
+
+def test_make_makes_what_is_missing_and_no_more(commands):
+    """After each change: the trainings and translations, and whether systems are scored again."""
+    models = [f"{variant}.{seed}" for variant in VARIANTS for seed in (1, 2)]
+    assert sorted(trained(commands())) == sorted(models)
+    assert commands() == []
+    rules = commands.folder / "Makefile"
+    text = rules.read_text()
+    rules.write_text(text.replace("SEEDS := 1 2", "SEEDS := 1 2 3"))
+    made = commands()
+    assert trained(made) == [f"{variant}.3" for variant in VARIANTS]
+    assert sum("synmt score" in line and "output/pascal.3.txt" in line for line in made) == 2
+    (commands.folder / "output/pascal.1.txt").unlink()
+    made = commands()
+    assert trained(made) == []
+    assert [line.split(" -o ")[1].split()[0] for line in made if " translate " in line] == [
+        "output/pascal.1.txt"
+    ]
+    rules.write_text(text.replace("METRICS := bleu", "METRICS := chrf"))
+    made = commands()
+    assert {line.split()[1] for line in made} == {"score", "evaltree", "report"}
+    assert sum("-M chrf," in line for line in made) == 2
+
+
+def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
+    commands()
+    config, runs = commands.folder / "config.toml", commands.folder / "runs"
+    first = config.read_text()
+    for text in (f"# slower\n{first}", first.replace("patience = 8", "patience = 9")):
+        config.write_text(text)
+        assert len(trained(commands())) == 6
+        assert not (runs / "old").exists()
+    config.write_text(f"{first}d_modle = 3\n")  # which `synmt check` finds
+    with pytest.raises(AssertionError, match=r"vanilla.1.trained\] Error"):
+        commands()
+    assert not (runs / "old").exists()
+    config.write_text(f"{first}lr = 0.1\n")
+    assert len(trained(commands())) == 6
+    assert len(os.listdir(runs / "old")) == 12  # six runs, and what each was made of
+    for path in sorted((runs / "old").iterdir()):
+        name = re.sub(r"\.\d{8}-\d{6}", "", path.name)
+        os.rename(runs / name, runs / f"old/second.{name}")
+        path.rename(runs / name)
+    config.write_text(first)
+    assert len(trained(commands())) == 6
+    assert len(os.listdir(runs / "old")) == 12
+
+
+def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):
+    for side, text in (("en", '{"a": 1}\n'), ("de", "1\tThe first.\n")):
+        (tmp_path / side).write_text("".join(f"{i} {text}" if i else text for i in range(40)))
+    done = run("init", tmp_path / "e", "--src", tmp_path / "en", "--tgt", tmp_path / "de", *PLAIN)
+    assert done.returncode == 0, done.stderr.decode()
+    make(tmp_path / "e", forked, "text/train.src")
+    assert (tmp_path / "e/text/train.src").stat().st_size
+
+
+def test_all_models_of_an_experiment_have_the_size_that_the_text_asks_for(run, tmp_path):
+    """Records with trees or tasks have more tokens: `--preset auto` would make larger models."""
+    for side in ("en", "de"):
+        (tmp_path / side).write_text("".join(f"{i:0395}\n" for i in range(10_100)))
+    options = ["--src", tmp_path / "en", "--tgt", tmp_path / "de", *PLAIN]
+    done = run("init", tmp_path / "e", *options)
+    assert b"preset small: about 1,0" in done.stderr
+    assert "PRESET := small\n" in (tmp_path / "e/Makefile").read_text()
+    done = run("init", tmp_path / "f", *options, "--preset", "base")
+    assert "PRESET := base\n" in (tmp_path / "f/Makefile").read_text()
 
 
 def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, given, tmp_path):

@@ -7,9 +7,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.experiment.makefile import makefile
-from synmt_cli.core.run import device as devices
 from synmt_cli.core.segments import reader
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.training.device import precision
@@ -23,9 +24,11 @@ from synmt_cli.errors import (
 )
 from synmt_cli.io import writing
 
+BYTES_OF_A_PIECE = 4  # about, whatever the script: an ideograph has three
 SETTINGS = """\
 # Settings of every training; they override the preset's. `synmt settings` and `synmt variants`
-# say what there is.
+# say what there is. With another max_steps or patience, and other times to validate and save,
+# trainings go on; any other change begins them anew, and the old models move to runs/old.
 
 [training]
 validate_every = 250  # updates
@@ -50,22 +53,27 @@ class Texts:
         sets = {"train": self.train, "dev": self.dev, "test": self.test}
         return {name: sides for name, sides in sets.items() if sides is not None}
 
-    def n_pairs(self) -> int:
-        """How many pairs of lines there are to train on; reads every file.
+    def size(self) -> tuple[int, int]:
+        """How many pairs there are to train on, and about how many target tokens; reads all files.
 
         Raises UsageError for a source that is its target, and DataError or ReadError for files
         that are empty, not parallel, not text, or not there.
         """
-        counts = {}
+        n_pairs = n_tokens = 0
         for name, (src, tgt) in self.sets.items():
             for path in (src, tgt):
                 _check_regular(path)
             if os.path.samefile(src, tgt):
                 raise UsageError(f"{printable(src)} is both sides of the {name} set")
-            counts[name] = sum(1 for _ in reader.text_rows([src, tgt]))
-            if not counts[name]:
+            n_lines = n_bytes = 0
+            for _, line in reader.text_rows([src, tgt]):
+                n_lines += 1
+                n_bytes += len(line.encode())
+            if not n_lines:
                 raise DataError(src, None, "no lines")
-        return counts["train"]
+            if name == "train":
+                n_pairs, n_tokens = n_lines, n_lines + n_bytes // BYTES_OF_A_PIECE
+        return n_pairs, n_tokens
 
 
 def _check_regular(path: str) -> None:
@@ -101,8 +109,17 @@ class Parsers:
             Parser(path)
 
 
-def write(folder: Path, design: Design, n_pairs: int, texts: Texts, parsers: Parsers) -> None:
+def write(
+    folder: Path,
+    design: Design,
+    n_pairs: int,
+    texts: Texts,
+    parsers: Parsers,
+    device: torch.device,
+) -> None:
     """Writes the folder, and those above it that are missing. n_pairs: of the text to train on.
+
+    device: the one to train on.
 
     Raises CreateError where the folder exists or cannot be made, WriteError.
     """
@@ -117,13 +134,12 @@ def write(folder: Path, design: Design, n_pairs: int, texts: Texts, parsers: Par
             (new / name).mkdir()
         for link, path in links.items():
             _link(new / link, path)
-        for file, content in (("Makefile", rules), ("config.toml", _settings())):
+        for file, content in (
+            ("Makefile", rules),
+            ("config.toml", SETTINGS.format(*precision.for_all(device))),
+        ):
             with writing.atomic(new / file) as writer:
                 writer.write(content.encode())
-
-
-def _settings() -> str:
-    return SETTINGS.format(*precision.for_all(devices.choose("auto")))
 
 
 def _link(link: Path, path: str) -> None:

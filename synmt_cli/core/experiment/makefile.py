@@ -8,6 +8,7 @@ translations of the test set, with the trees of models that write them.
 from collections.abc import Iterator
 
 from synmt_cli.core.experiment.design import Design
+from synmt_cli.core.run.config import CHANGEABLE
 
 _HEAD = """\
 # Does syntax help on this text? Written by `synmt init`, and yours to change.
@@ -19,25 +20,31 @@ _HEAD = """\
 #
 # An interrupted make resumes where it stopped, and so does each training. What depends on a newer
 # file is made again, but no model of the same data and settings is trained again: only one whose
-# records or settings have other content is moved to runs/old first.
+# records or settings have other content is moved to runs/old first. Ctrl-C ends everything; a
+# signal to make alone leaves its trainings running.
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error this needs GNU make 4.3 or newer))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.SECONDARY:
 .PHONY: all data train translate
 all: scores.txt scores.json{judged} report.html
 
 # --- What to compare; change it as you like ---
+#
+# make then makes what is missing, such as the models of a further seed, and scores again. What is
+# there stays as it is, until `make -B`. For a further variant, take the Makefile of a folder that
+# `synmt init` writes with it, and its links to parsers. One that is left out here is still
+# trained where TUNED or READERS below names it.
 
 VARIANTS := {variants}
 SEEDS := {seeds}
 PRESET := {preset}
 VOCABULARY := auto
-THREADS := 1
-# Processes of a parser; 0 takes every core, since all else waits for the trees.
+# Processes that parse, since all else waits for the trees: 0 is one for each core.
 PARSERS := 0
+# Threads of each training, tuning and translation.
+THREADS := 1
 # At least 2: the length penalty is tuned for it.
 BEAM := 5
 METRICS := bleu,chrf,ter
@@ -62,10 +69,10 @@ _FILTER = """
 
 text/train.src text/train.tgt &: {src} {tgt} \\
 		text/dev.src text/dev.tgt text/test.src text/test.tgt
-	synmt check --parallel {src} {tgt}
-	synmt check --parallel text/dev.src text/dev.tgt
-	synmt check --parallel text/test.src text/test.tgt
-	synmt filter --max-len 100 --ratio 9 --dedup pair \\
+	synmt check --from text --parallel {src} {tgt}
+	synmt check --from text --parallel text/dev.src text/dev.tgt
+	synmt check --from text --parallel text/test.src text/test.tgt
+	synmt filter --from text --max-len 100 --ratio 9 --dedup pair \\
 		--exclude text/dev.src --exclude text/dev.tgt \\
 		--exclude text/test.src --exclude text/test.tgt \\
 		--tgt {tgt} --tgt-out text/train.tgt -o text/train.src {src}
@@ -120,14 +127,20 @@ _TRAIN = """
 TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS) --spm spm.model
 # $(call named,RUN): names it in each line, since several of them may run at a time.
 named = sed -u 's|^synmt train:|$(1):|'
-# $(call aside,RUN): a model of other data or settings makes way; files that are only newer do not
-# count. runs/VARIANT.SEED.inputs has the checksums of what a model is made of.
-aside = if [ -e $(1)/config.toml ] && ! cksum $^ | cmp -s - $(1).inputs; then \\
-  mkdir -p runs/old && mv $(1) runs/old/$(notdir $(1)).$$(date +%Y%m%d-%H%M%S); fi; \\
-  mkdir -p runs && cksum $^ > $(1).inputs
+# What a model is made of: checksums, and settings without those with which a training may go on.
+CHANGEABLE := {changeable}
+inputs = cksum $(filter-out config.toml,$^) && echo preset $(PRESET) && \\
+  sed -E 's/(^|[[:space:]]+)\\#.*//; /^($(CHANGEABLE))[[:space:]]*=/d; /^$$/d' config.toml
+# $(call aside,RUN): a model of other inputs makes way; files that are only newer do not count.
+aside = synmt check config.toml && mkdir -p runs && {{ $(inputs); }} > $(1).inputs.new && \\
+  if [ -e $(1)/config.toml ] && ! cmp -s $(1).inputs.new $(1).inputs; then \\
+  old=runs/old/$(notdir $(1)).$$(date +%Y%m%d-%H%M%S); mkdir -p runs/old; \\
+  [ ! -e $(1).inputs ] || mv $(1).inputs $$old.inputs; mv $(1) $$old; fi && \\
+  mv $(1).inputs.new $(1).inputs
 """
 _TRAIN_ONE = """
-runs/{variant}.%.trained: data/{train}.jsonl data/{dev}.jsonl spm.model config.toml{parser}
+$(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: \\
+		data/{train}.jsonl data/{dev}.jsonl spm.model config.toml{parser}
 	@$(call aside,runs/{variant}.$*)
 	$(TRAIN) --variant {variant} --seed $*{options} \\
 		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
@@ -160,7 +173,7 @@ TRANSLATE := synmt translate --beam $(BEAM) --threads $(THREADS)
 best = $(addprefix --tuned ,$(call tuning,$(1)))
 """
 _TRANSLATE_ONE = """
-output/{variant}.%.txt: \\
+$(SEEDS:%=output/{variant}.%.txt): output/{variant}.%.txt: \\
 		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl
 	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) -o $@ data/test.jsonl
 """
@@ -179,7 +192,7 @@ WRITTEN := $(foreach variant,$(WRITERS),$(foreach seed,$(SEEDS),$(variant).$(see
 $(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.udpipe
 	synmt parse -m tgt.udpipe -o $@ output/$*.txt
 
-trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu)
+trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu) Makefile
 	( printf 'system\\tUAS\\tLAS\\n'; for system in $(WRITTEN); do \\
 		synmt evaltree --format tsv output/$$system.parsed.conllu output/$$system.conllu | \\
 		LC_ALL=C awk -v name=$$system '$$2 == "uas" {{ uas = $$5 }} \\
@@ -203,10 +216,10 @@ _TEST = """
 OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
 SCORE = synmt score -M $(METRICS) --by $(BY) --src text/test.src -o $@ text/test.tgt $(OUTPUTS)
 
-scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
+scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src Makefile
 	$(SCORE) --format json
 
-scores.txt: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src
+scores.txt: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src Makefile
 	$(SCORE)
 	cat $@
 
@@ -240,7 +253,9 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
     yield from _trees(design)
     yield from _records(design)
-    yield _TRAIN
+    settings = (name.partition(".") for name in sorted(CHANGEABLE))
+    changeable = [key for section, _, key in settings if section == "training"]
+    yield _TRAIN.format(changeable="|".join(changeable))
     for variant, (train, dev) in zip(design.variants, names, strict=True):
         reads_trees = design.plans[variant].source_trees
         yield _TRAIN_ONE.format(

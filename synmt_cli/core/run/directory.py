@@ -67,9 +67,12 @@ _STATE_FIELDS: json_files.Fields = {
     "tokens": _COUNT,
     **dict.fromkeys(("scale", "scale_age"), _NUMBER),
     "finished": (lambda v: isinstance(v, str), "a text"),
+    "passing": (lambda v: isinstance(v, bool), "true or false"),
 }
 # Checkpoints of early versions lack these.
-_STATE_LATER = ("losses", "validated", "gradient_norm", "scale", "scale_age", "best_nll")
+_STATE_LATER = (
+    *("losses", "validated", "gradient_norm", "scale", "scale_age", "best_nll", "passing"),
+)
 
 
 def read_state(checkpoint: Path, step: int | None = None) -> dict[str, Any]:

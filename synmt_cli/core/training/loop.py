@@ -200,10 +200,14 @@ class Trainer:
                 return
             if self._advance(updates, request):
                 yield from self._reports()
-                every = self.settings.validate_every, self.settings.save_every
-                if self.state.finished or any(self.state.step % n == 0 for n in every):
+                if self.state.finished or self._is_due():
                     yield from self._validate_and_save(request)
         yield Ended(self.state.step, self.state.finished, True)
+
+    def _is_due(self) -> bool:
+        """Whether this step has a checkpoint, stopped or not."""
+        every = self.settings.validate_every, self.settings.save_every
+        return any(self.state.step % n == 0 for n in every)
 
     def _advance(self, updates: Iterator[Update], request: signals.Request) -> bool:
         """Makes one update, or notes that training is over. False if an end was asked for."""
@@ -458,6 +462,7 @@ class Trainer:
         if self._scale is not None:
             self.state.scale = self._scale.scale.item()
             self.state.scale_age = self._scale.age.item()
+        self.state.passing = not self.state.finished and not self._is_due()
         random = self.ranks.gather(self.state.random)
         checkpoint.save(
             self.run,

@@ -95,6 +95,26 @@ def test_a_run_that_lost_patience_goes_on_with_more_of_it(trainer, patience, end
     assert last == Ended(end, "patience" if patience else "max_steps", True)
 
 
+class At:
+    """A request to stop that comes at one step."""
+
+    def __init__(self, trainer, step):
+        self.trainer, self.step = trainer, step
+
+    def __bool__(self):
+        return self.trainer.state.step == self.step
+
+
+def test_a_run_that_was_stopped_keeps_the_checkpoints_of_one_that_was_not(trainer):
+    every = {"max_steps": 9, "validate_every": 3, "save_every": 3, "keep": 2}
+    for step, kept in ((4, [3, 4]), (5, [3, 5]), (6, [3, 6]), (7, [6, 7]), (0, [6, 9])):
+        one = trainer(**every)
+        one.resume()
+        *_, last = one.events(At(one, step), None)
+        assert last.step == step or last.finished
+        assert one.run.steps() == kept
+
+
 def test_after_a_resume_the_speed_is_that_of_the_updates_made_since(trainer, monkeypatch):
     list(trainer(max_steps=7).events(signals.Request(), None))
     again = trainer(max_steps=8)

@@ -1,7 +1,8 @@
 """Checkpoints: everything that a run needs to go on as if it had not been stopped.
 
 A checkpoint is written under a temporary folder name and renamed when it is complete and
-on disk; old ones are removed only after that.
+on disk; old ones are removed only after that. One that was saved for a stop alone goes with
+the next, so that a run which was interrupted keeps what it would have kept.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from torch import Tensor
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.directory import OPTIMIZER, STATE, WEIGHTS, Run, read_state
-from synmt_cli.errors import ConfigError, cannot_create, printable
+from synmt_cli.errors import ConfigError, SynmtError, cannot_create, printable
 from synmt_cli.io import json_files, regular_files, writing
 
 KINDS = ("exp_avg", "exp_avg_sq", "step")  # of the optimizer's tensors, KIND.PARAMETER
@@ -36,8 +37,9 @@ class TrainingState:
     validation, by the chosen metric; best_nll: its nats per token, None if an early version saved
     it. stale: validations since then. validated: the step of the last validation. loss, nll,
     losses, tokens: sums since the last report; losses are those of the modifiers, by variant.
-    gradient_norm: its sum over those updates. finished: why training is over, or "". random:
-    generator states. scale, scale_age: of the loss in fp16 (loss_scale.py), else 0.
+    gradient_norm: its sum over those updates. finished: why training is over, or "". passing: it
+    is saved for a stop alone, at a step that has no checkpoint else. random: generator states.
+    scale, scale_age: of the loss in fp16 (loss_scale.py), else 0.
     """
 
     step: int = 0
@@ -54,6 +56,7 @@ class TrainingState:
     gradient_norm: float = 0.0
     tokens: int = 0
     finished: str = ""
+    passing: bool = False
     scale: float = 0.0
     scale_age: float = 0.0
     random: dict[str, Tensor] = field(default_factory=dict)
@@ -99,7 +102,9 @@ def save(
     vocabulary: str,
     keep: int,
 ) -> None:
-    """Writes checkpoints/step-N, then removes all but the newest `keep`. Raises WriteError.
+    """Writes checkpoints/step-N, then removes all but the newest `keep`, and passing ones first.
+
+    Raises WriteError.
 
     Every process calls it to send its tensors, and the first one writes them.
     """
@@ -111,7 +116,9 @@ def save(
             tensors.write(folder / OPTIMIZER, moments | state.random, about)
             json_files.write_sealed(folder / STATE, _plain(state))
     if share.ranks.is_first:
-        _remove(run, run.steps()[:-keep])
+        steps = run.steps()
+        kept = [step for step in steps if step == state.step or not _is_passing(run, step)][-keep:]
+        _remove(run, [step for step in steps if step not in kept])
 
 
 def _new_folder(folder: Path, share: Share) -> contextlib.AbstractContextManager[Path]:
@@ -125,6 +132,13 @@ def _new_folder(folder: Path, share: Share) -> contextlib.AbstractContextManager
     except OSError as error:
         raise cannot_create(folder, error) from error
     return writing.atomic_folder(folder, replace=True)
+
+
+def _is_passing(run: Run, step: int) -> bool:
+    try:
+        return bool(read_state(run.checkpoint(step), step).get("passing"))
+    except SynmtError:  # it may be what is left of a run: not removed before its turn
+        return False
 
 
 def _remove(run: Run, steps: Iterable[int]) -> None:
