@@ -32,6 +32,8 @@ cat > experiment/config.toml << END
 max_steps = ${STEPS:-1200}
 validate_every = 400
 save_every = 400
+keep = 3
+precision = "fp32"
 END
 
 say "4. Parse, learn a vocabulary, make records, train both models, translate, score"

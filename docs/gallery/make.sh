@@ -12,4 +12,4 @@ synmt plot curves -o ../curves.svg runs/vanilla.1 runs/vanilla.2 runs/pascal.1 r
 synmt plot scores --metric bleu -o ../scores.svg score.json
 synmt plot attention --trees gold.conllu -o ../attention.svg attention.jsonl
 synmt report --title "Does syntax help?" --score score.json --src test.en --ref test.de \
-  --trees test.en.conllu -o ../report.html runs/*
+  --src-trees test.en.conllu -o ../report.html runs/*

@@ -98,6 +98,7 @@ def challenge(
       particle               DEPREL contains prt: "look the word up"
       reflexive              FEATS contain Reflex=Yes: "an die sich der Plan richtet"
       preposition-stranding  DEPREL contains obl and UPOS is ADP: "what do you look at"
+                             (in synmt synth: stranding)
 
     --deprel, --upos and --feats make one more condition, `own`; a word has to meet all that
     are given. Each is a regular expression in Python's syntax, searched for in its column: `prt`

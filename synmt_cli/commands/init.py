@@ -47,7 +47,13 @@ def init(
         str, option("--variants LIST", "Models to compare; the first is the baseline.")
     ] = "vanilla,pascal,dep+rel",
     seeds: Annotated[
-        int, option("--seeds N", "Training runs of each variant.", min=1, max=100)
+        int,
+        option(
+            "--seeds N",
+            "Training runs of each variant; one alone does not show how runs vary.",
+            min=1,
+            max=100,
+        ),
     ] = 3,
     preset: Annotated[
         str, option("--preset NAME", "Sizes and settings, as for synmt train.")

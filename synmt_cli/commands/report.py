@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -30,13 +31,14 @@ MANUAL = Manual(
     examples=(
         "synmt score --by length:10,20 --src test.en --format json -o score.json"
         " ref.de base.de pascal.de && synmt report --score score.json --src test.en"
-        " --trees test.en.conllu -o report.html runs/base runs/pascal",
+        " --src-trees test.en.conllu -o report.html runs/base runs/pascal",
         "synmt report --ref ref.de --segments base.de --segments pascal.de -o segments.html",
         "synmt report runs/base runs/pascal > training.html",
     ),
     see_also=("score", "plot scores", "plot curves", "view", "init"),
 )
 ATTENTION_SEGMENTS, ATTENTION_MAPS = 3, 8
+NOT_IN_NAMES = r"[^\w.+-]+"  # of files that are suggested
 
 
 def report(
@@ -58,7 +60,7 @@ def report(
         option("--ref FILE", "Reference lines.", shown_default="the file that --score names"),
     ] = "",
     trees: Annotated[
-        str, option("--trees FILE", "CoNLL-U or records: the trees of the source.")
+        str, option("--src-trees FILE", "CoNLL-U or records: the trees of the source.")
     ] = "",
     tgt_trees: Annotated[
         str,
@@ -127,10 +129,12 @@ def report(
             missing.append("Segments are not shown: name outputs by --segments or --score.")
         of_source = tree_files.read(trees) if trees else []
         of_target = tree_files.read(tgt_trees) if tgt_trees else []
+        facts = [run_facts.read(run) for run in runs or ()]
+        missing += [f"{one.name} has no curve." for one in facts if one.curve.is_empty]
         _refuse_other_trees({trees: of_source, tgt_trees: of_target}, texts)
         content = page.Content(
             title,
-            [run_facts.read(run) for run in runs or ()],
+            facts,
             scored,
             texts,
             of_source,
@@ -161,7 +165,7 @@ def _texts(
     from synmt_cli.core.report.segments import Texts, refuse_other_lengths
 
     if segments:
-        named = {one.name: one.files[0] for one in systems.parse(segments)}
+        named = {one.name: one.files[0] for one in systems.parse(segments, as_many=False)}
     else:
         named = {one.name: one.files[0] for one in scored.systems if one.files} if scored else {}
         absent = [file for file in named.values() if not os.path.exists(file)]
@@ -173,7 +177,7 @@ def _texts(
             return None
     if not named:
         return None
-    if not ref and scored:
+    if not ref and scored and scored.references:
         if os.path.exists(scored.references[0]):
             ref = scored.references[0]
         else:
@@ -191,7 +195,8 @@ def _tuned(named: Sequence[str]) -> dict[str, TuningReport]:
     from synmt_cli.core.evaluation import systems
     from synmt_cli.formats.reports import tuning
 
-    return {one.name: tuning.read_all(one.files) for one in systems.parse(named)}
+    each = systems.parse(named, as_many=False)
+    return {one.name: tuning.read_all(one.files) for one in each}
 
 
 def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:
@@ -231,27 +236,24 @@ def _commands(
     """The commands that make the parts of the page again."""
     made: dict[str, list[list[str]]] = {"report": [["synmt", *sys.argv[1:]]]}
     if scored:
-        metrics = [one.name for one in scored.metrics]
         by = dict.fromkeys(bucket.by for bucket in scored.buckets)
         outputs = [
             f"{one.name}={file}" if one.name != file else file
             for one in scored.systems
             for file in one.files
         ]
-        options = [word for spec in by for word in ("--by", spec)]
-        words = ["-M", ",".join(metrics), *options, "--format", "json", "-o", score]
-        made["scores"] = [["synmt", "score", *words, scored.references[0], *outputs]]
-        plots = ["synmt", "plot", "scores", "--metric"]
-        made["scores"] += [
-            [*plots, name, "--by", "systems", "-o", f"{name}.pdf", score] for name in metrics
-        ]
-        made["buckets"] = [
-            [*plots, name, "--by", spec, "-o", f"{name}.{spec.split(':')[0]}.pdf", score]
-            for spec in by
-            for name in metrics
-        ]
-        made["segments"] = [["synmt", "score", "-M", "chrf", "--format", "segments",
-                             scored.references[0], *outputs]]  # fmt: skip
+        made["scores"] = [scored.settings.command] if scored.settings.command else []
+        made["buckets"] = []
+        for metric in scored.metrics:
+            plot = ["synmt", "plot", "scores", "--metric", metric.name, "--by"]
+            made["scores"].append([*plot, "systems", "-o", f"{metric.name}.pdf", score])
+            made["buckets"] += [
+                [*plot, spec, "-o", f"{metric.name}.{re.sub(NOT_IN_NAMES, '-', spec)}.pdf", score]
+                for spec in by
+            ]
+        if scored.references:
+            words = ["-M", "chrf", "--format", "segments", scored.references[0], *outputs]
+            made["segments"] = [["synmt", "score", *words]]
     if runs:
         made["curves"] = [["synmt", "plot", "curves", "-o", "curves.pdf", *runs]]
     if awsl:

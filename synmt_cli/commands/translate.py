@@ -57,7 +57,8 @@ def translate(
     tuned: Annotated[
         list[str] | None,
         option(
-            "--tuned FILE", "Take the best A of a report of synmt tune; of several, by the mean."
+            "--tuned FILE",
+            "Take the best A of a report of synmt tune; of several, that of the best mean BLEU.",
         ),
     ] = None,
     nbest: Annotated[

@@ -132,7 +132,7 @@ def grid(text: str) -> list[float]:
     n = 0
     try:
         low, high, step = map(Decimal, (text if text.count(":") == 2 else f"{text}:0.1").split(":"))
-        if 0 <= low <= high <= GREATEST and step > 0:
+        if 0 <= low <= high <= GREATEST and 0 < step < math.inf:
             n = int((high - low) / step) + 1
     except (ArithmeticError, ValueError):  # no numbers, another number of them, or not finite
         pass

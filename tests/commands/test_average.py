@@ -75,6 +75,7 @@ def test_checkpoints_have_names_and_folders(place, new):
         (["--last", 4], 66, "vanilla has 3 checkpoints, not 4; synmt train --set training.keep=N"),
         (["step-1"], 66, "step-1 is not a folder of a checkpoint or a run, and vanilla has only"),
         (["step-4", "last"], 2, "last would count twice"),
+        (["best", "step-4"], 2, "step-4 would count twice"),  # another file of the same weights
         (["step-4", "--last", 1], 2, "name checkpoints or give --last, not both"),
         (["--last", 0], 2, "--last"),
         (["step-4", "pascal"], 78, "pascal/model.safetensors: variant is 'pascal', not 'vanilla'"),

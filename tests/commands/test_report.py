@@ -38,13 +38,13 @@ def folder(tmp_path_factory, forked):
         run.mkdir(parents=True)
         (run / "config.toml").write_text(f'format = 1\nvariant = "{name}"\n[training]\nlr = 0.1\n')
         facts = {"event": "dev", "metric": "bleu", "perplexity": 9.0}
-        lines = [json.dumps({**facts, "step": i, "value": i}) for i in range(1, 4)]
+        lines = [json.dumps({**facts, "step": i, "value": 3, "best": i < 3}) for i in (1, 2, 3)]
         (run / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     systems = [f"{name}={name}.{seed}" for name in ("base", "new") for seed in (1, 2)]
     options = ["--format", "json", "-o", "score.json", "--samples", "50", "--by", "length:5"]
     done = forked("score", *options, "--src", "src", "ref", *systems, cwd=made)
     assert done.returncode == 0, done.stderr
-    all_parts = ["--score", "score.json", "--src", "src", "--trees", "trees", "-o", "r.html"]
+    all_parts = ["--score", "score.json", "--src", "src", "--src-trees", "trees", "-o", "r.html"]
     done = forked("report", *all_parts, "runs/base.1", "runs/new.1", cwd=made)
     assert (done.returncode, done.stderr) == (0, b"")
     return made
@@ -95,6 +95,10 @@ def test_the_page_holds_every_part_and_no_text_is_markup(folder):
     assert "95 % interval" in text
     assert "means of 2 seeds ± standard deviation" in text
     assert "synmt plot scores --metric bleu --by systems" in text
+    assert "synmt plot scores --metric bleu --by length:5 -o bleu.length-5.pdf score.json" in text
+    typed = "score --format json -o score.json --samples 50 --by length:5 --src src ref base=base.1"
+    assert typed in text
+    assert 'bleu 3.00</td><td data-value="2.0">2</td>' in page  # less perplexed than the first
     assert page.count('class="seg"') == 12
     assert page.count("tree of the source") == 12
     assert len(page.encode()) < 5_000_000
@@ -113,6 +117,20 @@ def test_what_is_missing_is_said(forked, folder, tmp_path):
     assert b"<h2>Segments</h2>" not in alone.stdout
 
 
+def test_scores_of_other_programs_and_runs_without_a_curve(forked, folder, tmp_path):
+    (tmp_path / "own").write_text("base\t0.5\nbase\t0.5\nnew\t0.25\nnew\t0.75\n")
+    options = ["--segment-scores", "own=own", "--format", "json", "-o", "score.json"]
+    assert forked("score", *options, cwd=tmp_path).returncode == 0
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.toml").write_text("format = 1\n[training]\nlr = 0.1\n")
+    done = forked("report", "--score", "score.json", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"run has no curve." in done.stderr
+    text = done.stdout.decode()
+    assert "2 segments." in text
+    assert "synmt score --segment-scores own=own --format json -o score.json" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -120,8 +138,12 @@ def test_what_is_missing_is_said(forked, folder, tmp_path):
         (["--score", "no"], 66, b"no: No such file"),
         (["--score", "empty"], 65, b"empty: not from `synmt score --format json`: invalid JSON"),
         (["--score", "score.json", "--src", "one"], 65, b"one: 1 lines, but 12 segments were"),
-        (["--segments", "one", "--trees", "trees"], 65, b"trees: trees of 12 lines, but 1 segm"),
-        (["--segments", "one", "--trees", "one"], 65, b"one:1: expected CoNLL-U or records"),
+        (
+            ["--segments", "one", "--src-trees", "trees"],
+            65,
+            b"trees: trees of 12 lines, but 1 segm",
+        ),
+        (["--segments", "one", "--src-trees", "one"], 65, b"one:1: expected CoNLL-U or records"),
         (["--segments", "one", "--ref", "ref"], 65, b"ref: 12 lines, but 1 in one"),
         (["runs"], 66, b"runs is not a run directory"),
     ],

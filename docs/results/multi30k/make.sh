@@ -18,7 +18,7 @@ for file in mean/vanilla.?.lenpen.json; do tuned+=(--tuned "vanilla=$file"); don
 synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt "${systems[@]}"
 synmt plot scores --metric bleu --by length:10,15,20 -o scores.svg scores.json
 synmt report --title "Does syntax help? Multi30k English-German" --score scores.json \
-  --src source.txt --ref reference.txt --trees source.conllu.xz "${tuned[@]}" -o report.html
+  --src source.txt --ref reference.txt --src-trees source.conllu.xz "${tuned[@]}" -o report.html
 
 for variant in pascal dep+rel; do
   systems=()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from synmt_cli.core.segments import reader
-from synmt_cli.core.segments.comments import commented
+from synmt_cli.core.segments.comments import commented, is_placeholder
 from synmt_cli.core.segments.segment import TreeSegment, line
 from synmt_cli.core.segments.splitting import written_together
 from synmt_cli.errors import UsageError, printable, quoted
@@ -182,7 +182,7 @@ def _table(
         for sentence, matches in zip(segment.segment.sentences, segment.matches, strict=True):
             n_words.update(name for name, _, _ in matches)
             n_words[ANY] += len({word for _, word, _ in matches})
-            n_words[ALL] += len(sentence.words)
+            n_words[ALL] += 0 if is_placeholder(sentence) else len(sentence.words)
     total = max(n_segments[ALL], 1)
     rows = [
         f"{name}\t{n_segments[name]}\t{100 * n_segments[name] / total:.1f}\t{n_words[name]}\n"

@@ -36,8 +36,8 @@ SMALLEST = 20  # sentences: in fewer, the bootstrap calls chance a difference to
 @dataclass(frozen=True, slots=True)
 class Questions:
     """What is asked about systems. test: None for scores alone. all_pairs: not only against the
-    first system. correction: HOLM or UNCORRECTED. divisions: buckets. options: settings of the
-    metrics, for the report.
+    first system. correction: HOLM or UNCORRECTED. divisions: buckets. For the report: options, the
+    settings of the metrics, and command, the words that ask.
     """
 
     test: SignificanceTest | None = None
@@ -45,6 +45,7 @@ class Questions:
     correction: str = HOLM
     divisions: Sequence[Division] = ()
     options: dict[str, Any] = field(default_factory=dict)
+    command: Sequence[str] = ()
 
 
 def evaluate(
@@ -92,6 +93,7 @@ def evaluate(
                 "sacrebleu": sacrebleu.__version__,
                 "numpy": np.__version__,
             },
+            command=list(questions.command),
         ),
     )
     if not (questions.all_pairs and test):

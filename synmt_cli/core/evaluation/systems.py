@@ -24,11 +24,12 @@ class SystemFiles:
         return [*dict.fromkeys(name for names in self.outputs() for name in names)]
 
 
-def parse(arguments: Sequence[str]) -> list[SystemFiles]:
+def parse(arguments: Sequence[str], as_many: bool = True) -> list[SystemFiles]:
     """The systems in order. NAME is what stands before the first =, unless there is a / in it.
 
-    A FILE without NAME is a system of its own, even where it is given twice. Raises UsageError
-    where systems have different numbers of seeds, because one test cannot treat them alike.
+    A FILE without NAME is a system of its own, even where it is given twice. as_many: raises
+    UsageError where systems have different numbers of seeds, because one test cannot treat them
+    alike.
 
     >>> parse(["b=1.en", "b=2.en"])
     [SystemFiles(name='b', files=['1.en', '2.en'])]
@@ -48,16 +49,22 @@ def parse(arguments: Sequence[str]) -> list[SystemFiles]:
             named[name] = SystemFiles(name, [file])
             systems.append(named[name])
     _check(systems, named)
+    if as_many:
+        _check_counts(systems)
     return systems
 
 
 def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> None:
-    first = systems[0]
     for one in systems:
         if one.name in named and one is not named[one.name]:
             raise UsageError(f"{quoted(one.name)} is the name of a system and a file without one")
         if len(set(one.files)) < len(one.files):
             raise UsageError(f"system {quoted(one.name)} has the same file as two seeds")
+
+
+def _check_counts(systems: Sequence[SystemFiles]) -> None:
+    first = systems[0]
+    for one in systems:
         if len(one.files) != len(first.files):
             counts = ", ".join(f"{len(it.files)} of {quoted(it.name)}" for it in (first, one))
             raise UsageError(f"systems have different numbers of seeds ({counts}): give as many")

@@ -270,7 +270,7 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     for variant, tuned in searched.items():
         rule = _TRANSLATE_TREES if variant in design.writers else _TRANSLATE_ONE
         yield rule.format(variant=variant, tuned=tuned)
-    shown = {"--trees": "data/test.src.conllu"} if design.source_trees else {}
+    shown = {"--src-trees": "data/test.src.conllu"} if design.source_trees else {}
     if design.readers:
         yield _READ.format(readers=" ".join(design.readers))
         shown |= {"--awsl": "output/awsl.json", "--attention": "output/attention.jsonl"}

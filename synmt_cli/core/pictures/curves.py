@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,21 @@ WHAT = ("metric", "perplexity", "training")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One run. metrics: of each validation by its metric, (step, value); larger is better."""
+    """One run. metrics: of each validation by its metric, (step, value); larger is better.
+
+    best: (metric, step, value) of validations that were better than all before them.
+    """
 
     name: str
-    metrics: dict[str, list[tuple[float, float]]]
-    perplexity: list[tuple[float, float]]
-    training: list[tuple[float, float]]
+    metrics: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    perplexity: list[tuple[float, float]] = field(default_factory=list)
+    training: list[tuple[float, float]] = field(default_factory=list)
+    best: list[tuple[str, float, float]] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was trained there yet."""
+        return not self.metrics and not self.training
 
     def points(self, what: str) -> list[tuple[float, float]]:
         """perplexity, training (nats per token), or the name of a metric."""
@@ -36,9 +45,10 @@ def read(folder: str) -> Curve:
     run = Run(Path(folder))
     run.settings()  # says what is wrong with a folder that is not a run
     name = os.path.normpath(folder)
-    curve = Curve(name, {}, [], [])
+    curve = Curve(name)
     if not os.path.lexists(run.metrics):
-        raise ReadError(f"{printable(folder)} has no metrics.jsonl: nothing was trained there yet")
+        why = "it is a mean of checkpoints" if run.averaged else "nothing was trained there yet"
+        raise ReadError(f"{printable(folder)} has no metrics.jsonl: {why}")
     for number, line in run.metric_lines():
         if not line.endswith(b"\n"):
             break  # a training is writing it
@@ -48,10 +58,11 @@ def read(folder: str) -> Curve:
             metric = event.get("metric")
             if not isinstance(metric, str):
                 raise DataError(str(run.metrics), number, "field metric is missing or not a text")
-            curve.metrics.setdefault(metric, []).append(
-                (step, _number(event, "value", run, number))
-            )
+            value = _number(event, "value", run, number)
+            curve.metrics.setdefault(metric, []).append((step, value))
             curve.perplexity.append((step, _number(event, "perplexity", run, number)))
+            if event.get("best"):
+                curve.best.append((metric, step, value))
         elif json_files.is_number(event.get("nll")):
             curve.training.append((step, float(event["nll"])))
     return curve

@@ -23,17 +23,17 @@ class RunFacts:
     @property
     def best(self) -> tuple[str, float, float] | None:
         """(metric, step, value) of the best validation, None before the first."""
-        metric = next(iter(self.curve.metrics), None)
-        if metric is None:
+        if not self.curve.best:
             return None
-        step, value = max(self.curve.metrics[metric], key=lambda point: point[1])
-        return metric, step, value
+        metric, step, value = self.curve.best[-1]
+        return "-loss" if metric == "loss" else metric, step, value
 
 
 def read(folder: str) -> RunFacts:
-    """The facts of a run directory. Raises ReadError, DataError, ConfigError."""
+    """The facts of a run directory, which may have no curve. Raises SynmtError."""
     run = Run(Path(folder))
-    curve = curves.read(folder)
+    has_curve = os.path.lexists(run.metrics)
+    curve = curves.read(folder) if has_curve else Curve(os.path.normpath(folder))
     settings = dict(_flat(run.tables()))
     if os.path.lexists(run.environment):
         settings |= dict(_flat({"environment": run.read_environment()}))

@@ -36,18 +36,15 @@ class Member:
 
 
 def members(run: Run, names: Sequence[str]) -> list[Member]:
-    """The checkpoints of those names. Raises ReadError, UsageError for one named twice.
+    """The checkpoints of those names. Raises ReadError.
 
     best, last or step-N is one of `run`; any other name is a folder, of a checkpoint or a run.
     """
     own = run.checkpoints()
-    chosen: list[Member] = []
-    for name in names:
-        one = Member(name, run, own[name]) if name in own else _of_folder(name, run, own)
-        if any(one.weights.resolve() == other.weights.resolve() for other in chosen):
-            raise UsageError(f"{printable(name)} would count twice")
-        chosen.append(one)
-    return chosen
+    return [
+        Member(name, run, own[name]) if name in own else _of_folder(name, run, own)
+        for name in names
+    ]
 
 
 def _of_folder(name: str, run: Run, own: Iterable[str]) -> Member:
@@ -67,6 +64,8 @@ def _of_folder(name: str, run: Run, own: Iterable[str]) -> Member:
 def last(run: Run, n: int | None) -> list[str]:
     """The names of the last n checkpoints of a run, None for all. Raises ReadError."""
     names = [f"step-{step}" for step in run.steps()]
+    if not names and run.averaged:
+        raise ReadError(f"{printable(str(run.folder))} is a mean, without checkpoints of its own")
     if len(names) < (n or 1):
         raise ReadError(
             f"{printable(str(run.folder))} has {len(names)} checkpoints, not {n or 'any'}; "
@@ -80,13 +79,20 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
 
     It appears whole or not at all. Memory: the model twice; each checkpoint once whole to check
     its digest, then a tensor at a time. Raises CreateError if there is such a folder, ConfigError
-    for checkpoints that do not fit one another, DataError for damaged ones.
+    for checkpoints that do not fit one another, DataError for damaged ones, UsageError for one that
+    is there twice.
     """
     with atomic_folder(folder) as beside:
         new, names = Run(beside), [one.name for one in chosen]
         vocabularies = run.vocabularies()
+        seen: set[str] = set()
         for one in chosen:
             _check(one, run, vocabularies)
+            with tensors.opened(one.weights) as weights:
+                digest = weights.metadata()["sha256"]  # `best` is another file of some step-N
+            if digest in seen:
+                raise UsageError(f"{printable(one.name)} would count twice")
+            seen.add(digest)
         about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
         tensors.write(new.model, mean([one.weights for one in chosen]), about)
         for file in COPIED:

@@ -265,6 +265,11 @@ class Run:
         """The object in env.json. Raises DataError, ReadError."""
         return json_files.read_object(self.environment, "the versions and machine of a run")
 
+    @property
+    def averaged(self) -> bool:
+        """Whether this is a mean of checkpoints (`synmt average`). Raises DataError, ReadError."""
+        return os.path.lexists(self.environment) and "averaged" in self.read_environment()
+
     def metric_lines(self) -> Iterator[tuple[int, bytes]]:
         """Yields (number, line with its LF) of metrics.jsonl. Raises DataError, ReadError."""
         return regular_files.lines(self.metrics, METRIC_LIMIT)

@@ -153,6 +153,7 @@ def _settings(one: _Object) -> Settings:
         smallest=one.whole("smallest"),
         options=one.object("options").value,
         versions=one.object("versions").value,
+        command=one.texts("command") if "command" in one.value else [],
     )
 
 

@@ -23,9 +23,12 @@ COMPARISON = (
 MARKS = 3  # characters for the marks of a score: ^ and stars
 HOLM, UNCORRECTED = "holm", "none"
 SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
-# Shares of p < 0.05 where systems do not differ, of 300 such pairs.
-FALSE_ALARMS = "this p calls 5-6 % of systems that do not differ different at 0.05"
-SACREBLEU = "sacreBLEU's own definition (--p sacrebleu) would give another p, and calls 11 % so"
+# Shares of p < 0.05 where systems do not differ, of 300 such pairs (benchmarks/RESULTS.md).
+FALSE_ALARMS = (
+    "at 0.05 this p calls 5-6 % of systems different that are not, but 27-44 % where training runs",
+    "vary strongly, which one output of each system cannot show: name several by NAME=FILE",
+    "sacreBLEU's own definition (--p sacrebleu) would give another p: 11 %, and then 34-55 %",
+)
 Interval = tuple[float, float]
 Parts = Mapping[str, Any]  # what a score is made of: numbers, or lists with one for each order
 
@@ -211,7 +214,7 @@ class Settings:
     """How a report was made. correction: HOLM or UNCORRECTED. n_comparisons: how many p there
     are of the whole test set, n_bucket_comparisons: of buckets. interval: how ci95 is made.
     smallest: buckets of fewer segments are not tested. options: settings of metrics. versions: of
-    programs.
+    programs. command: the words that were typed; none in reports of early versions.
     """
 
     correction: str = UNCORRECTED
@@ -221,6 +224,7 @@ class Settings:
     smallest: int = 0
     options: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    command: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,8 +435,7 @@ class ScoreReport:
             least = f"{1 / (one.n + 1):.2g}, p (Holm) {n / (one.n + 1):.2g}"
             yield f"p is at least {least}: more --samples can show less"
         if (one.test, one.definition) == ("bs", "centred"):
-            yield FALSE_ALARMS
-            yield SACREBLEU
+            yield from FALSE_ALARMS
         yield (
             f"95 % interval of delta = system - {baseline}: {self.settings.interval}, "
             f"{self.interval_n:,} samples, seed {one.seed}"
