@@ -192,7 +192,9 @@ def test_all_models_of_an_experiment_have_the_size_that_the_text_asks_for(run, t
     done = run("init", tmp_path / "e", *options)
     assert b"preset small: about 1,0" in done.stderr
     assert "PRESET := small\n" in (tmp_path / "e/Makefile").read_text()
-    done = run("init", tmp_path / "f", *options, "--preset", "base")
+    nowhere = {"PATH": str(tmp_path)}
+    done = run("init", tmp_path / "f", *options, "--preset", "base", env=nowhere)
+    assert b"make will not find synmt: activate its environment" in done.stderr
     assert "PRESET := base\n" in (tmp_path / "f/Makefile").read_text()
 
 

@@ -30,7 +30,7 @@ class Curve:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was trained there yet."""
+        """Whether there is nothing to draw, as of a run that has just begun, or of a mean."""
         return not self.metrics and not self.training
 
     def points(self, what: str) -> list[tuple[float, float]]:
