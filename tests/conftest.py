@@ -77,6 +77,7 @@ for s in train dev test; do
   synmt featurize --spm spm.model --tgt $s.de -o $s.jsonl $s.en.conllu
 done
 common="--train train.jsonl --dev dev.jsonl --parser en.udpipe --preset tiny --max-steps 3"
+common="$common --set training.save_every=1"
 synmt train $common --run runs/base
 synmt train $common --variant pascal --run runs/pascal
 synmt linearize --format symbols --glue train.de.conllu dev.de.conllu > symbols

@@ -13,8 +13,8 @@ MANUAL = Manual(
     output="A run directory, which translate -m takes like any other. It has no checkpoints.",
     memory="The model twice, whatever the number of checkpoints.",
     examples=(
-        "synmt average -m runs/pascal --last 1 -o runs/mean",
-        "synmt average -m runs/pascal best step-3 -o runs/best-and-last",
+        "synmt average -m runs/pascal --last 2 -o runs/mean",
+        "synmt average -m runs/pascal step-2 step-3 -o runs/two",
         "synmt average -m runs/base -o runs/base.mean && synmt translate -m runs/base.mean test.en"
         " > mean.de",
     ),

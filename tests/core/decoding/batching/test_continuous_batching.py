@@ -75,7 +75,9 @@ def test_a_source_among_others_is_translated_as_alone(name, beam):
     expected = alone([MODELS[name]], some, rules)
     assert len({len(nbest[0].ids) for nbest in expected}) > 2
     found = streamed([MODELS[name]], some, rules, Room(3, 1000), 4)
-    if name != "gcn":  # whose own products are torch's, which round by the number of rows
+    # Products of relations and of graph convolution are torch's: some processors round them by the
+    # number of rows.
+    if "rel" not in name and name != "gcn":
         assert found == expected
     for nbest, other in zip(found, expected, strict=True):
         assert [h.ids for h in nbest] == [h.ids for h in other]
