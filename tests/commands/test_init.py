@@ -159,6 +159,9 @@ def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
         config.write_text(text)
         assert len(trained(commands())) == 6
         assert not (runs / "old").exists()
+    os.utime(commands.folder / "data/train.jsonl")  # only newer; linearized has other records
+    assert len(trained(commands())) == 4
+    assert not (runs / "old").exists()
     config.write_text(f"{first}d_modle = 3\n")  # which `synmt check` finds
     with pytest.raises(AssertionError, match=r"vanilla.1.trained\] Error"):
         commands()

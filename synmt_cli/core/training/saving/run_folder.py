@@ -192,7 +192,7 @@ def establish(
     begun with other options. Raises ConfigError naming the option that differs, with its old and
     new value.
     """
-    if os.path.lexists(run.environment) and "averaged" in run.read_environment():
+    if run.averaged:
         raise ConfigError(
             f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
             "trained on; name another --run"

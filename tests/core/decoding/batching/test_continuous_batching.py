@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -63,6 +65,17 @@ def streamed(nets, sources, rules, room, per_batch):
     return [found[number] for number in range(len(sources))]
 
 
+def rounds_by_rows():
+    """Whether a row of a small product of torch depends on how many rows there are, here."""
+    dice = torch.Generator().manual_seed(0)
+    for n_rows, size, width in itertools.product((2, 4, 6, 12, 24), (4, 8, 16), (3, 7, 8, 16)):
+        rows = torch.randn(n_rows, size, generator=dice)
+        matrix = torch.randn(size, width, generator=dice)
+        if not torch.equal((rows @ matrix)[:1], rows[:1] @ matrix):
+            return True
+    return False
+
+
 def alone(nets, sources, rules):
     return [search(nets, side([source]), rules)[0] for source in sources]
 
@@ -75,9 +88,9 @@ def test_a_source_among_others_is_translated_as_alone(name, beam):
     expected = alone([MODELS[name]], some, rules)
     assert len({len(nbest[0].ids) for nbest in expected}) > 2
     found = streamed([MODELS[name]], some, rules, Room(3, 1000), 4)
-    # Products of relations and of graph convolution are torch's: some processors round them by the
-    # number of rows.
-    if "rel" not in name and name != "gcn":
+    # Products of graph convolution are torch's, which rounds by the number of rows. Those of
+    # relations are torch's too, and only some processors round them so.
+    if name != "gcn" and not ("rel" in name and rounds_by_rows()):
         assert found == expected
     for nbest, other in zip(found, expected, strict=True):
         assert [h.ids for h in nbest] == [h.ids for h in other]
