@@ -34,7 +34,7 @@ def analyze_awsl(
     parser: options.RunParser = "",
     form: options.ReportFormat = "table",
     plot: Annotated[
-        str, option("--plot FILE", "Draw Figure 3 of the paper, as .png, .svg or .pdf.")
+        str, option("--plot FILE", "Draw a figure like Figure 3 of the paper: .png, .svg or .pdf.")
     ] = "",
     max_pieces: options.LongestMeasured = 1000,
     checkpoint: options.Checkpoint = "best",
@@ -62,10 +62,10 @@ def analyze_awsl(
     variant changes has AWSL 0. rel and dep change the scores too: theirs is the weight of
     relations.
 
-    The input must have trees or is parsed, even for a run without syntax. Records without a tree
-    are left out and counted. Several runs read the same records, parsed by the first run's parser
-    if they are text; they must share a vocabulary. --plot draws what synmt plot awsl draws of the
-    results. It needs matplotlib: pip install 'synmt-cli[plot]'.
+    Input without trees must be text, which is parsed, even for a run without syntax. Records
+    without a tree are left out and counted. Several runs read the same records, parsed by the first
+    run's parser if they are text; they must share a vocabulary. --plot draws what synmt plot awsl
+    draws of the results. It needs matplotlib: pip install 'synmt-cli[plot]'.
     """
     from synmt_cli.formats.reports.table import FORMATS
 

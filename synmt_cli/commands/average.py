@@ -44,9 +44,9 @@ def average(
     the last 2 unless training.keep says more; it is an error if there are fewer than --last.
 
     The new run has the configuration, vocabularies and labels of RUN, and the mean as its model.
-    Checkpoints may also be of other runs, if model, variant, vocabulary and labels are the same
-    (78 if not). Each checkpoint's digest is checked first; a damaged one ends the command (65).
-    The folder of -o must not exist, and appears when it is complete.
+    Checkpoints may also come from other runs, if model, variant, vocabulary and labels are the same
+    (78 if not). Each checkpoint's digest is checked first; a damaged one ends the command (65). The
+    folder of -o must not exist, and appears when it is complete.
     """
     if checkpoints and n_last is not None:
         raise UsageError("name checkpoints or give --last, not both")

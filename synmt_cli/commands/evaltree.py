@@ -111,16 +111,16 @@ def evaltree(
 
     The metrics are those of the CoNLL 2018 shared task, in percent, by the rules of its script
     conll18_ud_eval.py, and LA, the words with the right label. As there, labels are compared
-    without their subtypes, unless --subtypes is given, UFeats are the universal features alone,
-    and punctuation counts. Where tokens differ right before a multiword token, the script may align
-    a word or two otherwise than its own rules say.
+    without their subtypes, unless --subtypes is given, UFeats are the universal features alone, and
+    punctuation counts. Where tokens differ right before a multiword token, the script may align a
+    word or two differently from what its own rules say.
 
-    SYSTEM may split the text of GOLD into other sentences, tokens and words, apart from white
-    space. Words that are tokens are aligned where they span the same characters; words under a
-    multiword token by a longest common subsequence of the forms, ignoring case. Precision is
-    over SYSTEM's words, recall over GOLD's, F1 combines both; `aligned` is accuracy among aligned
-    words. If the words are the same, these figures are equal, and F1 is the plain score. Where
-    the texts differ, the first such sentence is named and nothing is scored (65).
+    SYSTEM may split the text of GOLD into other sentences, tokens and words; white space is
+    ignored. Words that are tokens are aligned where they span the same characters; words under a
+    multiword token by a longest common subsequence of the forms, ignoring case. Precision is over
+    SYSTEM's words, recall over GOLD's, F1 combines both; `aligned` is accuracy among aligned words.
+    If the words are the same, these figures are equal, and F1 is the plain score. Where the texts
+    differ, the first such sentence is named and nothing is scored (65).
 
     A block with synmt_status failed has the text of its comment and no words, so all words of
     that sentence count as missed; blocks that stand for empty lines are ignored.
@@ -130,8 +130,8 @@ def evaltree(
     it and recall over GOLD's, and for UAS recall only.
 
     Several SYSTEMs are shown side by side by F1, and each is tested against the first, with the
-    tests, definitions of p and samples of synmt score: --paired bs, the bootstrap, ar, approximate
-    randomization, or sign, the sign test. The tests sample sentences or, where the systems split
+    tests, definitions of p and samples of synmt score: --paired bs (the bootstrap), ar (approximate
+    randomization) or sign (the sign test). The tests sample sentences or, where the systems split
     them differently, the shortest stretches that end a sentence in GOLD and in every SYSTEM. p
     (Holm) is corrected for the number of metrics and systems that are tested together; the stars
     follow it. F1 of other metrics is shown without a test; -M names what is tested.

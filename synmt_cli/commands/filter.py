@@ -57,7 +57,8 @@ def filter(
         int | None, option("--max-word-len N", "At most N characters in a word.", min=1)
     ] = None,
     ratio: Annotated[
-        float | None, option("--ratio R", "Greatest longer side / shorter side.", min=1)
+        float | None,
+        option("--ratio R", "Greatest ratio of the longer to the shorter side.", min=1),
     ] = None,
     max_tgt_pieces: Annotated[
         int | None,
@@ -132,7 +133,7 @@ def filter(
       status          not failed or skipped before (always)
       min-len         a pair with an empty or blank side has length 0 (always; 1 by default)
       max-len, max-word-len, ratio
-                      as clean-corpus-n of Moses: both sides, limits included
+                      as in Moses's clean-corpus-n: both sides, limits included
       max-tgt-pieces  of tgt_pieces, or of the transitions that are pieces
       min-align       lines of --align-scores: a number, alone or after ||| (fast_align -s)
       projective      no arcs of the source tree cross, the root's arc from outside included
@@ -154,14 +155,14 @@ def filter(
     after a first column with `ok` or the reason. The number of pairs that each test rejects goes
     to stderr.
 
-    Bugliarello and Okazaki (2020), after tokenising; they take langdetect for --lang, likewise
-    the likeliest language of both sides, without a threshold:
+    As in Bugliarello and Okazaki (2020), after tokenising (they use langdetect, also by the
+    likeliest language of each side, without a threshold):
 
     \b
       synmt filter train.de --tgt train.en --max-len 80 --ratio 9 --max-word-len 1000 \\
         --lang de-en -o clean.de --tgt-out clean.en
 
-    Choshen and Abend (2021), whose alignment scores are fast_align's, for noisy data only:
+    As in Choshen and Abend (2021), whose alignment scores are fast_align's, for noisy data only:
 
     \b
       synmt filter train.jsonl --max-tgt-pieces 40 --lang en-ru --align-scores scores \\

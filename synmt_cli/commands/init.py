@@ -63,12 +63,12 @@ def init(
 ) -> None:
     """Write a folder in which `make` answers whether syntax helps on your text.
 
-    Its Makefile runs plain synmt commands: check, filter, parse, vocab train, featurize; train and
-    average for every variant and seed; tune for the length penalty; translate; score over the
-    seeds; and report. The results are scores.txt and, with the packages that synmt report needs,
-    report.html. Read it, change it, or run its commands one by one. `make -j2` trains two models at
-    a time. An interrupted make resumes where it stopped, and what depends on a changed file is made
-    again.
+    Its Makefile runs plain synmt commands: check, split, filter, parse, vocab train, featurize;
+    train and average for every variant and seed; tune for the length penalty; translate; score over
+    the seeds; and report. The results are scores.txt and, with the packages that synmt report
+    needs, report.html. Read it, change it, or run its commands one by one. `make -j2` trains two
+    models at a time. An interrupted make resumes where it stopped, and what depends on a changed
+    file is made again.
 
     Variants that read trees of the source (such as pascal) need --parser, those that write trees
     (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists them.

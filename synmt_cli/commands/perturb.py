@@ -105,13 +105,13 @@ def perturb(
     uniformly from the 36 universal relations other than root, or from the lines of --label-set by
     their frequency; never a label of the same relation, such as nsubj:pass for nsubj.
 
-    --confusions GOLD PREDICTED: errors as a parser makes them. PREDICTED has its trees of the text
-    of GOLD; sentences with other words are skipped. Which words get another head depends on their
-    label; which head, on its UPOS, its direction and distance, and its place in the right tree;
-    which label, on the right one and on whether the head is right. Without --head-noise and
-    --label-noise there are as many errors as the parser makes; with them, about that share of the
-    words: all probabilities are scaled by one factor, to at most 1. If the root gets another head,
-    that becomes the root.
+    --confusions GOLD PREDICTED: errors as a parser makes them. PREDICTED has the parser's trees of
+    the text of GOLD; sentences with other words are skipped. Which words get another head depends
+    on their label; which head, on its UPOS, its direction and distance, and its place in the gold
+    tree; which label, on the gold label and on whether the head is correct. Without --head-noise
+    and --label-noise there are as many errors as the parser makes; with them, about that share of
+    the words: all probabilities are scaled by one factor, to at most 1. If the root gets another
+    head, that becomes the root.
 
     Other heads also make trees non-projective: the end of the run says how many are projective
     before and after, and --projective keeps them so.

@@ -97,15 +97,16 @@ def report(
     attention next to the tree's edges; the segments, to sort and to search, with the words marked
     that differ from the first system's, and with the trees of their sources; settings and versions
     of the runs; and the commands that make each part again. A part with missing files is named on
-    the page and as a warning.
+    the page and in a warning.
 
     Segments are in order of the difference between the best and the worst system by chrF. The page
-    stays below 5 MB: of more than 3,000 segments, or of long ones, it shows those that differ most
-    and a random third of others, and trees for as many as there is room for, and says so.
+    stays below 5 MB: of more than 3,000 segments it shows 3,000, two thirds of them those that
+    differ most and one third drawn from the rest. Long ones and trees that do not fit are left out,
+    and the page says so.
 
-    The page works with a keyboard, on a telephone, in the dark, in print and without JavaScript.
-    Text of the data cannot become markup. It needs Jinja2 and matplotlib:
-    pip install 'synmt-cli[report]'.
+    The page works with a keyboard, on a phone, in dark mode, in print and without JavaScript. Text
+    in the data cannot become markup. It needs Jinja2 and matplotlib: pip install
+    'synmt-cli[report]'.
     """
     from synmt_cli.core.report import page
 

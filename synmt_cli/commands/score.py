@@ -191,11 +191,11 @@ def score(
     they vary strongly, the default p called 27-44 % different. Several outputs of each
     (NAME=FILE, see below) bring that down to 4 %.
 
-    BLEU, chrF and TER are sacreBLEU's, with its signatures. `chrf` is chrF2, `chrf+` is
-    Popović's chrF++.py with one word order (beta 3, eps smoothing), `chrf++` is chrF2++. RIBES
-    is NKT * P^0.25 * BP^0.10, from 0 to 1: the mean over segments, lower-cased, with words
-    aligned as in RIBES.py 1.03. TER ignores case; lower is better. Its time grows faster than the
-    square of a line's words: seconds for 300 of them, half a minute for 1,000. Longer lines than
+    BLEU, chrF and TER are sacreBLEU's, with its signatures. `chrf` is chrF2, `chrf+` is Popović's
+    chrF++.py with one word order (beta 3, eps smoothing), `chrf++` is chrF2++. RIBES is NKT *
+    P^0.25 * BP^0.10, from 0 to 1: the mean over segments, lower-cased, with words aligned as in
+    RIBES.py 1.03. TER ignores case; lower is better. The time that it takes grows faster than the
+    square of a line's words: seconds for 300 of them, half a minute for 1,000. Lines of more than
     300 words are named on stderr before they are scored. -v shows what scores are made of:
     precisions, brevity penalty, lengths.
 
@@ -221,8 +221,9 @@ def score(
     of d is that of the bootstrap's percentiles, whatever the test.
 
     NAME=FILE with the same NAME several times is one system with several training seeds; all
-    systems need as many. (For a file named a=b write ./a=b.) Its score is their mean, and p and the
-    interval of d include the variance over seeds and over segments, the latter by the bootstrap:
+    systems need the same number. (For a file named a=b write ./a=b.) A system's score is the mean
+    over its seeds, and p and the interval of d include the variance over seeds and over segments,
+    the latter by the bootstrap:
 
     \b
       --paired bs   P(|t| >= |d| / sqrt V), V = V_seeds + max(0, V_segments - V_both),

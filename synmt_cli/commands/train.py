@@ -165,28 +165,28 @@ def train(
     --num-workers processes. More than a million pairs are shuffled in windows of blocks from the
     whole corpus.
 
-    --nproc 2 trains with two processes that share the batches of each update, or the pairs of a
-    batch where there are fewer batches than processes, and torchrun does so over machines: torchrun
-    --nnodes 2 --nproc-per-node 4 ... -m -- synmt_cli train ... (the -- keeps torchrun from reading
-    --run). The run directory and the records must be on a disk that all of them see. The same
-    batches give the same losses, up to rounding, with any number of processes; with the same number
-    a run resumes bit for bit. If one process ends, all do. --nproc connects over loopback alone.
-    torchrun listens on every interface, and whoever reaches its rendezvous port can run code as
-    you: use it in a network that you trust (docs/scaling.md). --set training.shard=true: each of N
-    processes keeps 1/N of the layers' weights, gradients and moments, for a model too large for one
-    GPU; with one process it changes nothing, and bitran, parent and gcn refuse it. --set
-    training.compile=true: torch compiles the layers. This is meant for a GPU, where nobody has
-    timed it yet; on a CPU training gets a tenth slower. It takes a minute or two at the start and
-    needs a C++ compiler (on a GPU Triton, which comes with torch, and gcc). Compiled code is cached
-    in $TORCHINDUCTOR_CACHE_DIR, by default a folder among the temporary files. Weights and files
-    are the same, losses up to rounding; on a GPU dropout masks differ. A run may go on with or
-    without it. It cannot be combined with training.shard.
+    --nproc 2 trains with two processes that share the batches of each update, and the pairs of
+    batches that are left over; torchrun does so over machines: torchrun --nnodes 2 --nproc-per-node
+    4 ... -m -- synmt_cli train ... (the -- keeps torchrun from reading --run). The run directory
+    and the records must be on a disk that all of them see. The same batches give the same losses,
+    up to rounding, with any number of processes; with the same number a run resumes bit for bit. If
+    one process ends, all do. --nproc connects over loopback alone. torchrun listens on every
+    interface, and whoever reaches its rendezvous port can run code as you: use it in a network that
+    you trust (docs/scaling.md). --set training.shard=true: each of N processes keeps 1/N of the
+    layers' weights, gradients and moments, for a model too large for one GPU; with one process it
+    changes nothing, and bitran, parent and gcn refuse it. --set training.compile=true: torch
+    compiles the layers. This is meant for GPUs, but has not been tried on one yet; on a CPU
+    training gets a tenth slower. Compiling takes a minute or two at the start and needs a C++
+    compiler (on a GPU Triton, which comes with torch, and gcc). Compiled code is cached in
+    $TORCHINDUCTOR_CACHE_DIR, by default a folder among the temporary files. Weights and files are
+    the same, losses up to rounding; on a GPU dropout masks differ. A run may go on with or without
+    it. It cannot be combined with training.shard.
 
     Settings come from the preset, then --config, then --set and the other options. A setting is
-    `section.key=value`, where the section is model, training, or a variant's name: model.norm=pre,
-    training.batch_tokens=8192, pascal.variance=4. `synmt settings` lists all, with their defaults,
-    bounds and values in the presets; `synmt variants` lists the variants. Names joined by + are
-    combined.
+    `section.key=value`, where the section is model, training, or a variant's name (without one,
+    model or training): model.norm=pre, training.batch_tokens=8192, pascal.variance=4. `synmt
+    settings` lists all, with their defaults, bounds and values in the presets; `synmt variants`
+    lists the variants. Names joined by + are combined.
 
     --tensorboard DIR gets the figures of metrics.jsonl, from the first update on, also for a
     resumed run. Give each run its own folder, and point tensorboard --logdir at their parent. It
@@ -224,9 +224,9 @@ def train(
     so that the gradient is the same on average. training.transition_weight and
     training.transition_smoothing are the weight of arcs in the loss and their label smoothing.
     Batches count pieces, not arcs, so that models with and without trees see the same sentences in
-    an update. On dev perplexity is shown for words and arcs apart, and metrics.jsonl has their nats
-    per token and per sentence, and their accuracy; with metric=bleu it also counts the trees that
-    had to be closed (see translate).
+    an update. On dev, perplexity is shown separately for words and arcs, and metrics.jsonl has
+    their nats per token and per sentence, and their accuracy; with metric=bleu it also counts the
+    trees that had to be closed (see translate).
     """
     limit = seconds(time_limit)
     if not run and not dry_run:

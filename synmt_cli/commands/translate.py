@@ -145,9 +145,9 @@ def translate(
     continuations that can still become one tree; the length counts pieces, not transitions; at the
     limit a tree has to end, and is counted as cut. A model may stop while several words lack a
     head. Then its most probable arcs are added until the tree is complete, and the score does not
-    change; such trees are counted. So each translation is one tree. text has only the words, conllu
-    the parsed sentence, and --trees-out writes it in addition to another format; translations of an
-    n-best list may differ only in the tree, and there are fewer where two become the same.
+    change; such trees are counted. So each translation is one tree. --format text writes only the
+    words, conllu the parsed sentence, and --trees-out adds it to another format. Translations in an
+    n-best list may differ only in the tree; where completing makes two the same, one is dropped.
     --unconstrained allows everything, as the paper's code did: transitions that draw nothing are
     skipped, at most four tokens are written for each piece of the limit, and conllu repairs a
     sequence that builds no tree, and counts it.

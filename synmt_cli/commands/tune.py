@@ -72,7 +72,7 @@ def tune(
     than others. So tune each on dev with the beam that it will translate with, and give the value
     to translate --lenpen, or the report of --format json to translate --tuned and to synmt report
     --tuned. Several reports, such as those of a system's seeds, are averaged there: the best value
-    for one seed may make others repeat themselves. Greedy search does not use it.
+    for one seed may make the models of others repeat words. Greedy search ignores the penalty.
 
     The penalty A divides log P by length^A (see translate). Which prefixes the search extends does
     not depend on it, only which finished translation is the best and when there can be no better
@@ -83,7 +83,7 @@ def tune(
     at the same step.
 
     BLEU is sacreBLEU's, cased, with the tokenizer 13a, against tgt of the records; the first of
-    equal values is the best. closed counts trees that ended incomplete.
+    equal values is the best. closed counts trees that had to be completed.
     """
     options.refuse({"--get prints one figure: --format does not apply": get and form != "table"})
     values, paths = grid(lenpen), files or ["-"]
