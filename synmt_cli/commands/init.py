@@ -109,13 +109,14 @@ def init(
     parsers.check()
     n_pairs, n_tokens = texts.size()
     device = devices.choose("auto")
-    taken, why = by_data(n_tokens, device.type)
+    notes = [f"{printable(experiment)}: {_summary(design, n_pairs)}"]
     if preset == AUTO:
+        taken, why = by_data(n_tokens, device.type)
         design = replace(design, preset=taken)
+        notes.append(f"preset {taken}: about {why}; --preset NAME takes another")
     write(target, design, n_pairs, texts, parsers, device)
-    console.info(f"{printable(experiment)}: {_summary(design, n_pairs)}")
-    if preset == AUTO:
-        console.info(f"preset {taken}: about {why}; --preset NAME takes another")
+    for note in notes:
+        console.info(note)
     if shutil.which("synmt") is None:
         console.warn("make will not find synmt: activate its environment, or add it to PATH")
     console.info(f"next: make -j2 -C {shlex.quote(printable(experiment))}")

@@ -132,6 +132,7 @@ def report(
         of_target = tree_files.read(tgt_trees) if tgt_trees else []
         facts = [run_facts.read(run) for run in runs or ()]
         missing += [f"{one.name} has no curve." for one in facts if one.curve.is_empty]
+        drawn = [one.name for one in facts if not one.curve.is_empty]
         _refuse_other_trees({trees: of_source, tgt_trees: of_target}, texts)
         content = page.Content(
             title,
@@ -144,7 +145,7 @@ def report(
             _attention(attention, of_source) if attention else (),
             _tuned(tuned) if tuned else {},
             missing,
-            _commands(runs or [], score, scored, awsl, attention, trees),
+            _commands(drawn, score, scored, awsl, attention, trees),
         )
         for one in missing:
             console.warn(printable(one))
@@ -166,7 +167,7 @@ def _texts(
     from synmt_cli.core.report.segments import Texts, refuse_other_lengths
 
     if segments:
-        named = {one.name: one.files[0] for one in systems.parse(segments, as_many=False)}
+        named = {one.name: one.files[0] for one in systems.parse(segments)}
     else:
         named = {one.name: one.files[0] for one in scored.systems if one.files} if scored else {}
         absent = [file for file in named.values() if not os.path.exists(file)]
@@ -196,7 +197,7 @@ def _tuned(named: Sequence[str]) -> dict[str, TuningReport]:
     from synmt_cli.core.evaluation import systems
     from synmt_cli.formats.reports import tuning
 
-    each = systems.parse(named, as_many=False)
+    each = systems.parse(named)
     return {one.name: tuning.read_all(one.files) for one in each}
 
 

@@ -275,7 +275,7 @@ def score(
     from synmt_cli.core.evaluation.comparison import Questions, evaluate
     from synmt_cli.core.evaluation.metrics import outside, registry
     from synmt_cli.core.evaluation.parallel_lines import read_parallel
-    from synmt_cli.core.evaluation.systems import parse
+    from synmt_cli.core.evaluation.systems import parse_tested
 
     settings = registry.TextSettings(
         tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
@@ -304,7 +304,7 @@ def score(
     trees = _trees(specs, src, src_trees, ref_trees)
     _check_reference(ref, specs, src, bool(scored) and not refs)
     names = _names(metrics, get, limits, scored, form, tokenize, ref is not None)
-    outputs = parse(systems or ["-"]) if ref else []
+    outputs = parse_tested(systems or ["-"]) if ref else []
     references = [ref, *(refs or [])] if ref else []
     files = [file for one in outputs for file in one.files]
     paths = [*references, *files, *([src] if src else [])]
@@ -332,7 +332,11 @@ def score(
             specs, len(statistics[0][0][0]), texts.get(src or ""), texts.get(ref or ""), trees
         )
         asked = Questions(
-            *(test, all_pairs, correct, divided, settings.document()),
+            test=test,
+            all_pairs=all_pairs,
+            correction=correct,
+            divisions=divided,
+            options=settings.document(),
             command=["synmt", *sys.argv[1:]],
         )
         report = evaluate(chosen, statistics, outputs, references, asked)

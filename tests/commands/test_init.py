@@ -4,7 +4,6 @@ import itertools
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 from support.program import shell
@@ -60,7 +59,12 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     assert done.returncode == 0
     assert b"20 pairs each for dev and test, chosen by a hash" in done.stderr
     (folder / "config.toml").write_text(SMALL)
-    make(folder, forked, "PRESET=tiny", "VOCABULARY=290", "BEAM=2")
+    rules = folder / "Makefile"
+    text = rules.read_text()
+    for name, value in {"PRESET": "tiny", "VOCABULARY": "290", "BEAM": "2"}.items():
+        text = re.sub(f"(?m)^{name} := .*", f"{name} := {value}", text)
+    rules.write_text(text)
+    make(folder, forked)
     scores = (folder / "scores.txt").read_text()
     for variant in variants.split(","):
         assert variant in scores
@@ -76,7 +80,7 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     assert "Nothing to be done" in make(folder, forked)
     # A training goes on when it may take more steps.
     (folder / "config.toml").write_text(SMALL.replace("max_steps = 2", "max_steps = 3"))
-    make(folder, forked, "PRESET=tiny", "BEAM=2", "output/vanilla.1.txt")
+    make(folder, forked, "output/vanilla.1.txt")
     assert not (folder / "runs/old").exists()
     log = (folder / "runs/vanilla.1.log").read_text()
     assert log.index("step 2 ") < log.index("resuming") < log.index("step 3 ")
@@ -84,19 +88,22 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
 
 # In place of synmt: writes the files that a command would, and prints the command.
 STAND_IN = """\
-#!{python} -S
-import sys
-from pathlib import Path
-words = sys.argv[1:]
-if words == ["check", "config.toml"]:
-    sys.exit("d_modle" in Path("config.toml").read_text())
-print("synmt", *words, file=sys.stderr)
-for option, value in zip(words, words[1:]):
-    if option in ("-o", "--tgt-out", "--trees-out", "--run"):
-        inside = {{"train": "config.toml", "average": "model.safetensors"}}.get(words[0], "")
-        path = Path(value) / inside
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("written")
+#!/bin/bash
+if [ "$*" = "check config.toml" ]; then
+  ! grep -q d_modle config.toml
+  exit
+fi
+case " $* " in *" smal "*) echo no such preset; exit 1 ;; esac
+echo "synmt $*" >&2
+for word; do
+  case $option in
+    -o | --tgt-out | --trees-out | --run)
+      case $1 in train) word+=/config.toml ;; average) word+=/model.safetensors ;; esac
+      mkdir -p "$(dirname "$word")"
+      echo written > "$word" ;;
+  esac
+  option=$word
+done
 """
 
 
@@ -105,7 +112,7 @@ def commands(run, given, tmp_path):
     """`commands()` runs make in an experiment: the synmt commands that its rules say, in order."""
     program = tmp_path / "bin/synmt"
     program.parent.mkdir()
-    program.write_text(STAND_IN.format(python=sys.executable))
+    program.write_text(STAND_IN)
     program.chmod(0o755)
     sets = [f"--{name}-{side}" for name in ("dev", "test") for side in ("src", "tgt")]
     options = [*zip(sets, ["my text.en", "my text.de.gz"] * 2, strict=True)]
@@ -114,9 +121,9 @@ def commands(run, given, tmp_path):
     assert done.returncode == 0, done.stderr.decode()
 
     def made():
-        done = shell("make -s", tmp_path / "e", first=program.parent)
-        assert done.returncode == 0, done.stderr.decode()
-        lines = [*done.stderr.decode().splitlines(), *done.stdout.decode().splitlines()]
+        done = shell("make -s 2>&1", tmp_path / "e", first=program.parent)
+        assert done.returncode == 0, done.stdout.decode()
+        lines = done.stdout.decode().splitlines()
         return [line for line in lines if line.startswith("synmt ")]
 
     made.folder = tmp_path / "e"
@@ -128,34 +135,48 @@ def trained(commands):
     return [re.search(r"--run runs/(\S+)", line)[1] for line in trainings]
 
 
+def translated(commands):
+    translations = [line for line in commands if line.startswith("synmt translate ")]
+    return [re.search(r" -o output/(\S+)\.txt", line)[1] for line in translations]
+
+
 def test_make_makes_what_is_missing_and_no_more(commands):
     """After each change: the trainings and translations, and whether systems are scored again."""
     models = [f"{variant}.{seed}" for variant in VARIANTS for seed in (1, 2)]
-    assert sorted(trained(commands())) == sorted(models)
+    made = commands()
+    assert sorted(trained(made)) == sorted(translated(made)) == sorted(models)
     assert commands() == []
     rules = commands.folder / "Makefile"
     text = rules.read_text()
     rules.write_text(text.replace("SEEDS := 1 2", "SEEDS := 1 2 3"))
     made = commands()
     assert trained(made) == [f"{variant}.3" for variant in VARIANTS]
+    assert len(translated(made)) == 9  # the length penalty is the best by the mean over seeds
     assert sum("synmt score" in line and "output/pascal.3.txt" in line for line in made) == 2
     (commands.folder / "output/pascal.1.txt").unlink()
     made = commands()
-    assert trained(made) == []
-    assert [line.split(" -o ")[1].split()[0] for line in made if " translate " in line] == [
-        "output/pascal.1.txt"
-    ]
+    assert (trained(made), translated(made)) == ([], ["pascal.1"])
     rules.write_text(text.replace("METRICS := bleu", "METRICS := chrf"))
     made = commands()
     assert {line.split()[1] for line in made} == {"score", "evaltree", "report"}
     assert sum("-M chrf," in line for line in made) == 2
+    rules.write_text(text.replace("BEAM := 5", "BEAM := 4"))
+    made = commands()
+    assert (trained(made), len(translated(made))) == ([], 6)
+    assert {line.split(" --beam ")[1].split()[0] for line in made if " --beam " in line} == {"4"}
+    rules.write_text(text.replace("PRESET := tiny", "PRESET := small"))
+    assert sorted(trained(commands())) == sorted(models)
 
 
 def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
     commands()
     config, runs = commands.folder / "config.toml", commands.folder / "runs"
     first = config.read_text()
-    for text in (f"# slower\n{first}", first.replace("patience = 8", "patience = 9")):
+    for text in (
+        f"# slower\n{first}",
+        first.replace("patience = 8", "patience = 9"),
+        first.replace("patience = 8", "  max_steps=9# fewer"),
+    ):
         config.write_text(text)
         assert len(trained(commands())) == 6
         assert not (runs / "old").exists()
@@ -166,16 +187,25 @@ def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
     with pytest.raises(AssertionError, match=r"vanilla.1.trained\] Error"):
         commands()
     assert not (runs / "old").exists()
+    for variant in VARIANTS:
+        (runs / f"{variant}.1/first").touch()
     config.write_text(f"{first}lr = 0.1\n")
     assert len(trained(commands())) == 6
     assert len(os.listdir(runs / "old")) == 12  # six runs, and what each was made of
-    for path in sorted((runs / "old").iterdir()):
-        name = re.sub(r"\.\d{8}-\d{6}", "", path.name)
-        os.rename(runs / name, runs / f"old/second.{name}")
-        path.rename(runs / name)
+    assert not list(runs.glob("*.1/first"))
     config.write_text(first)
-    assert len(trained(commands())) == 6
+    assert len(trained(commands())) == 6  # which end at once
+    assert len(list(runs.glob("*.1/first"))) == 3
     assert len(os.listdir(runs / "old")) == 12
+    rules = commands.folder / "Makefile"
+    text = rules.read_text()
+    rules.write_text(text.replace("PRESET := tiny", "PRESET := smal"))
+    with pytest.raises(AssertionError, match="no such preset"):
+        commands()
+    assert len(list(runs.glob("*.1/first"))) == 2  # of the model that was to be trained
+    rules.write_text(text)
+    assert len(trained(commands())) == 6
+    assert len(list(runs.glob("*.1/first"))) == 3
 
 
 def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):

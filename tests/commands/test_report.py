@@ -126,9 +126,12 @@ def test_scores_of_other_programs_and_runs_without_a_curve(forked, folder, tmp_p
     done = forked("report", "--score", "score.json", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"run has no curve." in done.stderr
+    assert b"synmt plot curves" not in done.stdout
     text = done.stdout.decode()
     assert "2 segments." in text
     assert "synmt score --segment-scores own=own --format json -o score.json" in text
+    done = forked("report", folder / "runs/base.1", "run", cwd=tmp_path)
+    assert f"synmt plot curves -o curves.pdf {folder}/runs/base.1<".encode() in done.stdout
 
 
 @pytest.mark.parametrize(

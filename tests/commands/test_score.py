@@ -210,6 +210,17 @@ def test_empty_lines_are_scored_and_empty_references_named(run, folder):
     assert done.stdout.splitlines()[3].split() == b"- 0.00 0.00 0.00 100.00 0.0000".split()
 
 
+def test_names_that_are_not_utf_8_are_escaped(run, folder, tmp_path):
+    for name in ("ref", "b\udcff", "c"):
+        (tmp_path / name).write_bytes(b"a dog sleeps\n" * 3)
+    options = ("--format", "json", "-o", "\udcfe.json", "ref", "b\udcff", "d\udcfd=c")
+    done = run("score", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "\udcfe.json").read_bytes())
+    assert [one["name"] for one in report["systems"]] == [r"b\udcff", r"d\udcfd"]
+    assert report["settings"]["command"][5] == r"\udcfe.json"
+
+
 def test_lines_that_are_long_for_ter_are_named(run, folder):
     lines = ["ok", "a " * 301, "b " * 300, *["a " * 400] * 6]
     (folder / "long").write_text("".join(f"{line}\n" for line in lines))

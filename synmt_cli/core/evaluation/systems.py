@@ -24,12 +24,10 @@ class SystemFiles:
         return [*dict.fromkeys(name for names in self.outputs() for name in names)]
 
 
-def parse(arguments: Sequence[str], as_many: bool = True) -> list[SystemFiles]:
+def parse(arguments: Sequence[str]) -> list[SystemFiles]:
     """The systems in order. NAME is what stands before the first =, unless there is a / in it.
 
-    A FILE without NAME is a system of its own, even where it is given twice. as_many: raises
-    UsageError where systems have different numbers of seeds, because one test cannot treat them
-    alike.
+    A FILE without NAME is a system of its own, even where it is given twice. Raises UsageError.
 
     >>> parse(["b=1.en", "b=2.en"])
     [SystemFiles(name='b', files=['1.en', '2.en'])]
@@ -49,8 +47,6 @@ def parse(arguments: Sequence[str], as_many: bool = True) -> list[SystemFiles]:
             named[name] = SystemFiles(name, [file])
             systems.append(named[name])
     _check(systems, named)
-    if as_many:
-        _check_counts(systems)
     return systems
 
 
@@ -62,9 +58,14 @@ def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> Non
             raise UsageError(f"system {quoted(one.name)} has the same file as two seeds")
 
 
-def _check_counts(systems: Sequence[SystemFiles]) -> None:
-    first = systems[0]
-    for one in systems:
-        if len(one.files) != len(first.files):
-            counts = ", ".join(f"{len(it.files)} of {quoted(it.name)}" for it in (first, one))
+def parse_tested(arguments: Sequence[str]) -> list[SystemFiles]:
+    """The same for one test of all systems, which cannot treat different numbers of seeds alike.
+
+    Raises UsageError for such numbers, too.
+    """
+    systems = parse(arguments)
+    for one in systems[1:]:
+        if len(one.files) != len(systems[0].files):
+            counts = ", ".join(f"{len(it.files)} of {quoted(it.name)}" for it in (systems[0], one))
             raise UsageError(f"systems have different numbers of seeds ({counts}): give as many")
+    return systems

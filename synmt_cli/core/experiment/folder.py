@@ -4,13 +4,14 @@ Everything is checked before anything is written, and the folder appears whole o
 """
 
 import os
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from synmt_cli.core.experiment.design import Design
-from synmt_cli.core.experiment.makefile import makefile
+from synmt_cli.core.experiment.makefile import changeable_in_training, makefile
 from synmt_cli.core.segments import reader
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.training.device import precision
@@ -25,17 +26,20 @@ from synmt_cli.errors import (
 from synmt_cli.io import writing
 
 BYTES_OF_A_PIECE = 4  # about, whatever the script: an ideograph has three
+ABOUT_SETTINGS = """\
+Settings of every training; they override the preset's. `synmt settings` and `synmt variants` say
+what there is. A training goes on after a change of {}; any other change begins it anew, and its
+model moves to runs/old, from where it comes back when its settings do.
+"""
 SETTINGS = """\
-# Settings of every training; they override the preset's. `synmt settings` and `synmt variants`
-# say what there is. With another max_steps or patience, and other times to validate and save,
-# trainings go on; any other change begins them anew, and the old models move to runs/old.
+{about}
 
 [training]
 validate_every = 250  # updates
 save_every = 250
 keep = 5              # checkpoints; the mean of the last ones translates
 patience = 8          # validations without a better one before a training ends
-precision = "{}"    # the same for all, so that they compare; {}
+precision = "{precision}"    # the same for all, so that they compare; {why}
 """
 
 
@@ -136,10 +140,18 @@ def write(
             _link(new / link, path)
         for file, content in (
             ("Makefile", rules),
-            ("config.toml", SETTINGS.format(*precision.for_all(device))),
+            ("config.toml", settings(device)),
         ):
             with writing.atomic(new / file) as writer:
                 writer.write(content.encode())
+
+
+def settings(device: torch.device) -> str:
+    """config.toml, for trainings on this kind of device."""
+    taken, why = precision.for_all(device)
+    about = ABOUT_SETTINGS.format(", ".join(changeable_in_training()))
+    comment = textwrap.fill(about, initial_indent="# ", subsequent_indent="# ", width=98)
+    return SETTINGS.format(about=comment, precision=taken, why=why)
 
 
 def _link(link: Path, path: str) -> None:

@@ -32,10 +32,10 @@ all: scores.txt scores.json{judged} report.html
 
 # --- What to compare; change it as you like ---
 #
-# make then makes what is missing, such as the models of a further seed, and scores again. What is
-# there stays as it is, until `make -B`. For a further variant, take the Makefile of a folder that
-# `synmt init` writes with it, and its links to parsers. One that is left out here is still
-# trained where TUNED or READERS below names it.
+# make then makes what is missing, such as the models of a further seed, tunes, translates and
+# scores again; other models stay. For a further variant, take the Makefile of a folder that
+# `synmt init` writes with it, and its links to parsers. Who leaves one out here also takes it
+# out of TUNED, READERS and WRITERS below.
 
 VARIANTS := {variants}
 SEEDS := {seeds}
@@ -49,6 +49,10 @@ THREADS := 1
 BEAM := 5
 METRICS := bleu,chrf,ter
 BY := length:10,20,30,40
+
+# Values as files, written when they change: what depends on one is then made again.
+$(foreach one,PRESET VOCABULARY BEAM,$(shell \\
+  echo '$($(one))' | cmp -s - data/$(one) || echo '$($(one))' > data/$(one)))
 
 SEED := $(firstword $(SEEDS))
 SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
@@ -86,7 +90,7 @@ _TREES = """
 _VOCABULARY = """
 # --- One vocabulary for both languages ---
 {symbols}
-spm.model: text/train.src text/train.tgt{needs}
+spm.model: text/train.src text/train.tgt data/VOCABULARY{needs}
 	synmt vocab train --size $(VOCABULARY){options} -o $@ text/train.src text/train.tgt
 """
 _TREE_SYMBOLS = """
@@ -129,18 +133,22 @@ TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS
 named = sed -u 's|^synmt train:|$(1):|'
 # What a model is made of: checksums, and settings without those with which a training may go on.
 CHANGEABLE := {changeable}
-inputs = cksum $(filter-out config.toml,$^) && echo preset $(PRESET) && \\
-  sed -E 's/(^|[[:space:]]+)\\#.*//; /^($(CHANGEABLE))[[:space:]]*=/d; /^$$/d' config.toml
-# $(call aside,RUN): a model of other inputs makes way; files that are only newer do not count.
-aside = synmt check config.toml && mkdir -p runs && {{ $(inputs); }} > $(1).inputs.new && \\
+inputs = cksum $(filter-out config.toml,$^); sed -E 's/[[:space:]]*\\#.*//; s/^[[:space:]]+//; \\
+  /^(training\\.)?($(CHANGEABLE))[[:space:]]*=/d; /^$$/d' config.toml
+# $(call aside,RUN): a model of other inputs makes way, and one of these comes back. Files that are
+# only newer do not count.
+aside = synmt check config.toml; mkdir -p runs; {{ $(inputs); }} > $(1).inputs.new; \\
   if [ -e $(1)/config.toml ] && ! cmp -s $(1).inputs.new $(1).inputs; then \\
-  old=runs/old/$(notdir $(1)).$$(date +%Y%m%d-%H%M%S); mkdir -p runs/old; \\
-  [ ! -e $(1).inputs ] || mv $(1).inputs $$old.inputs; mv $(1) $$old; fi && \\
+    old=runs/old/$(notdir $(1)).$$(date +%Y%m%d-%H%M%S).$$$$; mkdir -p runs/old; \\
+    [ ! -e $(1).inputs ] || mv $(1).inputs $$old.inputs; mv $(1) $$old; fi; \\
+  for old in runs/old/$(notdir $(1)).*.inputs; do \\
+    if [ ! -e $(1) ] && cmp -s $(1).inputs.new $$old; then \\
+      mv $${{old%.inputs}} $(1); rm $$old; fi; done; \\
   mv $(1).inputs.new $(1).inputs
 """
 _TRAIN_ONE = """
 $(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: \\
-		data/{train}.jsonl data/{dev}.jsonl spm.model config.toml{parser}
+		data/{train}.jsonl data/{dev}.jsonl spm.model config.toml data/PRESET{parser}
 	@$(call aside,runs/{variant}.$*)
 	$(TRAIN) --variant {variant} --seed $*{options} \\
 		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
@@ -163,7 +171,7 @@ TUNED := {tuned}
 tuning = $(SEEDS:%=output/$(1).%.lenpen.json)
 
 $(foreach one,$(TUNED),$(call tuning,$(one))): output/%.lenpen.json: \\
-		models/%/model.safetensors data/dev.jsonl
+		models/%/model.safetensors data/dev.jsonl data/BEAM
 	synmt tune -m models/$* --beam $(BEAM) --threads $(THREADS) --format json -o $@ data/dev.jsonl
 
 # --- Translations of the test set ---
@@ -174,12 +182,12 @@ best = $(addprefix --tuned ,$(call tuning,$(1)))
 """
 _TRANSLATE_ONE = """
 $(SEEDS:%=output/{variant}.%.txt): output/{variant}.%.txt: \\
-		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl
+		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl data/BEAM
 	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) -o $@ data/test.jsonl
 """
 _TRANSLATE_TREES = """
 output/{variant}.%.txt output/{variant}.%.conllu: \\
-		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl
+		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl data/BEAM
 	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) \\
 		--trees-out output/{variant}.$*.conllu -o output/{variant}.$*.txt data/test.jsonl
 """
@@ -237,6 +245,12 @@ def makefile(design: Design, n_pairs: int) -> str:
     return "".join(_parts(design, n_pairs))
 
 
+def changeable_in_training() -> list[str]:
+    """The settings of [training] with which a training may go on, sorted."""
+    settings = (name.partition(".") for name in sorted(CHANGEABLE))
+    return [key for section, _, key in settings if section == "training"]
+
+
 def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     names = [design.records(variant) for variant in design.variants]
     records = dict.fromkeys([*(name for pair in names for name in pair), "test"])
@@ -253,9 +267,7 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
     yield from _trees(design)
     yield from _records(design)
-    settings = (name.partition(".") for name in sorted(CHANGEABLE))
-    changeable = [key for section, _, key in settings if section == "training"]
-    yield _TRAIN.format(changeable="|".join(changeable))
+    yield _TRAIN.format(changeable="|".join(changeable_in_training()))
     for variant, (train, dev) in zip(design.variants, names, strict=True):
         reads_trees = design.plans[variant].source_trees
         yield _TRAIN_ONE.format(
@@ -276,7 +288,7 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         shown |= {"--awsl": "output/awsl.json", "--attention": "output/attention.jsonl"}
     if design.writers:
         yield _JUDGE.format(writers=" ".join(design.writers))
-        shown |= {"--tgt-trees": f"output/{design.writers[0]}.$(SEED).conllu"}
+        shown |= {"--tgt-trees": "output/$(firstword $(WRITERS)).$(SEED).conllu"}
     options = "".join(f" \\\n\t\t{option} {file}" for option, file in shown.items())
     yield _TEST.replace("{files}", "".join(f" {file}" for file in shown.values())).replace(
         "{options}", options

@@ -67,11 +67,17 @@ _STATE_FIELDS: json_files.Fields = {
     "tokens": _COUNT,
     **dict.fromkeys(("scale", "scale_age"), _NUMBER),
     "finished": (lambda v: isinstance(v, str), "a text"),
-    "passing": (lambda v: isinstance(v, bool), "true or false"),
+    "for_stop": (lambda v: isinstance(v, bool), "true or false"),
 }
 # Checkpoints of early versions lack these.
 _STATE_LATER = (
-    *("losses", "validated", "gradient_norm", "scale", "scale_age", "best_nll", "passing"),
+    "losses",
+    "validated",
+    "gradient_norm",
+    "scale",
+    "scale_age",
+    "best_nll",
+    "for_stop",
 )
 
 

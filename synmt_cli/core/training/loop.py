@@ -205,7 +205,7 @@ class Trainer:
         yield Ended(self.state.step, self.state.finished, True)
 
     def _is_due(self) -> bool:
-        """Whether this step has a checkpoint, stopped or not."""
+        """Whether a run saves at this step anyway."""
         every = self.settings.validate_every, self.settings.save_every
         return any(self.state.step % n == 0 for n in every)
 
@@ -462,7 +462,7 @@ class Trainer:
         if self._scale is not None:
             self.state.scale = self._scale.scale.item()
             self.state.scale_age = self._scale.age.item()
-        self.state.passing = not self.state.finished and not self._is_due()
+        self.state.for_stop = not self.state.finished and not self._is_due()
         random = self.ranks.gather(self.state.random)
         checkpoint.save(
             self.run,

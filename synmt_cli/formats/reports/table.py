@@ -9,8 +9,8 @@ full precision, and JSON the result as an object.
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple, Protocol
 
@@ -275,16 +275,23 @@ def _in_latex(text: str) -> str:
 def as_json(result: Tabular) -> bytes:
     """One JSON object and LF: of each dataclass `document()`, if it has that, or its fields.
 
-    A figure that is not defined is null.
+    A figure that is not defined is null. Bytes of file names that are not UTF-8 are escaped.
     """
-    layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    return orjson.dumps(result, _document, layout | orjson.OPT_PASSTHROUGH_DATACLASS)
+    return orjson.dumps(_document(result), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def _document(one: Any) -> Any:
+    if isinstance(one, str):
+        return one.encode(errors="backslashreplace").decode()
     if hasattr(one, "document"):
-        return one.document()
-    return {field.name: getattr(one, field.name) for field in fields(one)}
+        return _document(one.document())
+    if is_dataclass(one):
+        return {field.name: _document(getattr(one, field.name)) for field in fields(one)}
+    if isinstance(one, Mapping):
+        return {_document(name): _document(value) for name, value in one.items()}
+    if isinstance(one, Sequence):
+        return [_document(value) for value in one]
+    return one
 
 
 FORMATS = {

@@ -50,14 +50,20 @@ def choose(
 
 
 def for_all(device: torch.device) -> tuple[Precision, str]:
-    """fp32 or bf16 for models that are still to be made, and why: by one product of matrices."""
+    """fp32 or bf16 for models that are still to be made, and why: by one product of matrices.
+
+    It is timed with one thread, which is what a training of many has.
+    """
     untimed = _untimed(device)
     if untimed is not None:
         return untimed
     seconds = {"fp32": float("inf"), "bf16": float("inf")}
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     for _ in range(PRODUCTS):  # in turn, since other jobs slow both
         for name, least in seconds.items():
             seconds[name] = min(least, _seconds_of_product(name, device))
+    torch.set_num_threads(n_threads)
     return decided(seconds["fp32"] / seconds["bf16"])
 
 

@@ -37,9 +37,9 @@ class TrainingState:
     validation, by the chosen metric; best_nll: its nats per token, None if an early version saved
     it. stale: validations since then. validated: the step of the last validation. loss, nll,
     losses, tokens: sums since the last report; losses are those of the modifiers, by variant.
-    gradient_norm: its sum over those updates. finished: why training is over, or "". passing: it
-    is saved for a stop alone, at a step that has no checkpoint else. random: generator states.
-    scale, scale_age: of the loss in fp16 (loss_scale.py), else 0.
+    gradient_norm: its sum over those updates. finished: why training is over, or "". for_stop: it
+    is saved for a stop alone, at a step that otherwise has none. random: generator states. scale,
+    scale_age: of the loss in fp16 (loss_scale.py), else 0.
     """
 
     step: int = 0
@@ -56,7 +56,7 @@ class TrainingState:
     gradient_norm: float = 0.0
     tokens: int = 0
     finished: str = ""
-    passing: bool = False
+    for_stop: bool = False
     scale: float = 0.0
     scale_age: float = 0.0
     random: dict[str, Tensor] = field(default_factory=dict)
@@ -102,9 +102,9 @@ def save(
     vocabulary: str,
     keep: int,
 ) -> None:
-    """Writes checkpoints/step-N, then removes all but the newest `keep`, and passing ones first.
+    """Writes checkpoints/step-N, then removes all but the newest `keep`. Raises WriteError.
 
-    Raises WriteError.
+    Earlier ones that were saved for a stop alone are removed, too.
 
     Every process calls it to send its tensors, and the first one writes them.
     """
@@ -117,7 +117,7 @@ def save(
             json_files.write_sealed(folder / STATE, _plain(state))
     if share.ranks.is_first:
         steps = run.steps()
-        kept = [step for step in steps if step == state.step or not _is_passing(run, step)][-keep:]
+        kept = [step for step in steps if step == state.step or not _is_for_stop(run, step)][-keep:]
         _remove(run, [step for step in steps if step not in kept])
 
 
@@ -134,9 +134,9 @@ def _new_folder(folder: Path, share: Share) -> contextlib.AbstractContextManager
     return writing.atomic_folder(folder, replace=True)
 
 
-def _is_passing(run: Run, step: int) -> bool:
+def _is_for_stop(run: Run, step: int) -> bool:
     try:
-        return bool(read_state(run.checkpoint(step), step).get("passing"))
+        return bool(read_state(run.checkpoint(step), step).get("for_stop"))
     except SynmtError:  # it may be what is left of a run: not removed before its turn
         return False
 

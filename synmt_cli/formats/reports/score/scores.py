@@ -23,7 +23,7 @@ COMPARISON = (
 MARKS = 3  # characters for the marks of a score: ^ and stars
 HOLM, UNCORRECTED = "holm", "none"
 SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
-# Shares of p < 0.05 where systems do not differ, of 300 such pairs (benchmarks/RESULTS.md).
+# Shares of p < 0.05 where systems do not differ (benchmarks/RESULTS.md).
 FALSE_ALARMS = (
     "at 0.05 this p calls 5-6 % of systems different that are not, but 27-44 % where training runs",
     "vary strongly, which one output of each system cannot show: name several by NAME=FILE",
