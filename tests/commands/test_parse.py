@@ -39,9 +39,10 @@ def children(pid):
 
 
 def workers_of(process, count):
-    """Its workers, as soon as there are so many: a child forks them."""
-    workers = []
+    """Its workers, as soon as there are so many: a child forks them when chunks wait."""
+    workers, begin = [], time.monotonic()
     while len(workers) < count:
+        assert time.monotonic() - begin < 20
         time.sleep(0.01)
         workers = [worker for child in children(process.pid) for worker in children(child)]
     return workers
@@ -171,12 +172,12 @@ def test_records_come_while_the_input_waits(tiny_udpipe, jobs):
 def test_the_work_of_a_killed_worker_is_done_by_another(run, tiny_udpipe):
     text = b"The dog sleeps.\n" * 520
     with start(tiny_udpipe, "-j", "3", "--line-buffered", stderr=subprocess.PIPE) as process:
-        process.stdin.write(text[: len(text) // 26])
+        process.stdin.write(text[: len(text) // 2])
         process.stdin.flush()
         first = process.stdout.readline()
         for pid in workers_of(process, 3)[:2]:
             os.kill(pid, signal.SIGKILL)
-        out, err = process.communicate(text[len(text) // 26 :], timeout=20)
+        out, err = process.communicate(text[len(text) // 2 :], timeout=20)
     assert process.returncode == 0
     assert first + out == run("parse", "-m", tiny_udpipe, stdin=text).stdout
     again = b"synmt parse: warning: a worker process was killed (out of memory?); its work is "
@@ -185,7 +186,7 @@ def test_the_work_of_a_killed_worker_is_done_by_another(run, tiny_udpipe):
 
 def test_without_a_worker_left_it_is_an_error_that_names_the_lines(tiny_udpipe):
     with start(tiny_udpipe, "-j", "2", "--line-buffered", stderr=subprocess.PIPE) as process:
-        process.stdin.write(b"The dog sleeps.\n" * 20)
+        process.stdin.write(b"The dog sleeps.\n" * 260)
         process.stdin.flush()
         process.stdout.readline()
         for pid in workers_of(process, 2):
