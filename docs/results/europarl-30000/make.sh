@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 systems=()
-for variant in vanilla pascal; do
+for variant in vanilla pascal dep+rel; do
   for file in "$variant".?.txt.xz; do systems+=("$variant=$file"); done
 done
 buckets=(--by length:10,20,30,40 --by depth:3,5,7 --by distance:5,10,20 --by nonprojective
