@@ -48,8 +48,8 @@ def plot_scores(
 
     A system of several seeds is drawn by its mean, with the score of each seed as a small dot.
     Buckets have two charts: the scores, and the differences from the first system with their 95 %
-    intervals, where score tested them. An interval that crosses 0 is no proof of a difference; p
-    values and their correction are in the tables of score.
+    intervals, where score tested them. An interval that includes 0 does not show a
+    difference; p values and their correction are in the tables of score.
 
     Without -o or --format the charts are text, for a terminal. Pictures need matplotlib: pip
     install 'synmt-cli[plot]'. The same report gives the same bytes.

@@ -77,7 +77,7 @@ class Dispatcher:
         self._input_error: BaseException | None = None
         self._input_ended = False
         self._failure: BaseException | None = None
-        self._last_loss = "no worker is left"
+        self._last_loss = "a worker was lost"
         self._taken = 0  # chunks
         self._running = 0  # chunks
         self._yielded = 0  # chunks
@@ -209,12 +209,12 @@ class Dispatcher:
 
     def _give_back(self, task: _Task, loss: str) -> None:
         task.losses += 1
-        self._last_loss = f"{self._place(task)}{loss}, and none is left"
+        self._last_loss = loss
         if task.losses >= self._care.tries:
             n = task.losses
             if n > 1:
                 loss = f"{n} workers were lost over these lines; the last: {loss}"
-            return self._put(task.number, ([], WorkerLost(self._place(task) + loss)))
+            return self._put(task.number, ([], WorkerLost(self._place(task.chunk) + loss)))
         with self._changed:
             self._running -= 1
             heapq.heappush(self._returned, task)
@@ -224,15 +224,26 @@ class Dispatcher:
             self._care.warn(f"{loss}; its work is done again")
         return None
 
-    def _place(self, task: _Task) -> str:
-        return "" if self._care.where is None else f"{self._care.where(task.chunk)}: "
+    def _place(self, chunk: list[Any]) -> str:
+        return "" if self._care.where is None else f"{self._care.where(chunk)}: "
 
     def _leave(self) -> None:
-        """Counts one slot less. It is a failure if it was the last and work is left."""
+        """Counts one slot less. It is a failure if it was the last and work is left or comes."""
         with self._changed:
             self._serving -= 1
-            if self._serving == 0 and not self._is_done():
-                self._failure = self._failure or WorkerLost(self._last_loss)
+            if self._serving == 0:
+                self._changed.wait_for(
+                    lambda: (
+                        self.stopped
+                        or self._failure is not None
+                        or self._returned
+                        or self._inbox
+                        or self._is_done()
+                    )
+                )
+                if left := self._returned[0].chunk if self._returned else list(self._inbox):
+                    message = f"{self._place(left)}{self._last_loss}, and none is left"
+                    self._failure = self._failure or WorkerLost(message)
             self._changed.notify_all()
 
     def _next(self) -> Outcome | None:

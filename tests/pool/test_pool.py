@@ -25,6 +25,7 @@ from synmt_cli.pool import (
     n_processes,
     ordered_map,
 )
+from synmt_cli.pool.dispatch import Dispatcher
 
 
 def uneven(number):
@@ -176,6 +177,47 @@ def test_an_error_names_the_lines_that_killed():
         list(ordered_map(dies_at(50), range(52), 4, chunk=4, care=care))
     first, last = map(int, re.match(r"x:(\d+)-(\d+): ", str(caught.value)).groups())
     assert first <= 50 <= last < first + 4
+
+
+class LostWhenIdle:
+    """A slot whose worker is lost after its first chunk."""
+
+    def __init__(self):
+        self.has_worked = False
+
+    def ready(self):
+        return not self.has_worked
+
+    def run(self, chunk):
+        self.has_worked = True
+        return chunk, None
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("more", [[], [1, 2]])
+def test_workers_lost_when_idle_are_an_error_only_if_work_comes_which_it_names(more):
+    taken = threading.Event()
+
+    def items():
+        yield 0
+        assert taken.wait(20)
+        yield from more
+
+    dispatcher = Dispatcher(1, 4, Care(where=lambda chunk: f"x:{chunk[0]}"))
+    (thread,) = dispatcher.start(items(), [LostWhenIdle()], 1)
+    results = dispatcher.results()
+    assert next(results) == 0
+    taken.set()
+    if more:
+        with pytest.raises(WorkerLost, match=r"^x:1: a worker was lost, and none is left$"):
+            next(results)
+    else:
+        assert list(results) == []
+    dispatcher.stop()
+    thread.join(20)
+    assert not thread.is_alive()
 
 
 def test_a_result_that_cannot_travel_is_a_bug_and_names_it():

@@ -59,9 +59,9 @@ def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> Non
 
 
 def parse_tested(arguments: Sequence[str]) -> list[SystemFiles]:
-    """The same for one test of all systems, which cannot treat different numbers of seeds alike.
+    """The systems as `parse` returns them, for one test of all.
 
-    Raises UsageError for such numbers, too.
+    Raises UsageError also for different numbers of seeds, which one test cannot treat alike.
     """
     systems = parse(arguments)
     for one in systems[1:]:

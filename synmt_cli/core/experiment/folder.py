@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from synmt_cli.core.experiment.design import Design
-from synmt_cli.core.experiment.makefile import changeable_in_training, makefile
+from synmt_cli.core.experiment.makefile import makefile
+from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
 from synmt_cli.core.segments import reader
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.training.device import precision
@@ -28,8 +29,8 @@ from synmt_cli.io import writing
 BYTES_OF_A_PIECE = 4  # about, whatever the script: an ideograph has three
 ABOUT_SETTINGS = """\
 Settings of every training; they override the preset's. `synmt settings` and `synmt variants` say
-what there is. A training goes on after a change of {}; any other change begins it anew, and its
-model moves to runs/old, from where it comes back when its settings do.
+what there is. A training goes on after a change of {}; any other change begins it anew: its model
+moves to runs/old, and comes back when the old settings do.
 """
 SETTINGS = """\
 {about}
@@ -140,16 +141,16 @@ def write(
             _link(new / link, path)
         for file, content in (
             ("Makefile", rules),
-            ("config.toml", settings(device)),
+            ("config.toml", _settings(device)),
         ):
             with writing.atomic(new / file) as writer:
                 writer.write(content.encode())
 
 
-def settings(device: torch.device) -> str:
+def _settings(device: torch.device) -> str:
     """config.toml, for trainings on this kind of device."""
     taken, why = precision.for_all(device)
-    about = ABOUT_SETTINGS.format(", ".join(changeable_in_training()))
+    about = ABOUT_SETTINGS.format(", ".join(CHANGEABLE_IN_TRAINING))
     comment = textwrap.fill(about, initial_indent="# ", subsequent_indent="# ", width=98)
     return SETTINGS.format(about=comment, precision=taken, why=why)
 

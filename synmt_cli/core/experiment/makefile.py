@@ -8,7 +8,7 @@ translations of the test set, with the trees of models that write them.
 from collections.abc import Iterator
 
 from synmt_cli.core.experiment.design import Design
-from synmt_cli.core.run.config import CHANGEABLE
+from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
 
 _HEAD = """\
 # Does syntax help on this text? Written by `synmt init`, and yours to change.
@@ -34,8 +34,8 @@ all: scores.txt scores.json{judged} report.html
 #
 # make then makes what is missing, such as the models of a further seed, tunes, translates and
 # scores again; other models stay. For a further variant, take the Makefile of a folder that
-# `synmt init` writes with it, and its links to parsers. Who leaves one out here also takes it
-# out of TUNED, READERS and WRITERS below.
+# `synmt init` writes with it, and its links to parsers. If you leave one out here, also
+# remove it from TUNED, READERS and WRITERS below.
 
 VARIANTS := {variants}
 SEEDS := {seeds}
@@ -245,12 +245,6 @@ def makefile(design: Design, n_pairs: int) -> str:
     return "".join(_parts(design, n_pairs))
 
 
-def changeable_in_training() -> list[str]:
-    """The settings of [training] with which a training may go on, sorted."""
-    settings = (name.partition(".") for name in sorted(CHANGEABLE))
-    return [key for section, _, key in settings if section == "training"]
-
-
 def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     names = [design.records(variant) for variant in design.variants]
     records = dict.fromkeys([*(name for pair in names for name in pair), "test"])
@@ -267,7 +261,7 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
     yield from _trees(design)
     yield from _records(design)
-    yield _TRAIN.format(changeable="|".join(changeable_in_training()))
+    yield _TRAIN.format(changeable="|".join(CHANGEABLE_IN_TRAINING))
     for variant, (train, dev) in zip(design.variants, names, strict=True):
         reads_trees = design.plans[variant].source_trees
         yield _TRAIN_ONE.format(

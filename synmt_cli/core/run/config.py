@@ -112,15 +112,15 @@ class Training:
 SECTIONS = {"model": Size, "training": Training}
 
 # These may change when a run resumes without making it another run.
-CHANGEABLE = frozenset(
-    f"training.{key}"
-    for key in (
-        *("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep"),
-        "shard",  # decides where a parameter lies, not what it becomes
-        "micro_tokens",  # decides how much is computed at a time
-        "compile",  # decides how fast
-    )
-) | {"preset", "data.train", "data.dev", "parser.file"}
+CHANGEABLE_IN_TRAINING = (
+    *("max_steps", "max_epochs", "patience", "validate_every", "save_every", "keep"),
+    "shard",  # decides where a parameter lies, not what it becomes
+    "micro_tokens",  # decides how much is computed at a time
+    "compile",  # decides how fast
+)
+CHANGEABLE = {f"training.{key}" for key in CHANGEABLE_IN_TRAINING} | {
+    *("preset", "data.train", "data.dev", "parser.file"),
+}
 
 
 # Settings that config.toml of earlier versions lacks, and what held before there were any: a value,
