@@ -68,7 +68,7 @@ def shell(forked):
 
 
 EXAMPLE_FILES = """
-synmt synth -n 300 --seed 1 --out-template train.{ext}
+synmt synth -n 200 --seed 1 --out-template train.{ext}
 synmt synth -n 40 --seed 2 --out-template dev.{ext}
 synmt synth -n 40 --seed 3 --out-template test.{ext}
 synmt parser train --dev dev.en.conllu -o en.udpipe train.en.conllu
@@ -76,6 +76,8 @@ synmt vocab train --size 250 -o spm.model train.en train.de
 for s in train dev test; do
   synmt featurize --spm spm.model --tgt $s.de -o $s.jsonl $s.en.conllu
 done
+head -n 12 dev.jsonl > few.jsonl  # each validation and tuning translates them
+mv few.jsonl dev.jsonl
 common="--train train.jsonl --dev dev.jsonl --parser en.udpipe --preset tiny --max-steps 3"
 common="$common --set training.save_every=1"
 synmt train $common --run runs/base
@@ -84,7 +86,8 @@ synmt linearize --format symbols --glue train.de.conllu dev.de.conllu > symbols
 synmt vocab train --size 290 --symbols symbols -o de.trees.model train.en train.de
 synmt featurize --spm de.trees.model --tgt-conllu train.de.conllu --glue -o de.trees.jsonl \\
   train.en.conllu
-synmt train --variant linearized --preset tiny --max-steps 3 --train de.trees.jsonl --run runs/trees
+synmt train --variant linearized --preset tiny --max-steps 3 --train de.trees.jsonl --run runs/trees \\
+  --set model.decoder_layers=2
 cp train.en all.en
 cp train.de all.de
 cp test.de ref.de

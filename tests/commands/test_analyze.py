@@ -31,7 +31,7 @@ def test_awsl_gives_layers_and_heads_of_each_run(analyze):
     assert (done.returncode, done.stderr) == (0, b"")
     pascal, base = json.loads(done.stdout)["runs"]
     assert [one["layer"] for one in pascal["layers"]] == [0, 1, 2, 3]
-    assert (pascal["variant"], pascal["sentences"]) == ("pascal", 40)
+    assert (pascal["variant"], pascal["sentences"]) == ("pascal", 12)
     bottom = pascal["layers"][0]
     assert bottom["variants"] == ["pascal"]
     assert [head["awsl"] > 0 for head in bottom["heads"]] == [True, True, False, False]

@@ -9,7 +9,7 @@ import shutil
 import pytest
 import torch
 from support.hostile_tensors import HOSTILE, flipped
-from support.run_folders import check_whole, differences
+from support.run_folders import Trainings, check_whole, differences
 
 from synmt_cli.core.run import tensors
 
@@ -19,11 +19,18 @@ FILES = ("weights.safetensors", "optimizer.safetensors")
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def trained(example_folder, tmp_path_factory, forked):
+    """A run directory with one checkpoint."""
+    folder = tmp_path_factory.mktemp("trained")
+    Trainings(example_folder, folder, forked)("--max-steps", 1, status=0)
+    return folder / "r"
+
+
 @pytest.fixture
-def run(train, tmp_path):
-    """A run directory with one checkpoint, which may be damaged."""
-    train("--max-steps", 1, status=0)
-    return tmp_path / "r"
+def run(trained, tmp_path):
+    """A copy of it, which may be damaged."""
+    return shutil.copytree(trained, tmp_path / "r")
 
 
 def refused(done, *names):
