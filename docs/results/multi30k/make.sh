@@ -13,6 +13,8 @@ for kind in best mean; do
   done
   synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$kind/scores.txt" reference.txt "${systems[@]}"
 done
+synmt score -M bleu,chrf --by labels:../trees/en-de/phenomena.txt -o mean/phenomena.txt \
+  reference.txt "${systems[@]}"
 tuned=()
 for file in mean/vanilla.?.lenpen.json; do tuned+=(--tuned "vanilla=$file"); done
 synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt "${systems[@]}"
