@@ -1,20 +1,49 @@
 #!/usr/bin/env bash
 # Makes the scores and the figure from the translations in this folder:
 #
-#   bash docs/results/europarl-30000/make.sh
+#   bash docs/results/europarl-30000/make.sh [PARTUT_REFERENCE]
+#
+# PARTUT_REFERENCE: the French sentences of ParTUT, one a line, which are not in this folder; without
+# them gold-trees is left as it is.
 set -euo pipefail
+partut=${1:+$(realpath "$1")}
 cd "$(dirname "$0")"
-systems=()
-for variant in vanilla pascal dep+rel rel; do
-  for file in "$variant".?.txt.xz; do systems+=("$variant=$file"); done
-done
+# NAME=FILE of each seed's translations: $(seeds NAME VARIANT [FOLDER/] [.TREES])
+seeds() {
+  local seed
+  for seed in 1 2 3; do echo "$1=${3:-}$2.$seed${4:-}.txt.xz"; done
+}
+systems() {
+  local variant
+  for variant; do seeds "$variant" "$variant"; done
+}
 buckets=(--by length:10,20,30,40 --by depth:3,5,7 --by distance:5,10,20 --by nonprojective
   --src source.txt.xz --src-trees source.conllu.xz)
-synmt score -M bleu,chrf "${buckets[@]}" -o scores.txt reference.txt.xz "${systems[@]}"
-synmt score -M bleu "${buckets[@]}" --format json -o scores.json reference.txt.xz "${systems[@]}"
+
+all=$(systems vanilla pascal dep+rel rel gps struct-abs+struct-rel)
+synmt score -M bleu,chrf,ter "${buckets[@]}" -o scores.txt reference.txt.xz $all
+synmt score -M bleu --by length:10,20,30,40 --src source.txt.xz --format json -o scores.json \
+  reference.txt.xz $all
 synmt plot scores --metric bleu --by length:10,20,30,40 -o scores.svg scores.json
 rm scores.json
-synmt score -M bleu,chrf "${buckets[@]}" -o dep+rel-rel.txt reference.txt.xz \
-  rel=rel.{1,2,3}.txt.xz dep+rel=dep+rel.{1,2,3}.txt.xz
-synmt score --matched -M bleu,chrf -o right-trees/scores.pascal.txt reference.txt.xz \
-  parsed=pascal.{1,2,3}.txt.xz random=right-trees/pascal.{1,2,3}.random.txt.xz
+
+# Further differences, BASELINE VARIANT
+while read -r baseline variant; do
+  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$variant-$baseline.txt" reference.txt.xz \
+    $(systems "$baseline" "$variant")
+done <<'pairs'
+rel dep+rel
+rel struct-abs+struct-rel
+pascal gps
+pairs
+
+# The same models with other trees: random ones; and on ParTUT the parser's, gold and random ones
+for variant in pascal gps struct-abs+struct-rel; do
+  synmt score --matched -M bleu,chrf -o "right-trees/scores.$variant.txt" reference.txt.xz \
+    $(seeds parsed "$variant") $(seeds random "$variant" right-trees/ .random)
+done
+[ -n "$partut" ] || exit 0
+for variant in gps struct-abs+struct-rel; do
+  synmt score --matched -M bleu,chrf -o "gold-trees/scores.$variant.txt" - \
+    $(for kind in parsed gold random; do seeds $kind "$variant" gold-trees/ .$kind; done) < "$partut"
+done
