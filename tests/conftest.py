@@ -86,8 +86,8 @@ synmt linearize --format symbols --glue train.de.conllu dev.de.conllu > symbols
 synmt vocab train --size 290 --symbols symbols -o de.trees.model train.en train.de
 synmt featurize --spm de.trees.model --tgt-conllu train.de.conllu --glue -o de.trees.jsonl \\
   train.en.conllu
-synmt train --variant linearized --preset tiny --max-steps 3 --train de.trees.jsonl --run runs/trees \\
-  --set model.decoder_layers=2
+synmt train --variant linearized --preset tiny --max-steps 3 --train de.trees.jsonl \\
+  --run runs/trees --set model.decoder_layers=2
 cp train.en all.en
 cp train.de all.de
 cp test.de ref.de
