@@ -91,8 +91,7 @@ def map(
         console.command, own = f"synmt {name}", console.command  # wrong usage of it is its own
         context = stack.enter_context(inner.make_context(console.command, arguments))
         console.command = own
-        source = context.get_parameter_source("jobs")
-        if source is not None and source.name != "DEFAULT":
+        if "jobs" in options.given(context):
             raise UsageError(f"-j is given to {name}: give it to map")
         context.params["jobs"] = jobs
         executor = stack.enter_context(_executor(ray, chunk))

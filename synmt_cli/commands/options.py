@@ -45,6 +45,12 @@ def refuse(problems: Mapping[str, object]) -> None:
             raise UsageError(message)
 
 
+def given(context: Any) -> set[str]:
+    """The names of the parameters that the command line sets. context: typer's."""
+    sources = ((name, context.get_parameter_source(name)) for name in context.params)
+    return {name for name, source in sources if source and source.name != "DEFAULT"}
+
+
 def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     """Raises UsageError if `-` is named twice, because stdin can be read once."""
     refuse({TWO_STDINS: [*paths].count("-") > 1})

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
+from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.formats.reports.score import sets as set_scores
 from synmt_cli.formats.reports.score.scores import ScoreReport
 from synmt_cli.formats.reports.table import FORMATS
@@ -51,6 +54,8 @@ MANUAL = Manual(
         "synmt score ref.de base.de pascal.de --paired ar --format json > scores.json",
         "synmt score ref.de base.de pascal.de --paired sign -M chrf+ --format json > chrf.json",
         "synmt score --sign-over chrf.json -M chrf+",
+        "synmt score ref.de base.de pascal.de --format json > scores.json &&"
+        " synmt score --from-report scores.json --format latex",
         "synmt score ref.de --get bleu < pascal.de",
         "synmt score ref.de pascal.de --fail-under chrf=1",
         "synmt score ref.de base.de pascal.de --format latex > scores.tex",
@@ -62,6 +67,7 @@ TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, a
 TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several seconds
 SHOWN = 5  # line numbers that a warning names
 SEGMENTS = "segments"
+GET_TAKES_NO_FORMAT = "--get prints bare figures: it takes no --format"
 ScoreFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
     option("--format", "How to print the results; latex is for booktabs, segments for one metric."),
@@ -69,6 +75,7 @@ ScoreFormat = Annotated[
 
 
 def score(
+    context: typer.Context,
     ref: Annotated[
         str | None,
         argument("REF", "The reference translations; not for --segment-scores alone."),
@@ -178,6 +185,10 @@ def score(
     sign_over: Annotated[
         bool, option("--sign-over", "Take reports of --format json instead of text; see above.")
     ] = False,
+    from_report: Annotated[
+        str | None,
+        option("--from-report FILE", "Print this report of --format json again; see above."),
+    ] = None,
     form: ScoreFormat = "table",
     output: options.Output = "-",
     quiet: options.Quiet = False,
@@ -268,37 +279,31 @@ def score(
     them or those of -M; ties are dropped. Systems are matched by their order in each report. Scores
     that share a test set are not independent, which makes this p too small.
 
+    --from-report prints a report that --format json wrote, without scoring anything again: as the
+    table, TSV or LaTeX that the same command would have given, or by --get and --fail-under.
+
     An empty output line is scored like any other. An empty reference causes a warning with its
     line; RIBES leaves it out of its mean.
     """
-    from synmt_cli.core.evaluation import divisions  # NumPy, sacreBLEU
-    from synmt_cli.core.evaluation.comparison import Questions, evaluate
+    asked = options.given(context) - {"form", "output", "quiet", "verbose"}
+    if sign_over:
+        unfit = bool(asked - {"sign_over", "ref", "systems", "metrics"})
+        _sign_over([*([ref] if ref else []), *(systems or [])], metrics, form, output, unfit)
+        return
+    limits = _limits(fail_under or [])
+    if from_report is not None:
+        unfit = bool(asked - {"from_report", "get", "fail_under"})
+        _print_again(from_report, get, limits, form, verbose, output, unfit)
+        return
+    # NumPy, sacreBLEU
+    from synmt_cli.core.evaluation import comparison, divisions, parallel_lines
     from synmt_cli.core.evaluation.metrics import outside, registry
-    from synmt_cli.core.evaluation.parallel_lines import read_parallel
     from synmt_cli.core.evaluation.systems import parse_tested
 
     settings = registry.TextSettings(
         tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
     )
-    if sign_over:
-        tests = (
-            (p, correct) != ("centred", "holm")
-            or paired not in (None, "sign")
-            or all_pairs
-            or matched
-        )
-        others = [refs, samples, by, src, src_trees, ref_trees, get, fail_under, segment_scores]
-        unfit = [
-            *others,
-            lower_is_better,
-            tests,
-            form == SEGMENTS,
-            settings != registry.TextSettings(),
-        ]
-        _sign_over([*([ref] if ref else []), *(systems or [])], metrics, form, output, any(unfit))
-        return
     _check(settings, get, form, by)
-    limits = _limits(fail_under or [])
     scored = _outside(segment_scores or [], lower_is_better or [])
     specs = [divisions.parse(text) for text in by or []]
     trees = _trees(specs, src, src_trees, ref_trees)
@@ -319,7 +324,7 @@ def score(
         }
     )
     with writing.output(output) as writer:
-        texts = read_parallel(paths) if paths else {}
+        texts = parallel_lines.read_parallel(paths) if paths else {}
         _warn(texts, references, files, names, tokenize)
         chosen = _metrics(
             names, scored, lower_is_better or [], [texts[one] for one in references], settings
@@ -331,7 +336,7 @@ def score(
         divided = _divided(
             specs, len(statistics[0][0][0]), texts.get(src or ""), texts.get(ref or ""), trees
         )
-        asked = Questions(
+        questions = comparison.Questions(
             test=test,
             all_pairs=all_pairs,
             correction=correct,
@@ -339,7 +344,7 @@ def score(
             options=settings.document(),
             command=["synmt", *sys.argv[1:]],
         )
-        report = evaluate(chosen, statistics, outputs, references, asked)
+        report = comparison.evaluate(chosen, statistics, outputs, references, questions)
         writer.write(_shown(report, get, form, verbose))
     _judge(report, limits)
 
@@ -349,7 +354,7 @@ def _check(settings: TextSettings, get: str | None, form: str, by: list[str] | N
     value, smooth = settings.smooth_value, settings.smooth
     options.refuse(
         {
-            "--get prints bare figures: it takes no --format": get is not None and form != "table",
+            GET_TAKES_NO_FORMAT: get is not None and form != "table",
             "--get prints one figure for each system: it cannot be split --by": get and by,
             f"--format {SEGMENTS} has no buckets": form == SEGMENTS and by,
             f"--smooth {smooth} has no --smooth-value": value is not None
@@ -523,12 +528,13 @@ def _segments(metric: Metric, statistics: Statistics, systems: Sequence[SystemFi
 def _sign_over(
     paths: Sequence[str], metrics: str | None, form: str, output: str, unfit: bool
 ) -> None:
-    """The sign test over reports. unfit: whether there are options of other tests."""
+    """The sign test over reports. unfit: whether there are options that ask for anything else."""
     from synmt_cli.core.evaluation import set_comparison
 
     options.refuse(
         {
-            "--sign-over reads scores from reports: only -M and --format apply": unfit,
+            "--sign-over reads scores from reports: only -M and --format apply": unfit
+            or form == SEGMENTS,
             "--sign-over needs reports": not paths,
         }
     )
@@ -537,6 +543,34 @@ def _sign_over(
         names = list(dict.fromkeys(metrics.split(","))) if metrics else None
         report = set_comparison.compare([set_scores.read(path) for path in paths], names)
         writer.write(FORMATS[form](report))
+
+
+def _print_again(
+    path: str,
+    get: str | None,
+    limits: dict[str, float],
+    form: str,
+    verbose: bool,
+    output: str,
+    unfit: bool,
+) -> None:
+    """Prints a report in another form. unfit: whether there are options that ask for scores."""
+    options.refuse(
+        {
+            "--from-report scores nothing: only --get, --fail-under and --format apply": unfit,
+            f"--format {SEGMENTS} needs the outputs: a report does not have them": form == SEGMENTS,
+            GET_TAKES_NO_FORMAT: get is not None and form != "table",
+        }
+    )
+    with writing.output(output) as writer:
+        report = score_files.read(path)
+        names = [metric.name for metric in report.metrics]
+        absent = next((name for name in [get, *limits] if name not in (None, *names)), None)
+        if absent is not None:
+            known = printable(", ".join(names))
+            raise UsageError(f"{printable(path)}: no metric {quoted(absent)}; there are {known}")
+        writer.write(_shown(report, get, form, verbose))
+    _judge(report, limits)
 
 
 def _limits(bounds: Sequence[str]) -> dict[str, float]:

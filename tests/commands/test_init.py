@@ -153,14 +153,18 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     made = commands()
     assert trained(made) == [f"{variant}.3" for variant in VARIANTS]
     assert len(translated(made)) == 9  # the length penalty is the best by the mean over seeds
-    assert sum("synmt score" in line and "output/pascal.3.txt" in line for line in made) == 2
+    scores, table = (line for line in made if line.startswith("synmt score "))
+    assert all(f"{one}=output/{one}.3.txt" in scores for one in VARIANTS)
+    assert table == "synmt score --from-report scores.json -o scores.txt"
     (commands.folder / "output/pascal.1.txt").unlink()
     made = commands()
     assert (trained(made), translated(made)) == ([], ["pascal.1"])
     rules.write_text(text.replace("METRICS := bleu", "METRICS := chrf"))
     made = commands()
     assert {line.split()[1] for line in made} == {"score", "evaltree", "report"}
-    assert sum("-M chrf," in line for line in made) == 2
+    scores, again = (line for line in made if line.startswith("synmt score "))
+    assert "-M chrf," in scores
+    assert again == table
     rules.write_text(text.replace("BEAM := 5", "BEAM := 4"))
     made = commands()
     assert (trained(made), len(translated(made))) == ([], 6)

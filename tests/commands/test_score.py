@@ -304,6 +304,7 @@ def test_sign_test_over_the_scores_of_several_sets(run, folder):
         (["-", "-"], 2, "only one input can be stdin"),
         (["ref", "--get", "bleu"], 2, "--sign-over reads scores from reports"),
         (["ref", "--paired", "bs"], 2, "--sign-over reads scores from reports"),
+        (["ref", "--format", "segments"], 2, "--sign-over reads scores from reports"),
     ],
 )
 def test_sign_test_of_what_is_no_report(run, folder, arguments, status, message):
@@ -542,6 +543,64 @@ def test_a_report_is_read_back_whole(run, paper):
         assert as_json(report) == (paper / "r.json").read_bytes()
     table = run("score", *commands[-1], *options[:2], "--samples", "50", cwd=paper).stdout
     assert as_text(report) == table
+
+
+def test_a_report_is_printed_again_as_the_scores_were(run, paper):
+    (paper / "by").write_text("x\ny\n" * 100)
+    for asked in (
+        (*OUTPUTS, "-M", "bleu,ter", "--by", "labels:by"),
+        ("ref.en", "t.en", "t_pascal.en", "t_lisa.en", "--all-pairs"),
+        ("ref.en", "t.en", "t_lisa.en", "--paired", "sign"),
+    ):
+        asked += ("--seed", "1", *(("--samples", "50") if "sign" not in asked else ()))
+        run("score", *asked, "--format", "json", "-o", "r.json", cwd=paper)
+        report = (paper / "r.json").read_bytes()
+        for form in ("table", "tsv", "csv", "latex", "markdown"):
+            again = run("score", "--from-report", "r.json", "--format", form, cwd=paper)
+            scored = run("score", *asked, "--format", form, cwd=paper)
+            assert (again.returncode, again.stdout) == (0, scored.stdout), again.stderr
+        piped = run("score", "--from-report", "-", "--format", "json", stdin=report)
+        assert piped.stdout == report
+    detailed = [run("score", *how, "-v", cwd=paper).stdout for how in (asked, AGAIN)]
+    assert detailed[0] == detailed[1]
+
+
+AGAIN = ("--from-report", "r.json")
+
+
+def test_a_report_answers_without_the_texts(run, folder):
+    made = ("ref", "base", "new", "-M", "bleu,ter", "--paired", "none", "--format", "json")
+    run("score", *made, "-o", "r.json", cwd=folder)
+    figures = run("score", "ref", "base", "new", "--get", "ter", cwd=folder).stdout
+    assert run("score", *AGAIN, "--get", "ter", cwd=folder).stdout == figures
+    for limit, status in (("ter=100", 0), ("ter=10", 1), ("bleu=1", 0), ("bleu=99", 1)):
+        done = run("score", *AGAIN, "--fail-under", limit, "-o", "t.txt", cwd=folder)
+        assert (done.returncode, done.stdout) == (status, b"")
+        assert b"sentences against ref" in (folder / "t.txt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([*AGAIN, "ref"], 2, "--from-report scores nothing: only --get"),
+        ([*AGAIN, "-M", "bleu"], 2, "--from-report scores nothing: only --get"),
+        ([*AGAIN, "--seed", "12345"], 2, "--from-report scores nothing: only --get"),
+        ([*AGAIN, "--sign-over"], 2, "--sign-over reads scores from reports"),
+        ([*AGAIN, "--format", "segments"], 2, "a report does not have them"),
+        ([*AGAIN, "--get", "bleu", "--format", "tsv"], 2, "it takes no --format"),
+        ([*AGAIN, "--get", "chrf"], 2, "r.json: no metric 'chrf'; there are bleu"),
+        ([*AGAIN, "--fail-under", "ter=1"], 2, "r.json: no metric 'ter'; there are bleu"),
+        (["--from-report", "ref"], 65, "ref: not from `synmt score --format json`: invalid JSON"),
+        (["--from-report", "absent"], 66, "cannot read absent"),
+        (["--from-report", ""], 66, "cannot read"),
+    ],
+)
+def test_what_cannot_be_printed_again(run, folder, arguments, status, message):
+    run("score", "ref", "new", "-M", "bleu", "--format", "json", "-o", "r.json", cwd=folder)
+    done = run("score", *arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert message in done.stderr.decode()
+    assert done.stderr.count(b"\n") <= 3
 
 
 def test_verbose_shows_what_scores_are_made_of(run, paper):

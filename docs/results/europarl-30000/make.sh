@@ -21,9 +21,8 @@ buckets=(--by length:10,20,30,40 --by depth:3,5,7 --by distance:5,10,20 --by non
   --src source.txt.xz --src-trees source.conllu.xz)
 
 all=$(systems vanilla pascal dep+rel rel gps struct-abs+struct-rel)
-synmt score -M bleu,chrf,ter "${buckets[@]}" -o scores.txt reference.txt.xz $all
-synmt score -M bleu --by length:10,20,30,40 --src source.txt.xz --format json -o scores.json \
-  reference.txt.xz $all
+synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt.xz $all
+synmt score --from-report scores.json -o scores.txt
 synmt plot scores --metric bleu --by length:10,20,30,40 -o scores.svg scores.json
 rm scores.json
 

@@ -11,13 +11,14 @@ for kind in best mean; do
   for variant in vanilla pascal dep+rel rel; do
     for file in "$kind/$variant".?.txt; do systems+=("$variant=$file"); done
   done
-  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$kind/scores.txt" reference.txt "${systems[@]}"
+  synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt \
+    "${systems[@]}"
+  synmt score --from-report scores.json -o "$kind/scores.txt"
 done
 synmt score -M bleu,chrf --by labels:../trees/en-de/phenomena.txt -o mean/phenomena.txt \
   reference.txt "${systems[@]}"
 tuned=()
 for file in mean/vanilla.?.lenpen.json; do tuned+=(--tuned "vanilla=$file"); done
-synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt "${systems[@]}"
 synmt plot scores --metric bleu --by length:10,15,20 -o scores.svg scores.json
 synmt report --title "Does syntax help? Multi30k English-German" --score scores.json \
   --src source.txt --ref reference.txt --src-trees source.conllu.xz "${tuned[@]}" -o report.html

@@ -222,13 +222,13 @@ _TEST = """
 # --- The answer ---
 
 OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
-SCORE = synmt score -M $(METRICS) --by $(BY) --src text/test.src -o $@ text/test.tgt $(OUTPUTS)
 
 scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src Makefile
-	$(SCORE) --format json
+	synmt score -M $(METRICS) --by $(BY) --src text/test.src --format json -o $@ \\
+		text/test.tgt $(OUTPUTS)
 
-scores.txt: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src Makefile
-	$(SCORE)
+scores.txt: scores.json
+	synmt score --from-report scores.json -o $@
 	cat $@
 
 # The page needs two more packages: pip install 'synmt-cli[report]'.

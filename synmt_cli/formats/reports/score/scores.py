@@ -291,7 +291,8 @@ class ScoreReport:
                 row.append(metric.cell(score, marks, room))
         labels = [Cell(metric.label, room=room) for metric in self.metrics]
         seeds = f", means of {self.n_seeds} seeds" if self.n_seeds > 1 else ""
-        against = f" against {', '.join(self.references)}" if self.references else ""
+        references = ["<stdin>" if name == "-" else name for name in self.references]
+        against = f" against {', '.join(references)}" if references else ""
         title = f"{self.n:,} sentences{against}{seeds}"
         return Table(["system", *labels], rows, title=title)
 
