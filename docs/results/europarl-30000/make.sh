@@ -20,7 +20,7 @@ systems() {
 buckets=(--by length:10,20,30,40 --by depth:3,5,7 --by distance:5,10,20 --by nonprojective
   --src source.txt.xz --src-trees source.conllu.xz)
 
-all=$(systems vanilla pascal dep+rel rel gps struct-abs+struct-rel)
+all=$(systems vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel dep tags)
 synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt.xz $all
 synmt score --from-report scores.json -o scores.txt
 synmt plot scores --metric bleu --by length:10,20,30,40 -o scores.svg scores.json
@@ -33,16 +33,21 @@ while read -r baseline variant; do
 done <<'pairs'
 rel dep+rel
 rel struct-abs+struct-rel
+rel pascal+rel
+dep+rel pascal+rel
 pascal gps
 pairs
 
-# The same models with other trees: random ones; and on ParTUT the parser's, gold and random ones
-for variant in pascal gps struct-abs+struct-rel; do
+# The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
+# and on ParTUT the parser's, gold and random ones
+synmt score --matched -M bleu,chrf -o right-trees/scores.tags.txt reference.txt.xz \
+  $(seeds parsed tags) $(seeds wrong tags right-trees/ .labels)
+for variant in pascal gps struct-abs+struct-rel pascal+rel dep; do
   synmt score --matched -M bleu,chrf -o "right-trees/scores.$variant.txt" reference.txt.xz \
     $(seeds parsed "$variant") $(seeds random "$variant" right-trees/ .random)
 done
 [ -n "$partut" ] || exit 0
-for variant in gps struct-abs+struct-rel; do
+for variant in gps struct-abs+struct-rel pascal+rel; do
   synmt score --matched -M bleu,chrf -o "gold-trees/scores.$variant.txt" - \
     $(for kind in parsed gold random; do seeds $kind "$variant" gold-trees/ .$kind; done) < "$partut"
 done
