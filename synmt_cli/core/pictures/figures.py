@@ -126,13 +126,22 @@ def _charts(figure: Any, charts: Sequence[Chart], size: Size) -> None:
         axes = figure.add_subplot(n_rows, n_columns, i + 1)
         _chart(axes, chart, looks, handles)
     if len(handles) > 1:
-        figure.legend(
+        _legend(figure, handles)
+
+
+def _legend(figure: Any, handles: dict[str, Any]) -> None:
+    """Above the charts, in as many columns as fit."""
+    for n_columns in range(len(handles), 0, -1):
+        legend = figure.legend(
             handles.values(),
             handles.keys(),
             loc="outside upper center",
-            ncols=max(1, min(len(handles), int(size.width * 1.2))),
+            ncols=n_columns,
             frameon=False,
         )
+        if legend.get_window_extent().width <= figure.bbox.width or n_columns == 1:
+            return
+        legend.remove()
 
 
 def _groups(charts: Sequence[Chart]) -> Iterator[str]:

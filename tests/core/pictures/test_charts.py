@@ -173,3 +173,22 @@ def test_awsl_of_one_run_has_its_rest_and_of_several_not():
     assert [one.name for one in awsl.chart(runs).series] == ["a", "b"]
     alone = awsl.chart(runs[:1]).series
     assert [(one.name, one.y) for one in alone] == [("standard", [0.75] * 2), ("AWSL", [0.25] * 2)]
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("names", "n_rows"), [([f"a rather long name {i}" for i in range(9)], 5), (list("abc"), 1)]
+)
+def test_a_legend_is_inside_the_figure(names, n_rows):
+    series = [Series(name, [0.0, 1.0], [1.0, 2.0]) for name in names]
+    size = figures.Size(width=5, font=8, live=True)
+    svg = figures.picture([Chart("", "x", "y", series)], "svg", size).decode()
+    width = float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1])
+    legend = svg[svg.index('id="legend_1"') :]
+    texts = re.findall(r' x="(-?[\d.]+)" y="([\d.]+)" [^>]*>([^<]+)</text>', legend)
+    assert [text for _, _, text in texts] == names
+    assert len({y for _, y, _ in texts}) == n_rows
+    narrow = 0.4 * size.font  # letters are at least so wide
+    lines = re.findall(r'd="M (-?[\d.]+) ', legend)
+    assert all(float(x) >= 0 for x in lines)
+    assert all(float(x) + narrow * len(text) <= width for x, _, text in texts)
