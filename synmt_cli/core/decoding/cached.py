@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
@@ -148,10 +149,26 @@ class Aligned:
         n_beams = prefixes.newest.size(1)
         self.mask = mask[:, None].expand(-1, n_beams, -1).flatten(0, 1)[:, None, None]
         self._slots = slots.gather(2, positions[:, None].expand(-1, n_beams, -1))  # (B, K, T)
-        self._place = torch.arange(len(slots), device=slots.device)[:, None, None]
+        self._vectors: Tensor | None = None
 
     def of(self, prefix: Tensor) -> tuple[Tensor, Tensor]:
-        """prefix: (2, room for B, H, room for M, D / H) -> k and v, (B * K, T, D) each."""
-        both = prefix[:, self._place, :, self._slots]  # (B, K, T, 2, H, D / H)
-        k, v = both.flatten(0, 1).flatten(3).unbind(2)
+        """prefix: (2, room for B, H, room for M, D / H) -> k and v, (B * K, T, D) each.
+
+        All layers have the same room. Whole vectors are looked up, which is faster than an index of
+        two dimensions.
+        """
+        *room, size = prefix.shape
+        if self._vectors is None:
+            self._vectors = self._places_of_vectors(room)  # (2, B * K, T, H)
+        k, v = F.embedding(self._vectors, prefix.view(-1, size)).flatten(3)
         return k, v
+
+    def _places_of_vectors(self, room: Sequence[int]) -> Tensor:
+        """Where they are among those of a layer. room: for k and v, B, H, M."""
+        _, n_places, n_heads, n_slots = room
+        both, place, head = (
+            torch.arange(n, device=self._slots.device) for n in (2, len(self._slots), n_heads)
+        )
+        row = both[:, None, None, None, None] * n_places + place[:, None, None, None]
+        vectors = (row * n_heads + head) * n_slots + self._slots[..., None]  # (2, B, K, T, H)
+        return vectors.flatten(1, 2)
