@@ -545,6 +545,9 @@ def test_a_report_is_read_back_whole(run, paper):
     assert as_text(report) == table
 
 
+AGAIN = ("--from-report", "r.json")
+
+
 def test_a_report_is_printed_again_as_the_scores_were(run, paper):
     (paper / "by").write_text("x\ny\n" * 100)
     for asked in (
@@ -563,9 +566,6 @@ def test_a_report_is_printed_again_as_the_scores_were(run, paper):
         assert piped.stdout == report
     detailed = [run("score", *how, "-v", cwd=paper).stdout for how in (asked, AGAIN)]
     assert detailed[0] == detailed[1]
-
-
-AGAIN = ("--from-report", "r.json")
 
 
 def test_a_report_answers_without_the_texts(run, folder):

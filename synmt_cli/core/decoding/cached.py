@@ -166,9 +166,7 @@ class Aligned:
     def _places_of_vectors(self, room: Sequence[int]) -> Tensor:
         """Where they are among those of a layer. room: for k and v, B, H, M."""
         _, n_places, n_heads, n_slots = room
-        both, place, head = (
-            torch.arange(n, device=self._slots.device) for n in (2, len(self._slots), n_heads)
-        )
-        row = both[:, None, None, None, None] * n_places + place[:, None, None, None]
-        vectors = (row * n_heads + head) * n_slots + self._slots[..., None]  # (2, B, K, T, H)
+        heads = torch.arange(2 * n_places * n_heads, device=self._slots.device)
+        of_head = heads.view(2, n_places, 1, 1, n_heads)[:, : len(self._slots)] * n_slots
+        vectors = of_head + self._slots[..., None]  # (2, B, K, T, H)
         return vectors.flatten(1, 2)
