@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
@@ -21,6 +20,7 @@ from synmt_cli.core.decoding.batching.places import Stay
 from synmt_cli.core.decoding.batching.slots import Slots
 from synmt_cli.core.decoding.batching.supply import Sources
 from synmt_cli.core.decoding.scorer import Prefixes, SourceStates, log_softmax
+from synmt_cli.core.model import relations
 from synmt_cli.core.model.attention import (
     SelfAttention,
     fused_attention,
@@ -29,6 +29,7 @@ from synmt_cli.core.model.attention import (
 )
 from synmt_cli.core.model.modifier import Active
 from synmt_cli.core.model.moving import moved
+from synmt_cli.core.model.relations import Related
 from synmt_cli.core.model.transformer import Transformer
 
 
@@ -75,7 +76,7 @@ class CachedScorer:
         aligned = None
         if self.reads_prefixes:
             of_tokens = moved(torch.from_numpy(self._slots.of_tokens(width)), device)
-            aligned = Aligned(prefixes, of_tokens)
+            aligned = Aligned(prefixes, of_tokens, seen.shape[2])
         active = decoder.prepare(aligned.side) if aligned else []
         # Of the newest tokens, (B * K, 1).
         positions = prefixes.at[:, None].expand(-1, n_beams).flatten()[:, None]
@@ -106,13 +107,19 @@ class CachedScorer:
         q, newest = attention.project_apart(x)  # (B, K, D), (B, K, 2, D)
         place, slot = written
         prefix[:, place, :, slot] = newest.unflatten(-1, (attention.n_heads, -1))
-        if aligned is None or not attention.modified_by(active):
-            k, v = prefix[:, : len(x), :, : seen.size(-1)]  # (B, H, M, D / H) each
-            heads = split_heads(q, attention.n_heads)
-            return attention.out(join_heads(fused_attention(heads, k, v, seen, 0.0, False)))
-        k, v = aligned.of(prefix)  # (B * K, T, D) each
-        q, one = q.flatten(0, 1)[:, None], x.flatten(0, 1)[:, None]  # (B * K, 1, D)
-        return attention.attend(one, q, k, v, aligned.mask, False, active).view_as(x)
+        here = attention.modified_by(active)
+        if aligned is not None and not all(one.is_only_related for one in here):
+            k, v = aligned.of(prefix)  # (B * K, T, D) each
+            q, one = q.flatten(0, 1)[:, None], x.flatten(0, 1)[:, None]  # (B * K, 1, D)
+            return attention.attend(one, q, k, v, aligned.mask, False, active).view_as(x)
+        k, v = prefix[:, : len(x), :, : seen.size(-1)]  # (B, H, M, D / H) each
+        qkv = split_heads(q, attention.n_heads), k, v
+        related = aligned.related(here, attention.layer) if aligned else []
+        if related:
+            context = relations.attention(qkv, attention.n_heads, None, 0.0, related, seen, q.dtype)
+        else:
+            context = join_heads(fused_attention(*qkv, seen, 0.0, False))
+        return attention.out(context)
 
     def _make_room(self, n_sources: int, width: int, like: Tensor) -> None:
         """For so many sources and slots."""
@@ -144,29 +151,22 @@ class Aligned:
     a token.
     """
 
-    def __init__(self, prefixes: Prefixes, slots: Tensor) -> None:
+    def __init__(self, prefixes: Prefixes, slots: Tensor, n_slots: int) -> None:
         self.side, mask, positions = prefixes.aligned()
         n_beams = prefixes.newest.size(1)
         self.mask = mask[:, None].expand(-1, n_beams, -1).flatten(0, 1)[:, None, None]
         self._slots = slots.gather(2, positions[:, None].expand(-1, n_beams, -1))  # (B, K, T)
-        self._vectors: Tensor | None = None
+        self._places = self._slots.masked_fill(~mask[:, None], n_slots)
+        self._n_slots = n_slots
+
+    def related(self, active: Sequence[Active], layer: int) -> list[Related]:
+        """What the modifiers add to the keys and values in the slots of each source."""
+        every = [modifier.related(state, layer) for modifier, state in active]
+        return [one.in_places(self._places, self._n_slots) for one in every if one is not None]
 
     def of(self, prefix: Tensor) -> tuple[Tensor, Tensor]:
-        """prefix: (2, room for B, H, room for M, D / H) -> k and v, (B * K, T, D) each.
-
-        All layers have the same room. Whole vectors are looked up, which is faster than an index of
-        two dimensions.
-        """
-        *room, size = prefix.shape
-        if self._vectors is None:
-            self._vectors = self._places_of_vectors(room)  # (2, B * K, T, H)
-        k, v = F.embedding(self._vectors, prefix.view(-1, size)).flatten(3)
+        """prefix: (2, room for B, H, room for M, D / H) -> k and v, (B * K, T, D) each."""
+        place = torch.arange(len(self._slots), device=prefix.device)[:, None, None]
+        both = prefix[:, place, :, self._slots]  # (B, K, T, 2, H, D / H)
+        k, v = both.flatten(0, 1).flatten(3).unbind(2)
         return k, v
-
-    def _places_of_vectors(self, room: Sequence[int]) -> Tensor:
-        """Where they are among those of a layer. room: for k and v, B, H, M."""
-        _, n_places, n_heads, n_slots = room
-        heads = torch.arange(2 * n_places * n_heads, device=self._slots.device)
-        of_head = heads.view(2, n_places, 1, 1, n_heads)[:, : len(self._slots)] * n_slots
-        vectors = of_head + self._slots[..., None]  # (2, B, K, T, H)
-        return vectors.flatten(1, 2)

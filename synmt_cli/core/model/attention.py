@@ -62,9 +62,6 @@ def in_numbers(added: Tensor | Dot | Related, site: Site) -> Tensor | None:
 
 
 FEW = 16  # queries for which two products of matrices are faster than torch's kernel, on a CPU
-# Of numbers in the queries of a head, times 16 keys at least: torch multiplies matrices with fewer
-# than 400 products in a loop of its own, which rounds otherwise, so wider padding would be seen.
-LEAST = 25
 
 
 def attention_of_few(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float | None) -> Tensor:
@@ -103,7 +100,7 @@ def fused_attention(
         # Sizes are asked last: a compiler makes a program for each answer.
         is_search = not (torch.is_grad_enabled() or dropout)
         is_few = is_search and q.device.type == "cpu" and q.size(2) <= FEW
-        if is_few and q.size(2) * q.size(3) >= LEAST:
+        if is_few and q.size(2) * q.size(3) >= relations.LEAST:
             return attention_of_few(q, k, v, allowed, scale)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=allowed, dropout_p=dropout, is_causal=causal, scale=scale
@@ -264,7 +261,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """The same in one kernel or few, with what modifiers add. v: (B, H, T, D / H)."""
         q, k, numbers = site.q, site.k, None
-        related = [modifier.related(state, site) for modifier, state in active]
+        related = [modifier.related(state, site.layer) for modifier, state in active]
         tables = [one for one in related if one is not None]
         for modifier, state in active:
             added = modifier.added(state, site)
@@ -288,7 +285,7 @@ class SelfAttention(nn.Module):
         """softmax(Q K^T / sqrt(d_head)) V with hooks. v: (B, H, T, D / H) -> (B, H, Tq, D / H)."""
         scores = scaled_product(site.q, site.k)  # (B, H, Tq, T)
         for modifier, state in active:
-            for added in (modifier.added(state, site), modifier.related(state, site)):
+            for added in (modifier.added(state, site), modifier.related(state, site.layer)):
                 if added is not None:
                     own = in_numbers(added, site)
                     scores = scores if own is None else scores + own
@@ -297,7 +294,7 @@ class SelfAttention(nn.Module):
         weights = F.dropout(weights, self.dropout, self.training).to(v.dtype)
         context = weights @ v  # (B, H, Tq, D / H)
         for modifier, state in active:
-            related = modifier.related(state, site)
+            related = modifier.related(state, site.layer)
             mixed = None if related is None else relations.in_context(related, weights)
             context = context if mixed is None else context + mixed.to(context.dtype)
             context = modifier.context(state, site, weights, context)

@@ -176,10 +176,11 @@ class Modifier(nn.Module):
         """
         return None
 
-    def related(self, state: Any, site: Site) -> Related | None:
+    def related(self, state: Any, layer: int) -> Related | None:
         """Vectors that are added to keys and values by the relation of each pair of tokens.
 
-        Attention that only these three hooks change keeps a fused form.
+        Attention that only these three hooks change keeps a fused form, and search looks up no
+        keys and values where only this one does.
         """
         return None
 
@@ -216,3 +217,10 @@ class Active(NamedTuple):
     def is_related(self) -> bool:
         """Whether it has vectors of relations, which torch's fused attention does not know."""
         return type(self.modifier).related is not Modifier.related
+
+    @property
+    def is_only_related(self) -> bool:
+        """Whether nothing else changes attention."""
+        variant = type(self.modifier)
+        is_fused = variant.added is Modifier.added and variant.visible is Modifier.visible
+        return self.is_related and is_fused and not self.is_eager

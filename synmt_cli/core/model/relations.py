@@ -30,6 +30,11 @@ from torch import Tensor
 
 aten = torch.ops.aten
 
+# Of numbers in the queries of a head, times 16 keys at least: torch adds a product of fewer than
+# 400 numbers to a matrix in a loop of its own, which rounds otherwise, so wider padding would be
+# seen.
+LEAST = 25
+
 
 Made = dict[Any, Any]  # what was made once for all layers
 
@@ -85,6 +90,20 @@ class Rows:
             self.made[n_queries] = Rows(index, self.n, self.n_heads, order, bounds, self.n_parts)
         last: Rows = self.made[n_queries]
         return last
+
+    def in_places(self, places: Tensor, n: int) -> Rows:
+        """Those of the last tokens of B * K rows, as K queries to what lies in n places of B rows.
+
+        places: (B, K, T), where the T tokens are among them; n: nowhere. Whatever is in places
+        without a token of the query is hidden from it.
+        """
+        if id(places) not in self.made:
+            newest = self.index[:, -1].expand(places.shape[:2].numel(), -1).view_as(places)
+            index = newest.new_zeros(*places.shape[:2], n + 1).scatter_(2, places, newest)
+            rows = Rows.of(index[..., :n], self.n, len(places), self.n_heads)
+            self.made[id(places)] = rows, places  # kept, so that no other has its id
+        in_places: Rows = self.made[id(places)][0]
+        return in_places
 
     def beside(self, other: Rows) -> Rows:
         """Both, in a table where the rows of `other` follow these."""
@@ -176,6 +195,13 @@ class Table:
         joined: Table = self.made[id(other)][0]
         return joined
 
+    def in_places(self, places: Tensor, n: int) -> Table:
+        """As that of `Rows`. Made once for all layers."""
+        if id(places) not in self.made:
+            self.made[id(places)] = Table(self.rows.in_places(places, n), self.vectors), places
+        table: Table = self.made[id(places)][0]
+        return table
+
     def with_hidden(self, layer: int) -> Tensor:
         """The same and a row of zeros for pairs that are hidden, no part of a gradient's path."""
         if "hidden" not in self.made:
@@ -190,6 +216,11 @@ class Related(NamedTuple):
     key: Table | None
     value: Table | None
     layer: int
+
+    def in_places(self, places: Tensor, n: int) -> Related:
+        """As that of `Rows`."""
+        key, value = (t if t is None else t.in_places(places, n) for t in (self.key, self.value))
+        return Related(key, value, self.layer)
 
 
 def in_scores(one: Related, q: Tensor) -> Tensor | None:
@@ -270,10 +301,11 @@ def attention(
 ) -> Tensor:
     """qkv: q (B, Tq, D), k, v (B, T, D); or all in one (B, T, 3 D), which is faster.
 
+    Without gradients also in heads: q (B, H, Tq, D / H), k, v (B, H, T, D / H).
     allowed: bool, broadcasts to (B, H, Tq, T). added: numbers added to the scaled scores. Returns
     (B, Tq, D), in single precision at least before it is made a `dtype`.
     """
-    n_queries, layer = qkv[0].size(1), related[0].layer
+    n_queries, layer = qkv[0].size(-2), related[0].layer
     key, value = (_joined(tables) for tables in zip(*(one[:2] for one in related), strict=True))
     key_rows, value_rows = (t if t is None else t.rows.of_queries(n_queries) for t in (key, value))
     shown = None
@@ -321,6 +353,8 @@ def _exact(x: Tensor) -> torch.dtype:
 def _flat(qkv: Sequence[Tensor], n_heads: int) -> Sequence[Tensor]:
     """q, k and v, (B * H, Tq or T, D / H) each, in single precision at least."""
     dtype = _exact(qkv[0])
+    if qkv[0].dim() == 4:
+        return [x.to(dtype).flatten(0, 1) for x in qkv]
     if len(qkv) > 1:
         split = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in qkv)
         return [x.to(dtype).flatten(0, 1) for x in split]
@@ -343,6 +377,20 @@ def _by_row(x: Tensor, vectors: Tensor, n_heads: int, last: Tensor | None = None
     return products.view(-1, n_heads, x.size(1), products.size(-1))
 
 
+def _plus_dots(x: Tensor, q: Tensor, k: Tensor, factor: float) -> Tensor:
+    """factor * (x + q k^T), in place of x. q: (N, Tq, D / H). k: (N, T, D / H). x: (N, Tq, T)."""
+    if q.size(1) * q.size(2) < LEAST:
+        return x.add_((q[:, :, None] * k[:, None]).sum(-1)).mul_(factor)
+    return x.baddbmm_(q, k.transpose(1, 2), beta=factor, alpha=factor)
+
+
+def _plus_mixture(x: Tensor, weights: Tensor, v: Tensor) -> Tensor:
+    """x + weights v, in place of x, (N, Tq, D / H). weights: (N, Tq, T). v: (N, T, D / H)."""
+    if x.size(1) * x.size(2) < LEAST:
+        return x.add_(weights @ v)
+    return x.baddbmm_(weights, v)
+
+
 class _Attention(torch.autograd.Function):
     """key, value: (n, D / H) or None, and the rest as in `attention`."""
 
@@ -360,9 +408,9 @@ class _Attention(torch.autograd.Function):
         ctx.added = None if added is None else (added.shape, added.dtype)
         q, k, v = _flat(qkv, n_heads)  # (B * H, Tq or T, D / H)
         ctx.scale = scale = 1 / math.sqrt(q.size(-1))
-        k_t, allowed = k.transpose(1, 2), around.allowed
+        allowed = around.allowed
         if rows is None or key is None:
-            scores = torch.baddbmm(q.new_empty(1), q, k_t, beta=0, alpha=scale)
+            scores = torch.baddbmm(q.new_empty(1), q, k.transpose(1, 2), beta=0, alpha=scale)
         else:
             if around.shown is None:
                 picked = rows.picked(_by_row(q, key, n_heads))
@@ -370,7 +418,7 @@ class _Attention(torch.autograd.Function):
                 lowest = _lowest_last(rows.n, q.dtype, q.device)
                 picked = rows.picked(_by_row(q, around.shown, n_heads, lowest), allowed)
                 allowed = None
-            scores = picked.flatten(0, 1).baddbmm_(q, k_t, beta=scale, alpha=scale)
+            scores = _plus_dots(picked.flatten(0, 1), q, k, scale)
         scores = scores.unflatten(0, (-1, n_heads))  # (B, H, Tq, T)
         if added is not None:
             scores += added
@@ -385,7 +433,7 @@ class _Attention(torch.autograd.Function):
             context = flat @ v  # (B * H, Tq, D / H)
         else:
             sums = around.value.sums(dropped).flatten(0, 2)  # (B * H * Tq, n)
-            context = (sums @ value.to(sums.dtype)).view_as(q).baddbmm_(flat, v)
+            context = _plus_mixture((sums @ value.to(sums.dtype)).view_as(q), flat, v)
         ctx.save_for_backward(q, k, v, weights, kept, key, value, sums)
         joined = context.unflatten(0, (-1, n_heads)).transpose(1, 2)  # (B, Tq, H, D / H)
         if joined.size(1) == 1:  # heads are joined already

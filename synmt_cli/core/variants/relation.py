@@ -26,7 +26,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor, nn
 
-from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.relations import Related, Rows, Table
 from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.stack import StackSpec
@@ -108,10 +108,10 @@ class Relation(Modifier):
         )
         return [t if t is None else Table(rows, t) for t in (self.key, self.value)]
 
-    def related(self, state: list[Table | None], site: Site) -> Related:
+    def related(self, state: list[Table | None], layer: int) -> Related:
         """The tables, for this layer."""
         key, value = state
-        return Related(key, value, site.layer)
+        return Related(key, value, layer)
 
 
 def rel(

@@ -8,7 +8,10 @@ from support.decoding import B, Stepping, V, forced, model, sources
 
 from synmt_cli.core.decoding.cached import CachedScorer
 from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.model.relations import Rows
 from synmt_cli.core.text.vocabulary import BOS
+from synmt_cli.core.variants.relation import Relation, sequential
+from synmt_cli.core.variants.stack import StackSpec
 
 SHAPES = {
     "post": {},
@@ -39,11 +42,32 @@ class Causal(Modifier):
         return context + weights.square().sum(-1, keepdim=True)
 
 
+def relation(rows, keys=True, values=True):
+    size = model().size
+    return Relation(StackSpec(size, 2, V, "decoder"), rows, clip=2, keys=keys, values=values)
+
+
+def last_digits(side, clip):
+    """A relation that is another in each prefix."""
+    return (side.ids[:, None] + 2 * side.ids[:, :, None]) % (2 * clip + 1)
+
+
+MODIFIED = {
+    "not": lambda: (),
+    "by hooks": lambda: [Causal([0])],
+    "by distances": lambda: [relation(sequential)],
+    "of keys alone": lambda: [relation(sequential, values=False)],
+    "of values alone": lambda: [relation(last_digits, keys=False)],
+    "by two relations": lambda: [relation(last_digits), relation(sequential)],
+    "by a relation and hooks": lambda: [relation(last_digits), Causal([0])],
+}
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("modified", [False, True])
+@pytest.mark.parametrize("modified", MODIFIED)
 @torch.inference_mode()
 def test_steps_equal_teacher_forcing(shape, modified):
-    net = model([Causal([0])] if modified else (), **SHAPES[shape])
+    net = model(MODIFIED[modified](), **SHAPES[shape])
     side, scorer = sources(), None
     prefixes = torch.cat((torch.full((B, 1, 1), BOS), torch.randint(4, V, (B, 1, 40))), -1)
     scorer = Stepping(CachedScorer(net), net, side)
@@ -52,9 +76,22 @@ def test_steps_equal_teacher_forcing(shape, modified):
         torch.testing.assert_close(logits, forced(net, side, prefixes[..., :t]))
 
 
+@pytest.mark.parametrize("modified", MODIFIED)
 @torch.inference_mode()
-def test_hypotheses_may_branch_swap_and_leave():
-    net, side = model(), sources(4)
+def test_hypotheses_may_branch_swap_and_leave(modified):
+    branch_swap_and_leave(model(MODIFIED[modified]()))
+
+
+@pytest.mark.parametrize("modified", ["by distances", "by two relations"])
+@torch.inference_mode()
+def test_relations_may_be_summed_in_order(modified, monkeypatch):
+    """As where kernels would add in any order."""
+    monkeypatch.setattr(Rows, "of", Rows.in_order)
+    branch_swap_and_leave(model(MODIFIED[modified]()))
+
+
+def branch_swap_and_leave(net):
+    side = sources(4)
     scorer, prefixes = Stepping(CachedScorer(net), net, side), torch.full((4, 3, 1), BOS)
     moves = [
         ([0, 1, 2, 3], [[0, 0, 0]] * 4),  # all begin as one

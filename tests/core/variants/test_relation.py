@@ -22,7 +22,6 @@ from support.parsed_sources import (
 )
 from support.reference import array, decode, encode
 
-from synmt_cli.core.model.modifier import Site
 from synmt_cli.core.model.relations import in_context, in_scores
 from synmt_cli.core.run.config import from_settings, resolve
 from synmt_cli.core.trees.features import MATRICES, PieceTree
@@ -171,16 +170,15 @@ def rows(name, trees, k):
     ids = [[0] * (len(tree.piece_word) + 1) for tree in trees]
     batch = source(ids, trees, modifier.needs)
     b, t = batch.ids.shape
-    x = torch.zeros(b, t, 12, dtype=torch.double)
     q = torch.zeros(b, N_HEADS, t, D_HEAD, dtype=torch.double)
     q[..., 0] = D_HEAD**0.5
-    state, site = modifier.prepare(batch), Site(1, x, q, torch.zeros_like(q))
-    keys = in_scores(modifier.related(state, site), q)
+    related = modifier.related(modifier.prepare(batch), layer=1)
+    keys = in_scores(related, q)
     by_column = []
     for j in range(t):
         weights = torch.zeros(b, N_HEADS, t, t, dtype=torch.double)
         weights[..., j] = 1
-        by_column.append(in_context(modifier.related(state, site), weights)[..., 0])
+        by_column.append(in_context(related, weights)[..., 0])
     values = torch.stack(by_column, -1)
     for found in (keys, values):
         assert (found == found[:, :1]).all()  # the heads share a table
