@@ -20,7 +20,7 @@ systems() {
 buckets=(--by length:10,20,30,40 --by depth:3,5,7 --by distance:5,10,20 --by nonprojective
   --src source.txt.xz --src-trees source.conllu.xz)
 
-all=$(systems vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel dep tags)
+all=$(systems vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel dep tags sisa)
 synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt.xz $all
 synmt score --from-report scores.json -o scores.txt
 synmt plot scores --metric bleu --by length:10,20,30,40 -o scores.svg scores.json
