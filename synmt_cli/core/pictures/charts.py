@@ -40,6 +40,11 @@ class Chart:
     limits: tuple[float, float] | None = None
     note: str = ""
 
+    @property
+    def n_intervals(self) -> int:
+        """Of all series."""
+        return sum(low is not None for one in self.series for low in one.low)
+
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:

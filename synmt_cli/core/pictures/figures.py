@@ -25,6 +25,7 @@ KINDS = ("png", "svg", "pdf")
 PALETTE = ("#0072B2", "#D55E00", "#008060", "#A0508C", "#8A6A00", "#444444")
 MARKS = "osD^vPX*"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
+MARKER = 5  # points, the ends of an interval
 INK = "#1b1b1b"
 MOST_TOKENS = 200  # of a heat map
 
@@ -116,10 +117,12 @@ def _matplotlib(size: Size) -> Iterator[Any]:
 
 
 def _charts(figure: Any, charts: Sequence[Chart], size: Size) -> None:
-    """Two charts a row where the figure is wide enough, else one."""
-    n_columns = 2 if size.width >= 5 and len(charts) > 1 else 1
+    """Two charts a row where the figure is wide enough for them, else one."""
+    crowded = any(one.n_intervals > _most_intervals(size.width / 2) for one in charts)
+    n_columns = 2 if size.width >= 5 and len(charts) > 1 and not crowded else 1
     n_rows = max(-(-len(charts) // n_columns), 1)
-    figure.set_size_inches(size.width, 0.62 * size.width / n_columns * n_rows + 0.3)
+    height = (0.4 if crowded else 0.62) * size.width / n_columns
+    figure.set_size_inches(size.width, height * n_rows + 0.3)
     looks = {group: i for i, group in enumerate(dict.fromkeys(_groups(charts)))}
     handles: dict[str, Any] = {}
     for i, chart in enumerate(charts):
@@ -127,6 +130,11 @@ def _charts(figure: Any, charts: Sequence[Chart], size: Size) -> None:
         _chart(axes, chart, looks, handles)
     if len(handles) > 1:
         _legend(figure, handles)
+
+
+def _most_intervals(width: float) -> int:
+    """As many as stand apart in a chart of so many inches, its axis and gaps included."""
+    return int(0.8 * (width - 0.5) * 72 / MARKER)
 
 
 def _legend(figure: Any, handles: dict[str, Any]) -> None:
@@ -198,7 +206,9 @@ def _series(axes: Any, one: Series, look: int, joined: bool, faint: bool) -> Any
         axes.plot([x + 0.12] * len(dots), dots, ".", color=colour, alpha=0.6, markersize=3)
     for x, low, high in zip(one.x, one.low, one.high, strict=False):
         if low is not None and high is not None:
-            axes.plot([x, x], [low, high], color=colour, linewidth=1.1, marker="_", markersize=5)
+            axes.plot(
+                [x, x], [low, high], color=colour, linewidth=1.1, marker="_", markersize=MARKER
+            )
     dash = DASHES[look % len(DASHES)] if joined else "none"
     every = max(1, len(points) // 8)
     (line,) = axes.plot(

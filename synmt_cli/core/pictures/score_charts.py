@@ -92,7 +92,7 @@ def _deltas(
             yield Series(system.name, (), ())  # keeps the looks of systems the same in all charts
             continue
         paired = [bucket.comparison(i, metric.name) for bucket in buckets]
-        aside = 0.5 * (i - n / 2) / n  # intervals stand next to one another
+        aside = min(0.2, 0.8 / (n - 1)) * (i - n / 2)  # intervals stand next to one another
         yield Series(
             system.name,
             [at + aside for at in range(len(buckets))],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,29 @@ def test_scores_are_drawn_with_intervals_and_seeds():
     assert (deltas.series[1].y, deltas.series[1].low) == ([2.0, None], [0.5, None])
     with pytest.raises(UsageError, match="--by 'x': the report has systems, length"):
         score_charts.charts(report(), by="x")
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("n_systems", "side_by_side"), [(3, True), (5, True), (6, False), (10, False)]
+)
+def test_intervals_of_many_systems_stand_apart(n_systems, side_by_side):
+    one = report()
+    base, new = one.systems
+    full = one.buckets[0]
+    scores = [full.scores[0], *[full.scores[1]] * (n_systems - 1)]
+    paired = [{}, *[full.paired[1]] * (n_systems - 1)]
+    buckets = [replace(full, name=name, scores=scores, paired=paired) for name in "abcde"]
+    systems = [base, *(replace(new, name=f"new {i}") for i in range(1, n_systems))]
+    many = replace(one, systems=systems, buckets=buckets)
+    drawn = score_charts.charts(many, by="length")
+    svg = figures.picture(drawn, "svg").decode()
+    width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
+    assert (width > 1.5 * height) == side_by_side
+    vertical = re.findall(r'd="M ([\d.]+) [\d.]+ \nL \1 [\d.]+ \n" clip', svg)
+    places = sorted({float(x) for x in vertical})
+    assert len(places) == 5 * (n_systems - 1)
+    assert min(np.diff(places)) >= figures.MARKER
 
 
 @needs_matplotlib
