@@ -25,6 +25,7 @@ synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json refere
 synmt score --from-report scores.json -o scores.txt
 synmt plot scores --metric bleu --by length:10,20,30,40 -o scores.svg scores.json
 rm scores.json
+synmt score -M bleu --by length:20 --src source.txt.xz -o length-20.txt reference.txt.xz $all
 
 # Further differences, BASELINE VARIANT
 while read -r baseline variant; do
@@ -47,7 +48,9 @@ for variant in pascal gps struct-abs+struct-rel pascal+rel dep; do
     $(seeds parsed "$variant") $(seeds random "$variant" right-trees/ .random)
 done
 [ -n "$partut" ] || exit 0
-for variant in gps struct-abs+struct-rel pascal+rel; do
+synmt score --matched -M bleu,chrf -o gold-trees/scores.tags.txt - \
+  $(for kind in parsed gold; do seeds $kind tags gold-trees/ .$kind; done) < "$partut"
+for variant in dep gps struct-abs+struct-rel pascal+rel; do
   synmt score --matched -M bleu,chrf -o "gold-trees/scores.$variant.txt" - \
     $(for kind in parsed gold random; do seeds $kind "$variant" gold-trees/ .$kind; done) < "$partut"
 done
