@@ -94,8 +94,8 @@ class Rows:
     def in_places(self, places: Tensor, n: int) -> Rows:
         """Those of the last tokens of B * K rows, as K queries to what lies in n places of B rows.
 
-        places: (B, K, T), where the T tokens are among them; n: nowhere. Whatever is in places
-        without a token of the query is hidden from it.
+        places: (B, K, T), where the T tokens are among them; n: nowhere. A place without a token of
+        the query gets row 0, since a mask hides it. Made once for all layers.
         """
         if id(places) not in self.made:
             newest = self.index[:, -1].expand(places.shape[:2].numel(), -1).view_as(places)
@@ -196,7 +196,7 @@ class Table:
         return joined
 
     def in_places(self, places: Tensor, n: int) -> Table:
-        """As that of `Rows`. Made once for all layers."""
+        """As that of `Rows`."""
         if id(places) not in self.made:
             self.made[id(places)] = Table(self.rows.in_places(places, n), self.vectors), places
         table: Table = self.made[id(places)][0]
@@ -353,7 +353,7 @@ def _exact(x: Tensor) -> torch.dtype:
 def _flat(qkv: Sequence[Tensor], n_heads: int) -> Sequence[Tensor]:
     """q, k and v, (B * H, Tq or T, D / H) each, in single precision at least."""
     dtype = _exact(qkv[0])
-    if qkv[0].dim() == 4:
+    if qkv[0].dim() == 4:  # in heads already
         return [x.to(dtype).flatten(0, 1) for x in qkv]
     if len(qkv) > 1:
         split = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in qkv)
