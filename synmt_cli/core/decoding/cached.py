@@ -5,7 +5,8 @@ values are computed once, and the K prefixes of a source are K queries against t
 tokens are remembered in the same way: the keys and values of a token stay where they were written,
 in a slot of the source, until no prefix has the token any longer (slots.py). So nothing is copied
 when prefixes change places, and attention to the prefix is K queries against the M slots of the
-source, of which each query sees its own.
+source, of which each query sees its own. Modifiers see whole prefixes; where they add relations
+alone, these move to the slots, and else keys and values are put in order for them.
 """
 
 from collections.abc import Sequence
@@ -147,8 +148,8 @@ class CachedScorer:
 class Aligned:
     """Prefixes one in a row, as modifiers read them: the newest tokens in the last column.
 
-    slots: (B, K, T), of each token. side: (B * K, T). mask: (B * K, 1, 1, T) bool, where there is
-    a token.
+    slots: (B, K, T), of each token. n_slots: of each source. side: (B * K, T). mask:
+    (B * K, 1, 1, T) bool, where there is a token.
     """
 
     def __init__(self, prefixes: Prefixes, slots: Tensor, n_slots: int) -> None:
