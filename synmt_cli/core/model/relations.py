@@ -377,10 +377,13 @@ def _by_row(x: Tensor, vectors: Tensor, n_heads: int, last: Tensor | None = None
     return products.view(-1, n_heads, x.size(1), products.size(-1))
 
 
-def _plus_dots(x: Tensor, q: Tensor, k: Tensor, factor: float) -> Tensor:
+def _dots(q: Tensor, k: Tensor, factor: float, x: Tensor | None) -> Tensor:
     """factor * (x + q k^T), in place of x. q: (N, Tq, D / H). k: (N, T, D / H). x: (N, Tq, T)."""
     if q.size(1) * q.size(2) < LEAST:
-        return x.add_((q[:, :, None] * k[:, None]).sum(-1)).mul_(factor)
+        dots = (q[:, :, None] * k[:, None]).sum(-1)
+        return (dots if x is None else x.add_(dots)).mul_(factor)
+    if x is None:
+        return torch.baddbmm(q.new_empty(1), q, k.transpose(1, 2), beta=0, alpha=factor)
     return x.baddbmm_(q, k.transpose(1, 2), beta=factor, alpha=factor)
 
 
@@ -408,18 +411,15 @@ class _Attention(torch.autograd.Function):
         ctx.added = None if added is None else (added.shape, added.dtype)
         q, k, v = _flat(qkv, n_heads)  # (B * H, Tq or T, D / H)
         ctx.scale = scale = 1 / math.sqrt(q.size(-1))
-        allowed = around.allowed
-        if rows is None or key is None:
-            scores = torch.baddbmm(q.new_empty(1), q, k.transpose(1, 2), beta=0, alpha=scale)
-        else:
+        allowed, picked = around.allowed, None
+        if rows is not None and key is not None:
             if around.shown is None:
-                picked = rows.picked(_by_row(q, key, n_heads))
+                picked = rows.picked(_by_row(q, key, n_heads)).flatten(0, 1)
             else:
                 lowest = _lowest_last(rows.n, q.dtype, q.device)
-                picked = rows.picked(_by_row(q, around.shown, n_heads, lowest), allowed)
-                allowed = None
-            scores = _plus_dots(picked.flatten(0, 1), q, k, scale)
-        scores = scores.unflatten(0, (-1, n_heads))  # (B, H, Tq, T)
+                by_row = _by_row(q, around.shown, n_heads, lowest)
+                picked, allowed = rows.picked(by_row, allowed).flatten(0, 1), None
+        scores = _dots(q, k, scale, picked).unflatten(0, (-1, n_heads))  # (B, H, Tq, T)
         if added is not None:
             scores += added
         if allowed is not None:

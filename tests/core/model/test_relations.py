@@ -167,3 +167,22 @@ def test_half_precision_rounds_neither_scores_nor_sums(half, form):
         grads[1:], torch.autograd.grad(expected.sum(), vectors(double)), strict=True
     ):
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_queries", [1, 3, 7])  # times 4 numbers: below and above relations.LEAST
+@pytest.mark.parametrize(("keys", "values"), [(True, True), (True, False), (False, True)])
+@torch.inference_mode()
+def test_hidden_padding_does_not_change_a_bit(n_queries, keys, values):
+    torch.manual_seed(4)
+    tables = [torch.randn(N, D) if has else None for has in (keys, values)]
+    q, k, v = (3 * torch.randn(B, H, n, D) for n in (n_queries, 16, 16))
+    index = torch.randint(N, (B, n_queries, 16))
+    expected = None
+    for more in (0, 32):
+        wide = [torch.nn.functional.pad(x, (0, 0, 0, more)) for x in (k, v)]
+        related = [relating(Rows(torch.nn.functional.pad(index, (0, more)), N, H), *tables)]
+        hidden = torch.zeros(B, 1, n_queries, 16 + more)
+        hidden[..., 16:] = -torch.inf
+        found = relations.attention((q, *wide), H, None, 0.0, related, hidden)
+        expected = found if expected is None else expected
+        assert torch.equal(found, expected)
