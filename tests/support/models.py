@@ -62,7 +62,7 @@ def _padded(rows, width, fill, device):
 
 def queries_keys_values(attention, x):
     """q, k, v of a layer's self-attention, each (B, H, T, D / H)."""
-    return [split_heads(t, attention.n_heads) for t in attention.project(x)]
+    return [split_heads(t, attention.n_heads) for t in attention.qkv(x).chunk(3, dim=-1)]
 
 
 def logits(model, source, target):

@@ -157,7 +157,7 @@ def _searched(
     if rules.beam > 1:
         yield from BeamSearch(running, rules, lenpens).run()
         return
-    for some in greedy(running, 0.0, rules.scores):  # no lenpen changes it
+    for some in greedy(running, rules.scores):  # no lenpen changes it
         yield [(source, [[_rescored(h, lenpen)] for lenpen in lenpens]) for source, h in some]
 
 

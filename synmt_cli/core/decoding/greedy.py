@@ -13,10 +13,8 @@ from synmt_cli.core.decoding.hypothesis import Hypothesis, hypothesis
 from synmt_cli.core.text.vocabulary import EOS
 
 
-def greedy(
-    running: Running, lenpen: float, with_scores: bool = True
-) -> Iterator[list[tuple[Source, Hypothesis]]]:
-    """Yields sources as they end, and the hypothesis of each; without scores those are 0."""
+def greedy(running: Running, with_scores: bool) -> Iterator[list[tuple[Source, Hypothesis]]]:
+    """Yields sources as they end, and the hypothesis of each, whose score is log P, or else 0."""
     written: dict[int, list[int]] = {}  # by the number of the source
     while running.sources:
         token, best = running.most_probable(with_scores)  # (B, 1) each
@@ -33,7 +31,7 @@ def greedy(
             if ends[-1]:
                 del written[source.number]
                 n_pieces = int(sum(length)) if length else age
-                found.append((source, hypothesis(tokens, log_prob, n_pieces, lenpen)))
+                found.append((source, hypothesis(tokens, log_prob, n_pieces, 0.0)))
         running.advance(ends, token, scores)
         if found:
             yield found

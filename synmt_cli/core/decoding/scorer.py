@@ -33,12 +33,6 @@ class Prefixes(NamedTuple):
     ids: Tensor | None
     features: Mapping[str, Tensor]
 
-    @property
-    def known(self) -> Tensor:
-        """(B, width) bool: where there is a token."""
-        column = torch.arange(self.width, device=self.at.device)
-        return column <= self.at[:, None]
-
     def in_step(self) -> Side:
         """Prefixes of one length, `width`, as (B * K, width)."""
         assert self.ids is not None

@@ -192,11 +192,6 @@ class SelfAttention(nn.Module):
         context = self._context(here, (whole,), allowed, False, active)
         return self.out(tokens.without_padding(context))
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """x: (B, T, D) -> q, k, v, each (B, T, D), all heads side by side."""
-        q, k, v = self.qkv(x).chunk(3, dim=-1)
-        return q, k, v
-
     def project_apart(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x: (B, T, D) -> q, (B, T, D), and k and v side by side, (B, T, 2, D)."""
         every = self.qkv(x).unflatten(-1, (3, -1))  # (B, T, 3, D)
@@ -213,14 +208,13 @@ class SelfAttention(nn.Module):
         k: Tensor,
         v: Tensor,
         allowed: Tensor | None,
-        causal: bool,
         active: Sequence[Active],
     ) -> Tensor:
         """Everything after the projections; keys and values may come from earlier steps.
 
-        x, q: (B, Tq, D), the queries' tokens. k, v: (B, T, D). causal: only if Tq = T.
+        x, q: (B, Tq, D), the queries' tokens. k, v: (B, T, D).
         """
-        return self.out(self._context(x, (q, k, v), allowed, causal, active))
+        return self.out(self._context(x, (q, k, v), allowed, False, active))
 
     def _context(
         self,

@@ -253,7 +253,7 @@ class Encoder(Stack):
     def forward(self, side: Side) -> Memory:
         """Encodes a batch of sources."""
         active = self.prepare(side)
-        allowed = None if side.pad is None else ~side.pad[:, None, None, :]  # (B, 1, 1, S)
+        allowed = side.allowed
         x = self.embedding(side.ids, active)  # (B, S, D)
         for layer in self.layers:
             x = layer(x, allowed, layer.attention.modified_by(active))
@@ -262,7 +262,7 @@ class Encoder(Stack):
     def of_tokens(self, side: Side, tokens: Tokens) -> Tensor:
         """The states of `forward` where there are tokens, (N, D), without computing others."""
         active = self.prepare(side)
-        allowed = None if side.pad is None else ~side.pad[:, None, None, :]  # (B, 1, 1, S)
+        allowed = side.allowed
         x = tokens.without_padding(self.embedding(side.ids, active))  # (N, D)
         for layer in self.layers:
             x = layer.of_tokens(x, tokens, allowed, layer.attention.modified_by(active))
@@ -274,7 +274,7 @@ class Encoder(Stack):
         That is the layer's `attention_sum`, or with n = 0 the first layer's input.
         """
         active = self.prepare(side)
-        allowed = None if side.pad is None else ~side.pad[:, None, None, :]  # (B, 1, 1, S)
+        allowed = side.allowed
         x = self.embedding(side.ids, active)  # (B, S, D)
         for layer in self.layers[: max(n - 1, 0)]:
             x = layer(x, allowed, active)

@@ -70,6 +70,11 @@ class Side:
     is_single: bool = False
     lengths: Sequence[int] = ()
 
+    @property
+    def allowed(self) -> Tensor | None:
+        """What attention may see, (B, 1, 1, T) bool, True at tokens; None: everything."""
+        return None if self.pad is None else ~self.pad[:, None, None, :]
+
     def flat(self) -> Side:
         """Prefixes of ids (B, K, T) as (B * K, T)."""
         features = {name: values.flatten(0, 1) for name, values in self.features.items()}

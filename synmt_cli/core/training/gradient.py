@@ -95,8 +95,8 @@ def _from_prefixes(
     longest_first = np.argsort(-np.array(batch.lengths), kind="stable")
     order = moved(torch.from_numpy(longest_first), batch.target_out.device)
     target, target_out = batch.target[order], batch.target_out[order]
-    allowed = None if memory.allowed is None else memory.allowed[order]
-    projected = model.decoder.keys_values(Memory(memory.states[order], allowed))
+    ordered = memory.of(order)
+    projected = model.decoder.keys_values(ordered)
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
     smoothed = nll = torch.zeros((), device=target_out.device)
     lengths = [batch.lengths[row] for row in longest_first]
@@ -107,7 +107,7 @@ def _from_prefixes(
             here.side(target),
             here.prefixes(),
             [(k[one.targets], v[one.targets]) for k, v in sources],
-            None if allowed is None else allowed[one.targets],
+            None if ordered.allowed is None else ordered.allowed[one.targets],
         )  # (R, 2, D)
         entropy = cross_entropy(
             states.flatten(0, 1),

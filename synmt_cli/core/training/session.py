@@ -235,19 +235,19 @@ def _cached(
     paths: Sequence[str],
     ranks: Ranks,
 ) -> tuple[Corpus, list[str]]:
-    """The corpus in the cache, which the first process makes if there is none."""
+    """The corpus in the cache, and the digests of its files; the first process makes a lost one."""
     wanted = cache.made_of(reader, paths)
-    corpus = None
+    found = None
     if ranks.is_first:
-        corpus = cache.stored(kept, wanted) or cache.make(kept, reader, chunks(paths), paths)
+        found = cache.stored(kept, wanted) or cache.make(kept, reader, chunks(paths), paths)
     ranks.wait()
-    corpus = corpus or cache.stored(kept, wanted)
-    if corpus is None:
+    found = found or cache.stored(kept, wanted)
+    if found is None:
         raise ConfigError(
             f"{printable(str(kept))}: not what the first process made of the records; all "
             "processes have to see the same run directory and records"
         )
-    return corpus
+    return found
 
 
 def _vocabularies(inputs: Inputs) -> Vocabularies:

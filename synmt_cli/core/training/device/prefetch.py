@@ -8,8 +8,11 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def prefetch(items: Iterator[Item], n: int = 2) -> Generator[Item]:
-    """Yields the items; up to `n` more are made while the last one is used.
+AHEAD = 2  # items
+
+
+def prefetch(items: Iterator[Item]) -> Generator[Item]:
+    """Yields the items; up to AHEAD more are made while the last one is used.
 
     An error in making an item is raised where the item would have been yielded. Close it when
     it is left early: then it waits for the item being made.
@@ -20,8 +23,11 @@ def prefetch(items: Iterator[Item], n: int = 2) -> Generator[Item]:
     end = object()
     pending: deque[Future[object]] = deque()
     with ThreadPoolExecutor(1, "prefetch") as thread:  # one, so that items are made in order
-        for _ in range(n):
-            pending.append(thread.submit(next, items, end))
-        while (item := pending.popleft().result()) is not end:
-            pending.append(thread.submit(next, items, end))
-            yield item  # type: ignore[misc]
+        try:
+            for _ in range(AHEAD):
+                pending.append(thread.submit(next, items, end))
+            while (item := pending.popleft().result()) is not end:
+                pending.append(thread.submit(next, items, end))
+                yield item  # type: ignore[misc]
+        finally:
+            thread.shutdown(cancel_futures=True)
