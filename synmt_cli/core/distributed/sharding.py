@@ -80,8 +80,10 @@ class Share:
         Returns the norm before, on the device.
         """
         if max_norm:
-            return nn.utils.clip_grad_norm_(self.whole, max_norm)
-        return nn.utils.get_total_norm([p.grad for p in self.whole if p.grad is not None])
+            norm = nn.utils.clip_grad_norm_(self.whole, max_norm)
+        else:
+            norm = nn.utils.get_total_norm([p.grad for p in self.whole if p.grad is not None])
+        return norm.to(self.whole[0].device)  # that of no gradient is on the CPU
 
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:

@@ -87,15 +87,14 @@ def draw(longest: int, share: float) -> list[int]:
     return [n for n, drawn in enumerate(torch.rand(longest).lt(share).tolist(), 1) if drawn]
 
 
-def packed(lengths: Sequence[int]) -> list[Place]:
-    """Places of prefixes of these lengths, rising: the longest with the shortest.
+def packed(lengths: Sequence[int], width: int) -> list[Place]:
+    """Places of prefixes of these lengths, rising, in as few rows of `width` tokens as can be.
 
-    >>> [tuple(place) for place in packed([1, 2, 3])]
+    >>> [tuple(place) for place in packed([1, 2, 3], 4)]
     [(0, 0, 3), (0, 3, 1), (1, 0, 2)]
     """
     places: list[Place] = []
     low, high, row = 0, len(lengths) - 1, 0
-    width = lengths[high] + lengths[low] if lengths else 0
     while low <= high:
         places.append(Place(row, 0, lengths[high]))
         if low < high and lengths[high] + lengths[low] <= width:
@@ -113,19 +112,24 @@ def passes(
     lengths: of the targets, falling. longest: how many tokens they have, padded. drawn: the
     lengths of the prefixes to read, rising.
     """
-    places = {length: packed([n for n in drawn if n <= length]) for length in set(lengths)}
     begin = 0
-    while begin < len(lengths) and places[lengths[begin]]:
-        mine = places[lengths[begin]]
-        n_rows = mine[-1].row + 1
-        width = max(place.begin + place.length for place in mine)
+    while begin < len(lengths) and (own := _up_to(lengths[begin], drawn)):
+        width = own[-1] + (own[0] if len(own) > 1 else 0)
+        n_rows = packed(own, width)[-1].row + 1  # shorter targets need no more of that width
         end = min(len(lengths), begin + max(1, n_cells // (n_rows * width)))
         at_once = max(1, n_cells // width) if end == begin + 1 else n_rows
+        here = lengths[begin:end]
+        places = {length: packed(_up_to(length, drawn), width) for length in set(here)}
         for first in range(0, n_rows, at_once):
             rows = range(first, min(first + at_once, n_rows))
-            chosen = [places[length] for length in lengths[begin:end]]
+            chosen = [places[length] for length in here]
             yield _pass(slice(begin, end), chosen, rows, width, longest)
         begin = end
+
+
+def _up_to(length: int, drawn: Sequence[int]) -> list[int]:
+    """The drawn prefixes that a target has."""
+    return [n for n in drawn if n <= length]
 
 
 def _pass(

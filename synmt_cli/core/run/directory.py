@@ -247,10 +247,12 @@ class Run:
         return Vocabulary(regular_files.read(path, VOCABULARY_LIMIT), str(path))
 
     def write_vocabularies(self, vocabularies: Vocabularies) -> None:
-        """Copies the sentencepiece models into the run."""
+        """Copies the sentencepiece models into the run; of another vocabulary nothing is left."""
         files = {"spm.model": vocabularies.source}
         if vocabularies.target is not vocabularies.source:
             files["spm.tgt.model"] = vocabularies.target
+        else:
+            (self.folder / "spm.tgt.model").unlink(missing_ok=True)
         for name, vocabulary in files.items():
             with writing.atomic(self.folder / name, follow=False) as writer:
                 writer.write(vocabulary.to_bytes())

@@ -195,8 +195,9 @@ class Trainer:
             yield from self._validate_and_save(request)
         while not self.state.finished:
             if self.ranks.any(bool(request) or time.monotonic() >= deadline):
+                reason = "time limit" if time.monotonic() >= deadline else "signal"
                 yield from self._save()
-                yield Ended(self.state.step, "signal" if request else "time limit", False)
+                yield Ended(self.state.step, reason, False)
                 return
             if self._advance(updates, request):
                 yield from self._reports()
@@ -215,7 +216,7 @@ class Trainer:
         if state.step < settings.max_steps:
             update = next(updates, None)
             if update is None:
-                state.finished, state.epoch, state.batch = "max_epochs", settings.max_epochs, 0
+                state.finished = "max_epochs"
             elif not self._update(update, request):
                 return False
         if state.step >= settings.max_steps:

@@ -19,7 +19,6 @@ Both terms are one product, [q; p] [k; p']^T / sqrt(d_z) with p = s W_s^Q, p' = 
 of two sentences, the second term is made alone, 0 between them, and added.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple
 
@@ -27,7 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from synmt_cli.core.model.attention import split_heads
+from synmt_cli.core.model.attention import scaled_product, split_heads
 from synmt_cli.core.model.dropout import dropout
 from synmt_cli.core.model.modifier import Dot, Modifier, Paths, Side, Site
 from synmt_cli.core.variants.path_lstm import side_by_side
@@ -111,8 +110,7 @@ class PathAttention(Modifier):
         q, k = (split_heads(t, self.n_heads) for t in qk.chunk(2, dim=-1))  # (B, H, T, D / H)
         if state.within is None:
             return Dot(q, k)
-        second = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))  # (B, H, T, T)
-        return second.masked_fill(~state.within, 0.0)
+        return scaled_product(q, k).masked_fill(~state.within, 0.0)  # (B, H, T, T)
 
 
 def gps(

@@ -94,12 +94,18 @@ def test_passes_cut_by_memory_change_nothing(monkeypatch):
         torch.testing.assert_close(a, b)
 
 
+DRAWN = [
+    *((drawn, [6, 4, 4, 1]) for drawn in ([1, 2, 3, 4, 5, 6], [2, 3, 6], [5], [])),
+    ([1, 6, 7, 8, 9, 20], [20, 9]),  # 6 to 9 fill more rows of 10 tokens than 1 to 20 of 21
+]
+
+
 @pytest.mark.parametrize("n_cells", [1, 8, 20, 1000])
-@pytest.mark.parametrize("drawn", [[1, 2, 3, 4, 5, 6], [2, 3, 6], [5]])
-def test_passes_read_every_drawn_prefix_once(drawn, n_cells):
-    lengths, read = [6, 4, 4, 1], []
-    whole = Side(torch.arange(24).view(4, 6))  # the tokens of a target, padded to 6
-    for one in passes(lengths, 6, drawn, n_cells):
+@pytest.mark.parametrize(("drawn", "lengths"), DRAWN)
+def test_passes_read_every_drawn_prefix_once(drawn, lengths, n_cells):
+    width, read = lengths[0], []
+    whole = Side(torch.arange(len(lengths) * width).view(-1, width))  # padded targets
+    for one in passes(lengths, width, drawn, n_cells):
         ids, number = one.side(whole).ids, one.cells[1]
         assert ids.numel() <= n_cells or len(ids) == one.targets.stop - one.targets.start == 1
         ends = set(one.ends.tolist())
@@ -111,9 +117,18 @@ def test_passes_read_every_drawn_prefix_once(drawn, n_cells):
                 if tokens:
                     assert own[one.newest[row, k]] == tokens[-1] == next(following)
                     assert tokens == list(range(tokens[0], tokens[-1] + 1))
-                    read.append((tokens[0] // 6, len(tokens)))
+                    read.append((tokens[0] // width, len(tokens)))
     wanted = [(i, n) for i, length in enumerate(lengths) for n in drawn if n <= length]
     assert sorted(read) == wanted
+
+
+def test_passes_of_targets_of_any_lengths_read_every_drawn_prefix():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        lengths = sorted(rng.integers(10, 30, 12).tolist(), reverse=True)
+        drawn = (np.flatnonzero(rng.random(lengths[0]) < rng.choice([0.1, 0.25, 0.5])) + 1).tolist()
+        n_read = sum(len(one.ends) for one in passes(lengths, lengths[0], drawn))
+        assert n_read == sum(n <= length for length in lengths for n in drawn)
 
 
 def test_prefixes_of_targets_of_one_even_length_need_no_padding():

@@ -12,6 +12,7 @@ from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
+from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.config import Training
@@ -171,11 +172,37 @@ def test_epochs_end_a_run_and_more_of_them_go_on(trainer):
     per_epoch = len(list(one.train.epoch(32, 1, 0)))
     assert isinstance(events[-1], Ended)
     assert (events[-1].reason, events[-1].finished) == ("max_epochs", True)
-    assert one.state.epoch == 2
+    assert (one.state.epoch, one.state.batch) == (1, per_epoch)
+    assert [event.epoch for event in events if isinstance(event, Validated)] == [2]
     assert 2 * per_epoch - 4 <= events[-1].step <= 2 * per_epoch + 4
     more = trainer(max_epochs=3, validate_every=1000, save_every=1000)
     assert more.resume()
     assert list(more.events(signals.Request(), None))[-1].step > events[-1].step
+
+
+def test_a_lower_limit_of_epochs_reads_no_pair_again(trainer):
+    one = trainer(max_steps=50, validate_every=1000)
+    list(one.events(signals.Request(), None))
+    place = one.state.epoch, one.state.batch
+    assert place > (1, 0)
+    lower = trainer(max_steps=60, max_epochs=1, validate_every=1000)
+    lower.resume()
+    list(lower.events(signals.Request(), None))
+    assert (lower.state.epoch, lower.state.batch) == place
+
+
+def test_a_signal_to_another_process_is_no_time_limit(trainer, monkeypatch):
+    one = trainer()
+    monkeypatch.setattr(one.ranks, "any", lambda flag: True)
+    (*_, ended) = one.events(signals.Request(), None)
+    assert ended.reason == "signal"
+
+
+def test_the_norm_of_no_gradient_is_on_the_device(trainer):
+    one = trainer()
+    share = Share(one.model, one.ranks, torch.device("meta"))
+    for max_norm in (0.0, 1.0):
+        assert share.clip(max_norm).device.type == "meta"
 
 
 def test_the_metric_decides_what_is_measured(trainer):

@@ -129,6 +129,17 @@ def random(**options):
     return modifier.double().eval()
 
 
+def test_what_two_sentences_of_a_line_get_is_of_single_precision_in_bf16():
+    modifier = random().float()
+    batch = source(IDS, TREES, modifier.needs)
+    q = torch.zeros(len(IDS), N_HEADS, batch.ids.size(1), D_HEAD)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        state = modifier.prepare(batch)
+        found = modifier.added(state, Site(0, q, q, q))
+    assert state.within is not None
+    assert found.dtype == torch.float32
+
+
 # Paths.
 
 

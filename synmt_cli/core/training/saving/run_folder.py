@@ -31,6 +31,7 @@ from synmt_cli.errors import (
     reason,
 )
 from synmt_cli.io import json_files, regular_files, writing
+from synmt_cli.pool.processes import n_processes
 
 LOCK = ".lock"
 TRIES = 100  # to take the lock of a folder that others remove at the same time
@@ -221,7 +222,7 @@ def environment(threads: int, device: str, processes: int) -> dict[str, Any]:
         "versions": versions,
         "machine": platform.machine(),
         "system": platform.system(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": n_processes(0),
         "threads": threads,
         "processes": processes,
         "device": device,
@@ -234,7 +235,9 @@ def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocab
     Other files may have such names: what is no regular file of a model's size, or cannot be read,
     is passed over. Raises ConfigError if none has the fingerprint: then the user must name one.
     """
-    wanted = (fingerprint or "").split("+")
+    if not fingerprint:
+        raise ConfigError("the records name no sentencepiece model; name it by --spm FILE")
+    wanted = fingerprint.split("+")
     vocabularies: dict[str, Vocabulary] = {}
     unread = ""
     for path in (path for one in dict.fromkeys(folders) for path in sorted(one.glob("*.model"))):

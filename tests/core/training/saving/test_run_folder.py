@@ -14,10 +14,11 @@ from functools import partial
 import pytest
 
 from synmt_cli.core.run.directory import Run
+from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.core.training.saving import run_folder
 from synmt_cli.core.training.saving.run_folder import Metrics, locked
-from synmt_cli.errors import CreateError, DataError, SynmtError, WriteError
+from synmt_cli.errors import ConfigError, CreateError, DataError, SynmtError, WriteError
 
 
 @contextmanager
@@ -195,3 +196,15 @@ def test_vocabularies_are_looked_for_among_regular_files(tmp_path):
     digest = hashlib.sha256(model).hexdigest()[:16]
     found = run_folder.find_vocabularies(digest, [tmp_path])
     assert found.source.fingerprint == found.target.fingerprint == digest
+    with pytest.raises(ConfigError, match="the records name no sentencepiece model"):
+        run_folder.find_vocabularies(None, [tmp_path])
+
+
+def test_a_run_begun_again_keeps_no_vocabulary_of_before(tmp_path):
+    models = (train([text] * 9, VocabularySettings(12)) for text in ("das ist es", "this is it"))
+    source, target = (Vocabulary(model, "spm.model") for model in models)
+    run = Run(tmp_path)
+    for vocabularies in (Vocabularies(source, target), Vocabularies(source, source)):
+        tables = {"vocabulary": {"fingerprint": vocabularies.fingerprint}}
+        run_folder.establish(run, tables, vocabularies, [], {})
+        assert run.vocabularies().fingerprint == vocabularies.fingerprint
