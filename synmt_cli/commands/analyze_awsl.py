@@ -1,5 +1,6 @@
 """`synmt analyze awsl`: how much a model's attention rests on syntax."""
 
+from contextlib import nullcontext
 from typing import Annotated
 
 from synmt_cli import console
@@ -69,10 +70,11 @@ def analyze_awsl(
     """
     from synmt_cli.formats.reports.table import FORMATS
 
-    if plot:
-        kind_of_plot = figures.kind_of(plot, "--plot")
+    kind_of_plot = figures.kind_of(plot, "--plot") if plot else None
+    options.refuse({"--plot and -o need two files": options.is_named_twice((output, plot))})
     with (
         writing.output(output) as writer,
+        writing.atomic(plot) if plot else nullcontext() as picture,
         console.progress("measured", files=files or ["-"], output=output) as bar,
     ):
         from synmt_cli.core.analysis import opened_run
@@ -89,7 +91,6 @@ def analyze_awsl(
         report = measure(runs, records, max_pieces, bar.advance)
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
-        if plot:
-            with writing.atomic(plot) as picture:
-                picture.write(figures.picture([awsl.chart(report.runs)], kind_of_plot))
+        if picture and kind_of_plot:
+            picture.write(figures.picture([awsl.chart(report.runs)], kind_of_plot))
         writer.write(FORMATS[form](report))

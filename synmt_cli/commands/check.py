@@ -96,7 +96,7 @@ class _Checker:
     ) -> None:
         self._parallel, self._vocabulary, self._kind = parallel, vocabulary, kind
         self._counts: list[tuple[str, int]] = []  # name, segments
-        self.unreadable: ReadError | None = None
+        self.unreadable: ReadError | UsageError | None = None
 
     def problems(self, paths: Sequence[str]) -> Iterator[SynmtError]:
         """Yields the problems of every input, then where their lengths differ."""
@@ -106,7 +106,7 @@ class _Checker:
                     yield from self._of(one)
             except DataError as error:  # damaged from its first byte on
                 yield error
-            except ReadError as error:
+            except (ReadError, UsageError) as error:  # the latter: a model that is no plain file
                 if self.unreadable:
                     console.error(str(self.unreadable))
                 self.unreadable = error

@@ -42,17 +42,18 @@ def perturb(
         option("--tree", "Replace every tree by one of this kind."),
     ] = None,
     heads: Annotated[
-        float, option("--head-noise SHARE", "Share of words to get another head.", min=0, max=1)
-    ] = 0.0,
+        float | None,
+        option("--head-noise SHARE", "Share of words to get another head.", min=0, max=1),
+    ] = None,
     labels: Annotated[
-        float,
+        float | None,
         option(
             "--label-noise SHARE",
             "Share of words, without the root, to get another label.",
             min=0,
             max=1,
         ),
-    ] = 0.0,
+    ] = None,
     label_set: Annotated[
         str | None,
         option(
@@ -108,9 +109,10 @@ def perturb(
     --confusions GOLD PREDICTED: errors as a parser makes them. PREDICTED has the parser's trees of
     the text of GOLD; sentences with other words are skipped. Which words get another head depends
     on their label; which head, on its UPOS, its direction and distance, and its place in the gold
-    tree; which label, on the gold label and on whether the head is correct. Without --head-noise
-    and --label-noise there are as many errors as the parser makes; with them, about that share of
-    the words: all probabilities are scaled by one factor, to at most 1. If the root gets another
+    tree; which label, on the gold label and on whether the head is correct. With neither
+    --head-noise nor --label-noise there are as many errors as the parser makes. With one of them,
+    about that share of the words get an error and the other share is 0: all probabilities are
+    scaled by one factor, to at most 1, so that high shares may be missed. If the root gets another
     head, that becomes the root.
 
     Other heads also make trees non-projective: the end of the run says how many are projective
@@ -128,25 +130,27 @@ def perturb(
     --label-noise does not change which heads are drawn. At the end the heads and labels that
     differ from the input are counted, with UAS and LAS against it (labels with subtypes).
     """
+    is_given = heads is not None or labels is not None
     unfit = {
         "nothing to change: give --tree, --head-noise, --label-noise or --confusions": (
-            not (tree or heads or labels or confusions)
+            not (tree or is_given or confusions)
         ),
         "--confusions is not for --tree or --label-set": confusions and (tree or label_set),
-        "--label-set is for --label-noise": label_set is not None and not labels,
+        "--label-set is for --label-noise": label_set is not None and labels is None,
         "shuffled trees cannot be kept --projective": projective and tree == SHUFFLED,
         "--projective is for --head-noise and --tree random": (
-            projective and tree != RANDOM and not heads and not confusions
+            projective and tree != RANDOM and heads is None and not confusions
         ),
     }
     options.refuse(unfit)
-    learned = None
-    if confusions:
-        options.refuse_two_stdins([*confusions, *(files or ["-"])])
-        learned = _learned(*confusions)
-        if not heads and not labels:
-            heads, labels = learned.head_share, learned.label_share
-    perturber = Perturber(tree, heads, labels, projective, seed, _labels(label_set), learned)
+    named = [*(confusions or ()), *([label_set] if label_set else ()), *(files or ["-"])]
+    options.refuse_two_stdins(named)
+    learned = _learned(*confusions) if confusions else None
+    if learned and not is_given:
+        heads, labels = learned.head_share, learned.label_share
+    perturber = Perturber(
+        tree, heads or 0.0, labels or 0.0, projective, seed, _labels(label_set), learned
+    )
     work = cut_by_sentence(batches(files or ()))
     do = partial(pool.ordered_map, perturber.run, jobs=jobs, chunk=1)
     done = conllu_work.write(do, work, files, output, line_buffered, "perturbed", "sentences")

@@ -531,14 +531,15 @@ def _sign_over(
     """The sign test over reports. unfit: whether there are options that ask for anything else."""
     from synmt_cli.core.evaluation import set_comparison
 
+    options.refuse_two_stdins(paths)
     options.refuse(
         {
             "--sign-over reads scores from reports: only -M and --format apply": unfit
             or form == SEGMENTS,
             "--sign-over needs reports": not paths,
+            "--sign-over: a report is named twice": options.is_named_twice(paths),
         }
     )
-    options.refuse_two_stdins(paths)
     with writing.output(output) as writer:
         names = list(dict.fromkeys(metrics.split(","))) if metrics else None
         report = set_comparison.compare([set_scores.read(path) for path in paths], names)

@@ -96,6 +96,7 @@ def vocab_train(
     """
     if symbols == "-" and "-" in (files or ["-"]):
         raise UsageError("stdin cannot be both the text and --symbols")
+    options.refuse_compressed(output)
     settings = vocabulary_training.VocabularySettings(
         size=_size(size),
         type=type,

@@ -40,10 +40,11 @@ FileKind = Literal["metrics", "attention", "segment-scores", "table", "json", "c
 OBJECT = re.compile(rb'\s*\{\s*["}]')
 ROW = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
 COMMENT = re.compile(rb"#\s*(?:(?:sent_id|text)\s*=|newdoc\b|newpar\b|global\.columns|synmt_)")
+TEXT = rb'"(?:[^"\\]|\\.)*"'  # of JSON
 LINES_OF_JSON: dict[FileKind, re.Pattern[bytes]] = {
     "metrics": re.compile(rb'\{"event": ?"'),
-    "attention": re.compile(rb'\{"id":"[^"]*","status":"[^"]*",("reason":"[^"]*",)?"stack":'),
-    "segment-scores": re.compile(rb'\{\s*"system":\s*"[^"]*",\s*"score":'),
+    "attention": re.compile(rb'\{"id":%b,"status":%b,("reason":%b,)?"stack":' % (TEXT, TEXT, TEXT)),
+    "segment-scores": re.compile(rb'\{\s*"system":\s*%b,\s*"score":' % TEXT),
 }
 SEGMENT_SCORE = re.compile(rb"[^\t]+\t-?[0-9]+\.[0-9]+(e-?[0-9]+)?\r?\n?")
 # The first columns of the tables that commands write as TSV.
@@ -72,6 +73,12 @@ def detect(source: Source) -> tuple[Kind, Source]:
         kind = _kind(line.removeprefix(BOM) if not head else line)
         head += line
     return kind or "text", replayed(head, source)
+
+
+def is_empty(source: Source) -> tuple[bool, Source]:
+    """Whether there is not even one line, and the stream from its first byte."""
+    head = _line(source, b"")
+    return head in (b"", BOM), replayed(head, source)
 
 
 def detect_trees(source: Source) -> tuple[TreeKind, Source]:

@@ -187,6 +187,11 @@ def _decompressor(kind: str) -> Callable[[], Any]:
     return {"bz2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}[kind]
 
 
+def is_compressed_name(name: str) -> bool:
+    """Whether a file of that name is compressed when it is written."""
+    return Path(name).suffix in SUFFIXES
+
+
 def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
     """A stream that compresses into `raw` by the suffix of `name`; `raw` itself without one."""
     suffix = Path(name).suffix

@@ -92,6 +92,8 @@ def atomic(path: str | Path, follow: bool = True) -> Iterator[Writer]:
     """
     name = str(path)  # as the user gave it, even if it is a link
     try:
+        if name.endswith(("/", "/.")):  # Path drops these
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         path = _final(Path(path)) if follow else _regular(Path(path))
         raw, temporary = _opened(path)
     except (OSError, ValueError) as error:

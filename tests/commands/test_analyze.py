@@ -89,6 +89,14 @@ def test_a_picture_is_drawn_the_same_each_time(kind, begin):
     assert picture([chart(runs)], kind) == drawn
 
 
+@pytest.mark.skipif(NO_MATPLOTLIB, reason="no matplotlib")
+@pytest.mark.parametrize(("plot", "status"), [("one.png", 2), ("absent/f.png", 73)])
+def test_a_picture_that_cannot_be_drawn_costs_no_measurement(analyze, tmp_path, plot, status):
+    given = ("--plot", tmp_path / plot, "-o", tmp_path / "one.png", "absent.jsonl")
+    assert analyze("awsl", *given).returncode == status  # before the input is missed
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.skipif(not NO_MATPLOTLIB, reason="matplotlib is there")
 def test_a_picture_needs_matplotlib(analyze):
     done = analyze("awsl", "--plot", "x.png", "dev.jsonl")

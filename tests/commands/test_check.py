@@ -277,3 +277,12 @@ def test_models_are_loaded(place, tmp_path):
     assert [b"damaged" in line for line in said.splitlines()] == [True, True]
     model = (place.folder / "pascal" / "model.safetensors").read_bytes()
     assert place("check", stdin=model).returncode == 2
+
+
+def test_a_compressed_model_does_not_stop_the_check_of_other_files(place, tmp_path):
+    model = (place.folder / "spm.model").read_bytes()
+    (tmp_path / "m.gz").write_bytes(gzip.compress(model))
+    (tmp_path / "bad.jsonl").write_text('{"src": 1}\n')
+    done = place("check", tmp_path / "m.gz", tmp_path / "bad.jsonl", status=2)
+    assert b"bad.jsonl:1: " in done.stdout
+    assert b"m.gz: a model of this kind needs a plain file's name" in done.stderr

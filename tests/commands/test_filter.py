@@ -61,6 +61,18 @@ def test_records_come_out_as_they_were(run, folder):
     assert filtered == ["min-len: 0 source words", "max-len: 8 source words"]
 
 
+@pytest.mark.parametrize("nothing", [b"", gzip.compress(b""), b"\xef\xbb\xbf"])
+def test_the_first_file_that_is_not_empty_says_what_kind_they_are(run, folder, nothing):
+    (folder / "nothing").write_bytes(nothing)
+    command = ("filter", "--max-len", 7)
+    wanted = run(*command, "jsonl", cwd=folder)
+    for files in (("nothing", "jsonl"), ("nothing", "nothing", "jsonl", "nothing")):
+        assert run(*command, *files, cwd=folder).stdout == wanted.stdout != b""
+    done = run(*command, "nothing", "-", stdin=(folder / "jsonl").read_bytes(), cwd=folder)
+    assert done.stdout == wanted.stdout
+    assert run(*command, "nothing", "nothing", cwd=folder).stdout == b""
+
+
 def test_counts_have_a_row_for_each_test(run, folder):
     done = run("filter", "--format=counts", "--ratio", "4", stdin=(folder / "jsonl").read_bytes())
     assert (done.returncode, done.stderr) == (0, b"")

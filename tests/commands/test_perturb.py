@@ -177,6 +177,7 @@ def test_sentences_before_a_bad_line_come_out(run, jobs):
         (["--label-noise", "nan"], 2, "Invalid value for '--label-noise'"),
         (["--tree", "bush"], 2, "Invalid value for '--tree'"),
         (["--head-noise", "0.1", "--label-set", "bad"], 2, "--label-set is for --label-noise"),
+        (["--label-noise", "0.1", "--label-set", "-"], 2, "only one input can be stdin"),
         (["--tree", "shuffled", "--projective"], 2, "shuffled trees cannot be kept"),
         (["--tree", "balanced", "--projective"], 2, "--projective is for --head-noise and"),
         (["--label-noise", "1", "--label-set", "absent"], 66, "cannot read absent"),
@@ -207,6 +208,8 @@ def test_errors_like_those_of_a_parser(run, tmp_path):
     assert uas == pytest.approx(100 - shares[0], abs=3)
     assert "projective trees: 400 before, 400 after" in messages
     assert b"--confusions --projective --seed 12345\n" in done.stdout
+    none = run(*arguments, "--head-noise", 0)  # the first point of a curve
+    assert none.stderr.decode().splitlines()[1].startswith("synmt perturb: 0 heads and 0 labels")
 
 
 @pytest.mark.parametrize(

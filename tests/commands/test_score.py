@@ -302,6 +302,7 @@ def test_sign_test_over_the_scores_of_several_sets(run, folder):
         (["nan"], 65, "nan: not from `synmt score --format json`: the score of 'bleu'"),
         (["absent"], 66, "cannot read absent"),
         (["-", "-"], 2, "only one input can be stdin"),
+        (["list", "ref", "./list"], 2, "a report is named twice"),
         (["ref", "--get", "bleu"], 2, "--sign-over reads scores from reports"),
         (["ref", "--paired", "bs"], 2, "--sign-over reads scores from reports"),
         (["ref", "--format", "segments"], 2, "--sign-over reads scores from reports"),

@@ -30,6 +30,13 @@ def test_every_pair_is_in_one_part_in_its_order(run, text):
     assert sorted(seen) == sorted(whole[:-1])
 
 
+def test_a_missing_input_is_missing_when_there_are_outputs_of_before(run, text):
+    (text / "dev.gone").write_text("x\n")
+    done = run("split", "--part", "dev=4", *TEMPLATE, "gone", cwd=text)
+    assert (done.returncode, (text / "dev.gone").read_text()) == (66, "x\n")
+    assert done.stderr.startswith(b"synmt split: cannot read gone: No such file")
+
+
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [

@@ -19,6 +19,14 @@ def model(tmp_path_factory):
     return path
 
 
+def test_a_model_is_not_compressed(run, tmp_path):
+    for command in (("vocab", "train"), ("parser", "train")):
+        done = run(*command, "absent", "-o", "m.gz", cwd=tmp_path)
+        assert done.returncode == 2
+        assert b"-o m.gz: a model is not compressed" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_text_comes_back_line_by_line(run, model):
     encoded = run("vocab", "encode", "-m", model, stdin=LINES)
     assert encoded.stdout.count(b"\n") == LINES.count(b"\n")

@@ -2,12 +2,13 @@
 
 import gzip
 import io
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.formats.detect import detect
+from synmt_cli.formats.detect import detect, detect_file
 from synmt_cli.io import reading
 
 ROW = b"1\tA\ta\tDET\t_\t_\t0\troot\t_\t_\n"
@@ -46,6 +47,15 @@ def test_the_first_record_decides(data, expected):
 @given(st.binary(max_size=200))
 def test_every_byte_is_read_again(data):
     assert kind_and_bytes(data)[1] == data
+
+
+@pytest.mark.parametrize("name", ["a", 's"1', "\\", '\\"'])
+def test_names_in_json_may_have_quotes(name):
+    weights = json.dumps({"id": name, "status": "ok", "stack": "encoder"}, separators=(",", ":"))
+    scores = json.dumps({"system": name, "score": 0.5})
+    for kind, line in (("attention", weights), ("segment-scores", scores)):
+        data = io.BufferedReader(io.BytesIO(line.encode()))
+        assert detect_file(reading.Source("x", data))[0] == kind
 
 
 def test_it_does_not_read_ahead_without_bound():

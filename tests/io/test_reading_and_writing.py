@@ -627,3 +627,11 @@ def test_pressing_control_c_again_and_again_leaves_nothing_behind(tmp_path):
             _, err = child.communicate(timeout=20)
         assert (child.returncode, err) == (130, b"")
         assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["new/", "new/.", "old/"])
+def test_a_name_of_a_folder_is_no_file(tmp_path, name):
+    (tmp_path / "old").mkdir()
+    with pytest.raises(CreateError, match=f"{name}: Is a directory"), output(f"{tmp_path}/{name}"):
+        pass
+    assert not (tmp_path / "new").exists()

@@ -95,7 +95,7 @@ def _has_status(segment: Segment) -> bool:
 def opened(
     paths: Sequence[str], kind: str = "auto", target: str | None = None, scores: str | None = None
 ) -> Iterator[Iterator[Pair]]:
-    """The pairs of files of one kind: text, jsonl, conllu, or the one that the first shows.
+    """The pairs of files of one kind: text, jsonl, conllu, or the one that they show.
 
     target, scores: files that are parallel to all of them together. Raises ReadError,
     UsageError; its iterator DataError, also where the numbers of lines differ.

@@ -87,7 +87,7 @@ class MeasuredStream:
 def opened(
     paths: Sequence[str], kind: str = "auto", src: str | None = None
 ) -> Iterator[MeasuredStream]:
-    """The segments of files of one kind: text, jsonl, conllu, or the one that the first shows.
+    """The segments of files of one kind: text, jsonl, conllu, or the one that they show.
 
     src: a text that gives the lengths and is not among the parts; only for text, so that
     `auto` is text with it. Several files of records are one side without a name. Raises
@@ -99,8 +99,8 @@ def opened(
         stream = stack.enter_context(reader.opened(paths, kind))
         if stream.kind == "text":
             measured = [stack.enter_context(reading.open_source(src))] if src is not None else []
-            others = [stack.enter_context(reading.open_source(path)) for path in paths[1:]]
-            lines = parallel_lines([*measured, stream.first, *others], len(measured))
+            others = [stack.enter_context(reading.open_source(one)) for one in stream.further]
+            lines = parallel_lines([*measured, *stream.begun, *others], len(measured))
             yield MeasuredStream(list(paths), lines)
             return
         if src is not None:

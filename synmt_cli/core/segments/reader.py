@@ -10,7 +10,7 @@ from synmt_cli.core.segments import comments
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats import conllu
-from synmt_cli.formats.detect import detect, detected
+from synmt_cli.formats.detect import detect, detected, is_empty
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
@@ -53,26 +53,35 @@ def read(paths: Sequence[str], kind: str = "auto") -> Iterator[Segment]:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Files of one kind, of which the first is open."""
+    """Files of one kind. begun: those that are open, the first ones. further: the others."""
 
     kind: str
-    first: Source
+    begun: Sequence[Source]
     further: Sequence[str]
 
     def __iter__(self) -> Iterator[Segment]:
         """The segments of all files, one file after the other. Raises DataError, ReadError."""
-        yield from READERS[self.kind](self.first)
+        for source in self.begun:
+            yield from READERS[self.kind](source)
         if self.further:
             yield from read(self.further, self.kind)
 
 
 @contextmanager
 def opened(paths: Sequence[str], kind: str = "auto") -> Iterator[Stream]:
-    """Files of one kind, or of the kind that the first one shows. Raises DataError, ReadError."""
-    with reading.open_source(paths[0]) as first:
-        if kind == "auto":
-            kind, first = detect(first)
-        yield Stream(kind, first, paths[1:])
+    """Files of one kind, or of the kind that the first one that is not empty shows.
+
+    Raises DataError, ReadError.
+    """
+    with ExitStack() as stack:
+        begun = [stack.enter_context(reading.open_source(paths[0]))]
+        while kind == "auto":
+            nothing, begun[-1] = is_empty(begun[-1])
+            if nothing and len(begun) < len(paths):
+                begun.append(stack.enter_context(reading.open_source(paths[len(begun)])))
+            else:
+                kind, begun[-1] = detect(begun[-1])
+        yield Stream(kind, begun, paths[len(begun) :])
 
 
 def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple[T, list[str]]]:

@@ -58,7 +58,8 @@ def refuse_inputs(outputs: Iterable[Sequence[str]], inputs: Sequence[str]) -> No
     """Raises UsageError if an output is one of the inputs."""
     for path in chain.from_iterable(outputs):
         for one in inputs:
-            if one != "-" and os.path.exists(path) and os.path.samefile(path, one):
+            both = one != "-" and os.path.exists(path) and os.path.exists(one)
+            if both and os.path.samefile(path, one):
                 raise UsageError(f"--out-template would replace an input: {printable(path)}")
 
 
