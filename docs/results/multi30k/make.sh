@@ -9,7 +9,7 @@ buckets=(--by length:10,15,20 --by depth:3,4,5 --by distance:5,8,11
   --src source.txt --src-trees source.conllu.xz)
 for kind in best mean; do
   systems=()
-  for variant in vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel; do
+  for variant in vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel dep tags; do
     for file in "$kind/$variant".?.txt; do systems+=("$variant=$file"); done
   done
   synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt \
@@ -24,10 +24,10 @@ synmt plot scores --metric bleu --by length:10,15,20 -o scores.svg scores.json
 synmt report --title "Does syntax help? Multi30k English-German" --score scores.json \
   --src source.txt --ref reference.txt --src-trees source.conllu.xz "${tuned[@]}" -o report.html
 
-for variant in pascal dep+rel gps struct-abs+struct-rel pascal+rel; do
+for variant in pascal dep+rel gps struct-abs+struct-rel pascal+rel dep tags; do
   systems=()
   for file in "mean/$variant".?.txt; do systems+=("parsed=$file"); done
-  for kind in light wrong-10 wrong-30 random; do
+  for kind in light wrong-10 wrong-30 random labels; do
     for file in "right-trees/$variant".?."$kind".txt.xz; do systems+=("$kind=$file"); done
   done
   synmt score --matched -M bleu,chrf -o "right-trees/scores.$variant.txt" reference.txt "${systems[@]}"
