@@ -49,26 +49,42 @@ def open_source(path: str) -> Iterator[Source]:
         raw = open(0 if path == "-" else path, "rb", buffering=BUFFER, closefd=path != "-")  # noqa: SIM115
     except (OSError, ValueError) as error:
         raise cannot_read(name, error) from error
-    with _watched(path, raw):
+    with _watched(path, raw), _closed(raw, raw):
         try:
             file = compression.decompressed(raw)
         except OSError as error:
             raise cannot_read(name, error) from error
         _log.debug("reads %s%s", printable(name), "" if file is raw else ", decompressed")
-        with file:
+        with _closed(file, raw):
             yield Source(name, file)
             _finished[path] = _finished.get(path, 0) + _position(raw)  # before it is closed
 
 
 @contextlib.contextmanager
 def _watched(path: str, raw: BinaryIO) -> Iterator[None]:
-    """Closes an input at the end, and lets `bytes_read` know how far it was read."""
+    """Lets `bytes_read` know how far an input is read."""
     _open.append((path, raw))
     try:
-        with raw:
-            yield
+        yield
     finally:
         _open.remove((path, raw))
+
+
+@contextlib.contextmanager
+def _closed(file: BinaryIO, raw: BinaryIO) -> Iterator[None]:
+    """Closes a file at the end; after an error it is left to the last one who reads it.
+
+    A thread may be waiting in it for more of a pipe, and closing it would wait, too: a signal
+    could not end the program.
+    """
+    is_file = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+    try:
+        yield
+    except BaseException:
+        if is_file:
+            file.close()
+        raise
+    file.close()
 
 
 def _position(raw: BinaryIO) -> int:

@@ -3,8 +3,10 @@
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -299,3 +301,18 @@ def test_help_needs_no_language_model(run, tmp_path):
     (tmp_path / "py3langid.py").write_text("raise SystemExit(9)\n")
     environment = {"PYTHONPATH": os.fspath(tmp_path)}
     assert run("filter", stdin=b"a\n", env=environment).stdout == b"a\n"
+
+
+def test_a_signal_ends_it_while_its_processes_wait_for_more_of_a_pipe(folder):
+    command = [*SYNMT, "filter", "-q", "-j", "2", "--lang", "en-de"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=folder
+    ) as program:
+        program.stdin.write((folder / "jsonl").read_bytes())
+        program.stdin.flush()
+        time.sleep(3)
+        program.terminate()
+        try:
+            assert program.wait(10) == 128 + signal.SIGTERM
+        finally:
+            program.kill()
