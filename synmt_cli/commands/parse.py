@@ -70,6 +70,9 @@ def parse(
     With --segment split, a line N of k sentences becomes the records N.1 to N.k with
     synmt_line = N, which featurize joins again; their texts together are the line.
 
+    With --from conllu, ranges, comments, MISC, empty nodes and DEPS stay as they are: DEPS may then
+    name another head than the new HEAD.
+
     Most of the time goes into tags. Models that were trained with a tagger for tags and another
     for lemmas, as the published ones are, need not run the second: with --no-lemmas LEMMA is `_`
     and all the rest is the same. A model whose parser reads lemmas keeps them. A smaller --beam

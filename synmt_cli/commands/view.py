@@ -115,8 +115,8 @@ def view(
     Characters that could disturb a terminal are escaped; wide ones count as two columns.
 
     Empty lines, failed records and records without a tree are shown as the first line alone, with
-    the status. A sentence of several roots (a line of several sentences) is one drawing. A tree
-    with too many lines side by side is not drawn, which is reported (see MEMORY).
+    the status. A record of several sentences is one drawing; in CoNLL-U each sentence has its own.
+    A tree with too many lines side by side is not drawn, which is reported (see MEMORY).
 
     Colours are used only on a terminal, and not if NO_COLOR is set.
 
@@ -124,10 +124,11 @@ def view(
     the strongest key and its weight at the end; a shade is the share of that weight.
 
     --format svg, html and tikz draw arcs over the words, with UPOS below, a bracket for each
-    multiword token, and dotted arcs for what DEPS says of empty nodes. A sentence that is too long
-    goes on in further lines; an arc between two lines names its other end. Hebrew and Arabic run
-    to the left. --layout upright puts each word below its head. svg is one picture of all
-    segments; tikz is text for a paper that uses the package tikz-dependency.
+    multiword token (in tikz its form in parentheses), and dotted arcs for what DEPS says of empty
+    nodes. A sentence that is too long goes on in further lines; an arc between two lines names its
+    other end. Hebrew and Arabic run to the left. --layout upright puts each word below its head.
+    svg is one picture of all segments; tikz is text for a paper that uses the package
+    tikz-dependency.
 
     --compare draws a second tree over the same sentence, such as a parse against gold: below the
     words, with the arcs that differ dashed and red in both trees. The words must be the same.
