@@ -13,7 +13,6 @@ from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import (
     DataError,
     NegativeAnswer,
-    ReadError,
     SynmtError,
     UsageError,
     printable,
@@ -82,21 +81,21 @@ def check(
             if n == most:
                 console.info(f"stopped after {n:,} problem{'s' * (n > 1)}")
                 break
-    if checker.unreadable:
-        raise checker.unreadable
+    if checker.failure:
+        raise checker.failure
     if n:
         raise NegativeAnswer(f"{n:,} problem{'s' * (n > 1)}")
 
 
 class _Checker:
-    """Checks one input after the other. unreadable: the last that was not to be read."""
+    """Checks one input after the other. failure: why the last one that failed was not checked."""
 
     def __init__(
         self, parallel: bool, vocabulary: Vocabulary | None, kind: TreeKind | None
     ) -> None:
         self._parallel, self._vocabulary, self._kind = parallel, vocabulary, kind
         self._counts: list[tuple[str, int]] = []  # name, segments
-        self.unreadable: ReadError | UsageError | None = None
+        self.failure: SynmtError | None = None
 
     def problems(self, paths: Sequence[str]) -> Iterator[SynmtError]:
         """Yields the problems of every input, then where their lengths differ."""
@@ -106,10 +105,10 @@ class _Checker:
                     yield from self._of(one)
             except DataError as error:  # damaged from its first byte on
                 yield error
-            except (ReadError, UsageError) as error:  # the latter: a model that is no plain file
-                if self.unreadable:
-                    console.error(str(self.unreadable))
-                self.unreadable = error
+            except SynmtError as error:
+                if self.failure:
+                    console.error(str(self.failure))
+                self.failure = error
         if self._parallel:
             yield from self._differences()
 

@@ -63,9 +63,9 @@ def refuse_compressed(output: str) -> None:
         raise UsageError(f"-o {printable(output)}: a model is not compressed; name it otherwise")
 
 
-def is_named_twice(outputs: Iterable[str | None]) -> bool:
-    """Whether two outputs are one file, or both stdout. None and "" are outputs not asked for."""
-    places = [path if path == "-" else os.path.realpath(path) for path in outputs if path]
+def is_named_twice(paths: Iterable[str | None]) -> bool:
+    """Whether two of them are one file, or both `-`. None and "" are files not asked for."""
+    places = [path if path == "-" else os.path.realpath(path) for path in paths if path]
     return len(set(places)) < len(places)
 
 

@@ -49,15 +49,14 @@ def open_source(path: str) -> Iterator[Source]:
         raw = open(0 if path == "-" else path, "rb", buffering=BUFFER, closefd=path != "-")  # noqa: SIM115
     except (OSError, ValueError) as error:
         raise cannot_read(name, error) from error
-    with _watched(path, raw), _closed(raw, raw):
+    with _watched(path, raw), _closed(raw):
         try:
             file = compression.decompressed(raw)
         except OSError as error:
             raise cannot_read(name, error) from error
         _log.debug("reads %s%s", printable(name), "" if file is raw else ", decompressed")
-        with _closed(file, raw):
-            yield Source(name, file)
-            _finished[path] = _finished.get(path, 0) + _position(raw)  # before it is closed
+        yield Source(name, file)
+        _finished[path] = _finished.get(path, 0) + _position(raw)  # before it is closed
 
 
 @contextlib.contextmanager
@@ -71,20 +70,20 @@ def _watched(path: str, raw: BinaryIO) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _closed(file: BinaryIO, raw: BinaryIO) -> Iterator[None]:
-    """Closes a file at the end; after an error it is left to the last one who reads it.
+def _closed(raw: BinaryIO) -> Iterator[None]:
+    """Closes an input at the end, but a pipe not after an error.
 
-    A thread may be waiting in it for more of a pipe, and closing it would wait, too: a signal
-    could not end the program.
+    A thread may be waiting in it for more, and closing it would wait, too: a signal could not end
+    the program.
     """
     is_file = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
     try:
         yield
     except BaseException:
         if is_file:
-            file.close()
+            raw.close()
         raise
-    file.close()
+    raw.close()
 
 
 def _position(raw: BinaryIO) -> int:
@@ -122,6 +121,12 @@ def bytes_in(paths: Sequence[str]) -> int | None:
 def is_streamed(paths: Sequence[str]) -> bool:
     """Whether these inputs, of which none means stdin, come from a pipe or a terminal."""
     return bytes_in(paths or ("-",)) is None
+
+
+def is_among(path: str, inputs: Sequence[str]) -> bool:
+    """Whether a file is one of these inputs; what does not exist is none."""
+    named = [one for one in inputs if one != "-" and os.path.exists(one)]
+    return os.path.exists(path) and any(os.path.samefile(path, one) for one in named)
 
 
 def lines(source: Source) -> Iterator[bytes]:

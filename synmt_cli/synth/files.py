@@ -1,7 +1,6 @@
 """Pairs as bytes: a line or block for a stream, or four aligned files at once."""
 
 import contextlib
-import os
 from collections.abc import Iterable, Sequence
 
 from synmt_cli import signals
@@ -46,7 +45,7 @@ def excluded(names: Sequence[str], outputs: Sequence[str]) -> frozenset[bytes]:
     outputs: files about to be replaced, which must not be among them.
     """
     for name in names:
-        if any(os.path.exists(path) and _is_same(path, name) for path in outputs):
+        if any(reading.is_among(path, [name]) for path in outputs):
             raise UsageError(
                 f"--out-template would replace what --exclude reads: {printable(name)}"
             )
@@ -55,7 +54,3 @@ def excluded(names: Sequence[str], outputs: Sequence[str]) -> frozenset[bytes]:
     return frozenset(
         digest(line) for source in reading.sources(names) for _, line in reading.text_lines(source)
     )
-
-
-def _is_same(path: str, name: str) -> bool:
-    return name != "-" and os.path.exists(name) and os.path.samefile(path, name)

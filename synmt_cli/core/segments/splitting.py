@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain
 
 from synmt_cli.errors import UsageError, printable, quoted
-from synmt_cli.io import writing
+from synmt_cli.io import reading, writing
 from synmt_cli.io.writing import Writer
 
 PLACEHOLDER = re.compile(r"\{(.*?)\}")
@@ -57,10 +57,8 @@ def _file_name(side: str) -> str:
 def refuse_inputs(outputs: Iterable[Sequence[str]], inputs: Sequence[str]) -> None:
     """Raises UsageError if an output is one of the inputs."""
     for path in chain.from_iterable(outputs):
-        for one in inputs:
-            both = one != "-" and os.path.exists(path) and os.path.exists(one)
-            if both and os.path.samefile(path, one):
-                raise UsageError(f"--out-template would replace an input: {printable(path)}")
+        if reading.is_among(path, inputs):
+            raise UsageError(f"--out-template would replace an input: {printable(path)}")
 
 
 @contextmanager
