@@ -70,7 +70,7 @@ def tree_of(path: str, id: str) -> Picture:
     from synmt_cli.core.transitions.delinearizer import Delinearizer
 
     job = DelinearizeJob(Delinearizer(None), "conllu")
-    for one in read_pictures([path], "auto", job):
+    for one in read_pictures([path], "auto", job, by_line=True):
         if one.id == id:
             return one
     raise UsageError(f"--trees: no tree has the id {quoted(id)}")

@@ -1,5 +1,6 @@
 """`synmt synth`: English-German sentence pairs with gold trees."""
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from synmt_cli import console
@@ -9,7 +10,7 @@ from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
 
 MANUAL = Manual(
-    input="None; --exclude reads text.",
+    input="None; --exclude reads text, TSV, CoNLL-U or records.",
     output="`Now, she calls the doctor up.<TAB>Jetzt ruft sie den Arzt an.`, or text or CoNLL-U"
     " of one side; with --out-template four files.",
     memory="Constant; --unique and --exclude hold a digest of each line, about 100 bytes.",
@@ -66,7 +67,7 @@ def synth(
         list[str] | None,
         option(
             "--exclude FILE",
-            "Make no line of this file, on either side; repeatable.",
+            "Make no sentence of this file, on either side; repeatable.",
         ),
     ] = None,
     english_order: Annotated[
@@ -125,11 +126,12 @@ def synth(
     contractions (im, am, vom) are multiword tokens. Trees are projective except for stranded
     prepositions and --extrapose.
 
-    --exclude keeps a test set apart from a training set. If too few sentences can be made, the
-    command exits with status 2.
+    --exclude keeps a test set apart from a training set: no sentence of FILE is made, in whichever
+    form it is there. If too few sentences can be made, the command exits with status 2.
     """
+    from synmt_cli.core.segments import splitting
     from synmt_cli.synth import files, settings
-    from synmt_cli.synth.pairs import pairs
+    from synmt_cli.synth.pairs import digest, pairs
 
     if template is not None and (side or kind or output != "-" or line_buffered):
         unfit = "--side, --format, --output, --line-buffered"
@@ -146,20 +148,24 @@ def synth(
         particles=particles,
         extrapose=extrapose,
     )
-    outputs = [] if template is None else _outputs(template)
-    forbidden = files.excluded(exclude or [], outputs)
+    outputs = splitting.filled(template, "ext", [*files.FILES], []) if template else []
+    splitting.refuse_inputs(outputs, exclude or [])
+    forbidden = frozenset(map(digest, _sentences(exclude or [])))
     made = pairs(chosen, seed, n, unique, forbidden)
     if template is not None:
         with console.progress("synth", n, "pairs") as bar:
-            files.write(bar.watched(made), outputs)
+            files.write(bar.watched(made), [path for (path,) in outputs])
         return
     with writing.output(output, line_buffered) as writer:
         for pair in made:
             writer.write(files.record(pair, side or "en", kind))
 
 
-def _outputs(template: str) -> list[str]:
-    from synmt_cli.core.segments import splitting
-    from synmt_cli.synth.files import FILES
+def _sentences(paths: Sequence[str]) -> Iterator[str]:
+    """The sentences of files of any kind; those of a line of TSV, and both sides of a record."""
+    from synmt_cli.core.segments import reader
 
-    return [path for (path,) in splitting.filled(template, "ext", [*FILES], [])]
+    for segment in reader.read(paths) if paths else ():  # no paths would be stdin
+        yield from segment.text.split("\t")
+        if segment.target is not None:
+            yield segment.target

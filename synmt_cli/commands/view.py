@@ -132,8 +132,8 @@ def view(
 
     --compare draws a second tree over the same sentence, such as a parse against gold: below the
     words, with the arcs that differ dashed and red in both trees. The words must be the same.
-    --beside draws the trees of another file next to these, line by line; both files have
-    as many segments.
+    --beside draws the trees of another file next to these. Both need files of as many segments;
+    sentences with the same synmt_line (parse --segment split) are one, whose id is that line.
     """
     options.refuse_two_stdins([*(files or ["-"]), compare, beside])
     options.refuse(
@@ -154,10 +154,11 @@ def view(
                 if _is_wanted(one.id, wanted):
                     writer.write(drawing.block(one).encode())
         else:
+            second = compare or beside
             pairs = _pairs(
-                read_pictures(files or (), kind, job),
-                read_pictures([compare or beside], "auto", job) if compare or beside else None,
-                compare or beside,
+                read_pictures(files or (), kind, job, by_line=bool(second)),
+                read_pictures([second], "auto", job, by_line=True) if second else None,
+                second,
             )
             chosen = (pair for pair in pairs if _is_wanted(pair[0].id, wanted))
             drawn = (_compared(pair) if compare else pair for pair in chosen)

@@ -4,9 +4,8 @@ import contextlib
 from collections.abc import Iterable, Sequence
 
 from synmt_cli import signals
-from synmt_cli.errors import UsageError, printable
-from synmt_cli.io import reading, writing
-from synmt_cli.synth.pairs import MadePair, digest
+from synmt_cli.io import writing
+from synmt_cli.synth.pairs import MadePair
 
 # extension: side and kind
 FILES = {
@@ -37,20 +36,3 @@ def write(pairs: Iterable[MadePair], outputs: Sequence[str]) -> None:
             writer.flush()  # a full disk shows before the first file takes its name
         with signals.shielded():
             stack.close()
-
-
-def excluded(names: Sequence[str], outputs: Sequence[str]) -> frozenset[bytes]:
-    """Digests of every line of the named files. Raises DataError, ReadError, UsageError.
-
-    outputs: files about to be replaced, which must not be among them.
-    """
-    for name in names:
-        if any(reading.is_among(path, [name]) for path in outputs):
-            raise UsageError(
-                f"--out-template would replace what --exclude reads: {printable(name)}"
-            )
-    if not names:
-        return frozenset()  # reading.sources would read stdin
-    return frozenset(
-        digest(line) for source in reading.sources(names) for _, line in reading.text_lines(source)
-    )

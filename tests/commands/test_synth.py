@@ -61,6 +61,20 @@ def test_a_test_set_apart_from_the_training_set(run, tmp_path):
         assert not train & test
 
 
+@pytest.mark.parametrize("form", ["tsv", "text", "conllu", "jsonl"])
+def test_sentences_to_exclude_may_have_any_form(run, tmp_path, form):
+    few = ("synth", "--phenomena", "stranding", "--mix", "0", "--unique")
+    kind = {"jsonl": "conllu"}.get(form, form)
+    side = () if form == "tsv" else ("--side", "de")
+    taken = run(*few, "-n", 200, *side, "--format", kind).stdout
+    if form == "jsonl":
+        taken = run("featurize", stdin=taken).stdout
+    (tmp_path / "taken").write_bytes(taken)
+    lines = run(*few, "-n", 300).stdout.splitlines()
+    left = run(*few, "-n", 100, "--exclude", "taken", cwd=tmp_path).stdout.splitlines()
+    assert left == lines[200:]
+
+
 def test_nothing_is_an_empty_file(run, tmp_path):
     assert run("synth", "-n", 0, "--out-template", "train.{ext}", cwd=tmp_path).returncode == 0
     assert [(tmp_path / name).read_bytes() for name in FILES] == [b""] * 4
@@ -126,7 +140,10 @@ def test_too_few_sentences(run, tmp_path):
         (("--min-depth", "3"), "above --depth 2"),
         (("--mix", "1.1"), "expected 0 to 1"),
         (("-n", "-1"), "-n"),
-        (("--exclude", "x.en", "--out-template", "x.{ext}"), "would replace what --exclude reads"),
+        (
+            ("--exclude", "x.en", "--out-template", "x.{ext}"),
+            "--out-template would replace an input: x.en",
+        ),
     ],
 )
 def test_usage(run, tmp_path, options, message):

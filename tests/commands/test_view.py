@@ -179,6 +179,26 @@ def test_pictures_of_two_files(run, tmp_path):
     assert "\\depedge[edge below, edge style={dashed" in tikz
 
 
+def test_a_line_of_two_sentences_is_compared_with_its_record(run, tmp_path):
+    two = TREE.replace(b"s7\n", b"4.1\n# synmt_line = 4\n") + OTHER.replace(
+        b"s7\n", b"4.2\n# synmt_line = 4\n"
+    )
+    (tmp_path / "split").write_bytes(two + OTHER)
+    (tmp_path / "records").write_bytes(run("featurize", stdin=two + OTHER).stdout)
+    for first, second in (("split", "records"), ("records", "split"), ("split", "split")):
+        files = ("--format", "html", "--compare", tmp_path / second, tmp_path / first)
+        compared = drawn(run, *files, stdin=b"")
+        assert compared.count("the two trees are the same") == 2 * compared.count("<figure") == 4
+        chosen = drawn(run, "--id", "4", *files, stdin=b"")
+        assert chosen.count(">nsubj<") == 4  # in two trees
+    tikz = ("--format", "tikz", "--width", "2000", "--beside", tmp_path / "records")
+    beside = drawn(run, *tikz, stdin=two + OTHER)
+    trees = re.findall(r"\\begin{dependency}.*?\\end{dependency}", beside, re.DOTALL)
+    first, again, last, other = trees
+    assert first == again != last == other
+    assert "\\depedge{7}{6}{det}" in first
+
+
 def test_nothing_is_a_picture_too(run):
     assert "no segments" in drawn(run, "--format", "svg", stdin=b"")
     assert "There are no segments to draw." in drawn(run, "--format", "html", stdin=b"")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
 from synmt_cli.core.pictures import sentences as pictures
 from synmt_cli.core.pictures.sentences import Picture
-from synmt_cli.core.segments.comments import LINE, status_of
+from synmt_cli.core.segments.comments import LINE, lines, status_of
 from synmt_cli.core.text.display_width import cut, padded, width
 from synmt_cli.core.trees.drawing import ASCII, UNICODE, TooLarge, branches
 from synmt_cli.errors import DataError, printable
@@ -57,19 +57,19 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Recor
             yield one
 
 
-def read_pictures(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Picture]:
+def read_pictures(
+    files: Sequence[str], kind: str, job: DelinearizeJob, by_line: bool = False
+) -> Iterator[Picture]:
     """Yields the picture of each segment, which also has multiword tokens and empty nodes.
 
-    Arguments, ids and errors are those of `read`.
+    by_line: whether the sentences of one synmt_line are one segment, as they are in a record. Other
+    arguments, ids and errors are those of `read`.
     """
     n = 0
     for kind_of_file, source in detected(files, kind, detect_file):
         _refuse_others(kind_of_file, source)
         if kind_of_file == "conllu":
-            found = (
-                pictures.of_sentence(one, str(number))
-                for number, one in enumerate(conllu.read(source), n + 1)
-            )
+            found = _of_blocks(source, n + 1, by_line)
         else:
             reader = {"jsonl": record.read, "text": _of_text}.get(
                 kind_of_file, partial(of_transitions, job=job)
@@ -81,6 +81,17 @@ def read_pictures(files: Sequence[str], kind: str, job: DelinearizeJob) -> Itera
         for one in found:
             n += 1
             yield one
+
+
+def _of_blocks(source: reading.Source, first: int, by_line: bool) -> Iterator[Picture]:
+    """first: the id of the first if it has none."""
+    sentences = conllu.read(source)
+    if by_line:
+        for number, line in enumerate(lines(sentences), first):
+            yield pictures.of_line(line, str(number))
+    else:
+        for number, sentence in enumerate(sentences, first):
+            yield pictures.of_sentence(sentence, str(number))
 
 
 OTHERS = {

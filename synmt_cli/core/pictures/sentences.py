@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from synmt_cli.core.segments.alignment import text_of
 from synmt_cli.core.segments.comments import LINE, status_of
 from synmt_cli.core.text.display_width import cut
 from synmt_cli.errors import DataError, printable
@@ -106,6 +107,28 @@ def of_sentence(sentence: Sentence, id: str) -> Picture:
     tokens = [Token(at[str(a)], at[str(b)], row[FORM]) for a, b, row in sentence.ranges]
     whole = " ".join(sentence.forms) if text is None else text
     return Picture(id, whole, columns, arcs, tokens, place=place)
+
+
+def of_line(sentences: Sequence[Sentence], id: str) -> Picture:
+    """The picture of a line of text: the trees of its sentences side by side, as in a record."""
+    metadata = sentences[0].metadata()
+    parts = [of_sentence(one, id) for one in sentences]
+    if LINE not in metadata:
+        return parts[0]  # a sentence is a line
+    whole = replace(parts[0], id=metadata[LINE], text=text_of(sentences, metadata))
+    if problem := next((one.problem for one in parts if one.problem), ""):
+        return replace(whole, columns=(), arcs=(), tokens=(), problem=problem)
+    columns: list[Column] = []
+    arcs: list[Arc] = []
+    tokens: list[Token] = []
+    for one in parts:
+        n = len(columns)
+        columns += one.columns
+        for arc in one.arcs:
+            head = ROOT if arc.head == ROOT else arc.head + n
+            arcs.append(arc._replace(head=head, dependent=arc.dependent + n))
+        tokens += [Token(first + n, last + n, form) for first, last, form in one.tokens]
+    return replace(whole, columns=columns, arcs=arcs, tokens=tokens)
 
 
 def _enhanced(row: list[str], at: dict[str, int]) -> list[Arc]:

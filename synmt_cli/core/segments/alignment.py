@@ -57,12 +57,12 @@ def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
     status, reason = recorded_status(sentences[0])
     if status != OK:
         # The one word of a placeholder is not text; several blocks are a line that was parsed.
-        text = metadata.get("text", "") if len(sentences) == 1 else _text(sentences, metadata)
+        text = metadata.get("text", "") if len(sentences) == 1 else text_of(sentences, metadata)
         if status == EMPTY:
             return Record(id, text, EMPTY, None, [], [], [], [], []), Tokens([], [])
         return Record(id, text, status, reason), Tokens([], [])
     tokens = _tokens(sentences)
-    src = _text(sentences, metadata)
+    src = text_of(sentences, metadata)
     try:
         tokens.spans = _aligned(src, [row[FORM] for row in tokens.rows])
     except Mismatch as problem:
@@ -125,7 +125,7 @@ def _tokens(sentences: Sequence[Sentence]) -> Tokens:
     return Tokens(rows, first_words)
 
 
-def _text(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
+def text_of(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
     """The line: the texts of its sentences, joined as `synmt parse` cut them."""
     if len(sentences) == 1 and "text" in metadata:
         return metadata["text"]
