@@ -9,7 +9,7 @@ buckets=(--by length:10,15,20 --by depth:3,4,5 --by distance:5,8,11
   --src source.txt --src-trees source.conllu.xz)
 for kind in best mean; do
   systems=()
-  for variant in vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel dep tags; do
+  for variant in vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel dep tags sisa; do
     for file in "$kind/$variant".?.txt; do systems+=("$variant=$file"); done
   done
   synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt \
