@@ -353,6 +353,7 @@ def test_the_same_name_again_is_another_seed(run, paper):
         "score", *OUTPUTS, "--paired", "ar", "--samples", "99", cwd=paper
     ).stdout.decode()
     assert "p is too small where they differ" in stratified
+    assert "d +- t sqrt V; V = variance of d over seeds" in stratified
     matched = json.loads(run("score", *OUTPUTS, "--matched", "--format", "json", cwd=paper).stdout)[
         "systems"
     ][1]["paired"]["bleu"]

@@ -10,7 +10,7 @@ import sacrebleu
 from synmt_cli import __version__
 from synmt_cli.core.evaluation.divisions import Division
 from synmt_cli.core.evaluation.metrics.registry import Metric
-from synmt_cli.core.evaluation.statistics import multiplicity, seeds, significance
+from synmt_cli.core.evaluation.statistics import multiplicity, significance
 from synmt_cli.core.evaluation.statistics.significance import (
     Findings,
     Pair,
@@ -72,7 +72,6 @@ def evaluate(
     ]
     table = _Comparisons(metrics, pairs, found, buckets)
     n_comparisons, n_in_buckets = table.correct(questions.correction)
-    several = len(systems[0].files) > 1
     report = ScoreReport(
         n=n,
         references=list(references),
@@ -85,7 +84,7 @@ def evaluate(
             correction=questions.correction if n_comparisons + n_in_buckets > 1 else UNCORRECTED,
             n_comparisons=n_comparisons,
             n_bucket_comparisons=n_in_buckets,
-            interval=seeds.INTERVAL if several else "percentile bootstrap",
+            interval=test.interval if test else "",
             smallest=SMALLEST,
             options=questions.options,
             versions={

@@ -33,15 +33,19 @@ import numpy as np
 from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.statistics.student import quantile, two_sided_p
 
-FORMULA = (
-    "P(|t| >= |d| / sqrt V), two-sided; V = variance of d over seeds + over sentences (bootstrap), "
+VARIANCE = (
+    "V = variance of d over seeds + over sentences (bootstrap), "
     "their common part once; Satterthwaite's degrees of freedom (quasi F, Clark 1973)"
 )
+FORMULA = f"P(|t| >= |d| / sqrt V), two-sided; {VARIANCE}"
 MATCHED = (
     "P(|t| >= |d| / sqrt V), two-sided; V = variance over the same models of their differences + "
     "over sentences (bootstrap), their common part once; Satterthwaite's degrees of freedom"
 )
-INTERVAL = "d +- t sqrt V over seeds and sentences, with the V of p (sentences by bootstrap)"
+INTERVALS = {  # by the test
+    "bs": "d +- t sqrt V over seeds and sentences, with the V of p (sentences by bootstrap)",
+    "ar": f"d +- t sqrt V; {VARIANCE}",
+}
 CONFIDENCE = 0.95
 NOTHING = 1e-20  # a variance of score points that is only rounding
 

@@ -79,6 +79,12 @@ class SignificanceTest:
         return {**FORMULAS[self.name], **SEED_FORMULAS.get(self.name, {})}[self.definition]
 
     @property
+    def interval(self) -> str:
+        """How 95 % intervals are computed, in words."""
+        over_seeds = self.definition in SEED_FORMULAS.get(self.name, {})
+        return seeds.INTERVALS[self.name] if over_seeds else "percentile bootstrap"
+
+    @property
     def interval_n(self) -> int:
         """The interval's bootstrap samples: the test's own; for ar the bootstrap's default."""
         return SAMPLES["bs"] if self.name == "ar" else self.n
