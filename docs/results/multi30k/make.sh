@@ -16,6 +16,8 @@ for kind in best mean; do
     "${systems[@]}"
   synmt score --from-report scores.json -o "$kind/scores.txt"
 done
+synmt score -M bleu --by length:20 --src source.txt -o mean/length-20.txt reference.txt \
+  "${systems[@]}"
 synmt score -M bleu,chrf --by labels:../trees/en-de/phenomena.txt -o mean/phenomena.txt \
   reference.txt "${systems[@]}"
 tuned=()
@@ -23,6 +25,19 @@ for file in mean/vanilla.?.lenpen.json; do tuned+=(--tuned "vanilla=$file"); don
 synmt plot scores --metric bleu --by length:10,15,20 -o scores.svg scores.json
 synmt report --title "Does syntax help? Multi30k English-German" --score scores.json \
   --src source.txt --ref reference.txt --src-trees source.conllu.xz "${tuned[@]}" -o report.html
+
+# Further differences, BASELINE VARIANT
+while read -r baseline variant; do
+  systems=()
+  for one in "$baseline" "$variant"; do
+    for file in "mean/$one".?.txt; do systems+=("$one=$file"); done
+  done
+  synmt score -M bleu,chrf,ter -o "mean/$variant-$baseline.txt" reference.txt "${systems[@]}"
+done <<'pairs'
+rel dep+rel
+rel pascal+rel
+pascal gps
+pairs
 
 for variant in pascal dep+rel gps struct-abs+struct-rel pascal+rel dep tags; do
   systems=()
