@@ -39,6 +39,12 @@ dep+rel pascal+rel
 pascal gps
 pairs
 
+# dep+rel trained with random trees
+synmt score -M bleu,chrf,ter "${buckets[@]}" -o random-trees/dep+rel-random.txt reference.txt.xz \
+  $(seeds random dep+rel random-trees/) $(seeds dep+rel dep+rel)
+synmt score -M bleu,chrf,ter "${buckets[@]}" -o random-trees/random-rel.txt reference.txt.xz \
+  $(seeds rel rel) $(seeds random dep+rel random-trees/)
+
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
 # and on ParTUT the parser's, gold and random ones
 synmt score --matched -M bleu,chrf -o right-trees/scores.tags.txt reference.txt.xz \
