@@ -148,7 +148,9 @@ def synth(
         particles=particles,
         extrapose=extrapose,
     )
-    outputs = splitting.filled(template, "ext", [*files.FILES], []) if template else []
+    outputs: list[list[str]] = []
+    if template is not None:
+        outputs = splitting.filled(template, "ext", [*files.FILES], [])
     splitting.refuse_inputs(outputs, exclude or [])
     forbidden = frozenset(map(digest, _sentences(exclude or [])))
     made = pairs(chosen, seed, n, unique, forbidden)

@@ -136,6 +136,7 @@ def test_too_few_sentences(run, tmp_path):
         (("--side", "en"), "tsv has both sides"),
         (("--out-template", "x.{ext}", "--side", "en"), "--out-template names its files"),
         (("--out-template", "x"), "names a file twice"),
+        (("--out-template", ""), "names a file twice"),
         (("--phenomena", "relativ"), "did you mean relative?"),
         (("--min-depth", "3"), "above --depth 2"),
         (("--mix", "1.1"), "expected 0 to 1"),
