@@ -194,9 +194,8 @@ def is_compressed_name(name: str) -> bool:
 
 def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
     """A stream that compresses into `raw` by the suffix of `name`; `raw` itself without one."""
-    suffix = Path(name).suffix
-    if suffix not in SUFFIXES:
+    if not is_compressed_name(name):
         return raw
     from xopen import xopen
 
-    return cast(IO[bytes], xopen(raw, "wb", threads=0, format=SUFFIXES[suffix]))
+    return cast(IO[bytes], xopen(raw, "wb", threads=0, format=SUFFIXES[Path(name).suffix]))

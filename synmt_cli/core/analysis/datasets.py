@@ -15,7 +15,7 @@ from synmt_cli.formats.conllu import FORM, Sentence
 from synmt_cli.formats.detect import detect_brackets, detected
 from synmt_cli.formats.penn import Constituent
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
-from synmt_cli.io.compression import SUFFIXES
+from synmt_cli.io.compression import is_compressed_name
 
 FEWEST = 10  # examples of a class, of which one is for dev and one for test
 OTHER = "other"  # the group of a task that is not among the ten
@@ -128,7 +128,7 @@ def _task_of(name: str) -> str:
     known = {one.file: task for task, one in TASKS.items()} | {task: task for task in TASKS}
     path = PurePath(name)
     parts = [part for folder in path.parts for part in folder.split(".")]
-    own = path.with_suffix("") if path.suffix in SUFFIXES else path
+    own = path.with_suffix("") if is_compressed_name(name) else path
     return next((known[part] for part in reversed(parts) if part in known), own.stem)
 
 

@@ -81,7 +81,7 @@ def _detected(
     if (model := model_kind(head)) is not None:
         return model, source
     name = Path(path)
-    if name.suffix in compression.SUFFIXES:
+    if compression.is_compressed_name(path):
         name = name.with_suffix("")
     kind, source = detect_file(source)
     stated = SUFFIXES.get(name.suffix) if by_suffix else None
