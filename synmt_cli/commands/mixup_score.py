@@ -10,7 +10,7 @@ from synmt_cli.core.evaluation import parallel_lines
 from synmt_cli.errors import DataError
 from synmt_cli.formats.reports.mixup_scores import JudgedSystem, MixupReport
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.io import writing
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="The English translations of the 198 lines of `synmt mixup make`, in their order, one"
@@ -63,7 +63,7 @@ def mixup_score(
     sentences, scored = items(), []
     with writing.output(output) as writer:
         for path in paths:
-            name = "<stdin>" if path == "-" else path
+            name = reading.source_name(path)
             translations = parallel_lines.read(path)
             if len(translations) != len(sentences):
                 problem = f"{len(translations):,} lines, but `synmt mixup make` writes"

@@ -13,7 +13,7 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats.reports.score.scores import ScoreReport
-from synmt_cli.io import writing
+from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.pictures.charts import HeatMap
@@ -185,9 +185,12 @@ def _texts(
         else:
             missing.append(f"The reference {scored.references[0]} is missing: name it by --ref.")
     lines = {file: parallel_lines.read(file) for file in [*named.values(), src, ref] if file}
-    first = next(iter(lines))
-    expected = (scored.n, "segments were scored") if scored else (len(lines[first]), f"in {first}")
-    refuse_other_lengths(lines, *expected)
+    if scored:
+        refuse_other_lengths(lines, scored.n, "segments were scored")
+    else:
+        first = next(iter(lines))
+        name = printable(reading.source_name(first))
+        refuse_other_lengths(lines, len(lines[first]), f"in {name}")
     outputs = {name: lines[file] for name, file in named.items()}
     return Texts(outputs, lines.get(src), lines.get(ref))
 
@@ -204,14 +207,14 @@ def _tuned(named: Sequence[str]) -> dict[str, TuningReport]:
 def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:
     for name, trees in files.items():
         if name and texts and len(trees) != texts.n:
-            raise DataError(name, None, f"trees of {len(trees):,} lines, but {texts.n:,} segments")
+            problem = f"trees of {len(trees):,} lines, but {texts.n:,} segments"
+            raise DataError(reading.source_name(name), None, problem)
 
 
 def _attention(path: str, trees: Trees) -> list[tuple[str, list[HeatMap]]]:
     """The first maps of the first segments with weights, with the edges of their trees."""
     from synmt_cli.core.pictures import attention
     from synmt_cli.formats.attention import Attention, read
-    from synmt_cli.io import reading
 
     by_id = {line[0].id: line[0] for line in trees if len(line) == 1}
     found = []

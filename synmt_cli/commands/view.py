@@ -17,7 +17,7 @@ from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.core.trees.drawing import CELL_LIMIT
 from synmt_cli.errors import DataError, UsageError, printable, quoted
-from synmt_cli.io import writing
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="CoNLL-U, records or transitions: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_`; weights of"
@@ -158,7 +158,7 @@ def view(
             pairs = _pairs(
                 read_pictures(files or (), kind, job, by_line=bool(second)),
                 read_pictures([second], "auto", job, by_line=True) if second else None,
-                second,
+                reading.source_name(second),
             )
             chosen = (pair for pair in pairs if _is_wanted(pair[0].id, wanted))
             drawn = (_compared(pair) if compare else pair for pair in chosen)

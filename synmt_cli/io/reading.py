@@ -31,6 +31,11 @@ class Source:
     file: BinaryIO
 
 
+def source_name(path: str) -> str:
+    """The name of an input in messages: `<stdin>` for `-`."""
+    return "<stdin>" if path == "-" else path
+
+
 def sources(paths: Sequence[str]) -> Iterator[Source]:
     """Yields each input in turn, decompressed, and closes it when the next is asked for.
 
@@ -44,7 +49,7 @@ def sources(paths: Sequence[str]) -> Iterator[Source]:
 @contextlib.contextmanager
 def open_source(path: str) -> Iterator[Source]:
     """One input, decompressed. Raises ReadError."""
-    name = "<stdin>" if path == "-" else path
+    name = source_name(path)
     try:
         raw = open(0 if path == "-" else path, "rb", buffering=BUFFER, closefd=path != "-")  # noqa: SIM115
     except (OSError, ValueError) as error:

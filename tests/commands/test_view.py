@@ -204,6 +204,15 @@ def test_nothing_is_a_picture_too(run):
     assert "There are no segments to draw." in drawn(run, "--format", "html", stdin=b"")
 
 
+def test_a_shorter_stdin_is_named_as_in_other_commands(run, tmp_path):
+    (tmp_path / "two").write_bytes(TREE + TREE)
+    done = run("view", "--format", "svg", "--beside", "-", "two", stdin=TREE, cwd=tmp_path)
+    assert done.returncode == 65
+    assert done.stderr == (
+        b"synmt view: <stdin>: ends after 1 segments, but the first file continues\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -220,5 +220,5 @@ def _label_of(segment: Segment) -> str:
 
 def _refuse_other_number(path: str, found: int, n: int) -> None:
     if found != n:
-        name = "<stdin>" if path == "-" else path
-        raise DataError(name, None, f"{found:,} segments, but {n:,} reference lines")
+        problem = f"{found:,} segments, but {n:,} reference lines"
+        raise DataError(reading.source_name(path), None, problem)

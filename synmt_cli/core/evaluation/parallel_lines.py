@@ -18,7 +18,7 @@ def read_parallel(paths: Sequence[str]) -> dict[str, list[str]]:
     Files with different numbers of lines are refused, with both counts, and empty ones, too.
     """
     texts = {path: read(path) for path in paths}
-    names = ["<stdin>" if path == "-" else path for path in texts]
+    names = [*map(reading.source_name, texts)]
     first, *others = map(len, texts.values())
     for name, n in zip(names[1:], others, strict=True):
         if n != first:

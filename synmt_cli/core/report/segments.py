@@ -7,7 +7,8 @@ from difflib import SequenceMatcher
 
 from synmt_cli.core.evaluation.metrics import registry
 from synmt_cli.core.pictures.sentences import clean
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError
+from synmt_cli.io import reading
 
 MOST = 3000  # on a page
 BYTES = 4_400_000  # of segments on a page, without trees
@@ -50,7 +51,7 @@ def refuse_other_lengths(columns: dict[str, list[str]], n: int, of: str) -> None
     for name, lines in columns.items():
         if len(lines) != n:
             problem = f"{len(lines):,} lines, but {n:,} {of}"
-            raise DataError("<stdin>" if name == "-" else printable(name), None, problem)
+            raise DataError(reading.source_name(name), None, problem)
 
 
 def scores(texts: Texts) -> list[list[float]]:

@@ -8,7 +8,7 @@ from typing import Any
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
-from synmt_cli.io import json_files
+from synmt_cli.io import json_files, reading
 
 COMMAND = "tune"
 GREATEST = 10  # length penalty
@@ -98,13 +98,14 @@ def read_all(paths: Sequence[str]) -> TuningReport:
     reports = [read(path) for path in paths]
     if len(reports) == 1:
         return reports[0]
-    first, first_path = reports[0], printable(paths[0])
+    first, first_path = reports[0], printable(reading.source_name(paths[0]))
     for path, report in zip(paths, reports, strict=True):
         if report.beam != first.beam:
             problem = f"tuned with --beam {report.beam}, but {first_path} with {first.beam}"
-            raise DataError(path, None, problem)
+            raise DataError(reading.source_name(path), None, problem)
         if [one.lenpen for one in report.values] != [one.lenpen for one in first.values]:
-            raise DataError(path, None, f"other length penalties than in {first_path}")
+            problem = f"other length penalties than in {first_path}"
+            raise DataError(reading.source_name(path), None, problem)
     values = [_mean(each) for each in zip(*(report.values for report in reports), strict=True)]
     n_segments = sum(report.segments for report in reports)
     return TuningReport(n_segments, first.beam, best_of(values), values, first.signature)

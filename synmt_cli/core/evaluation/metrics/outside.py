@@ -40,7 +40,7 @@ def read(paths: Sequence[str]) -> dict[str, Scores]:
                 scores.values.append(one.score)
                 scores.places.append((source.name, one.line))
     if not found:
-        raise DataError(paths[-1], None, "no scores")
+        raise DataError(reading.source_name(paths[-1]), None, "no scores")
     return found
 
 

@@ -9,6 +9,7 @@ from statistics import stdev
 from typing import Any
 
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
+from synmt_cli.io import reading
 
 TESTS = {
     "bs": "paired bootstrap",
@@ -291,7 +292,7 @@ class ScoreReport:
                 row.append(metric.cell(score, marks, room))
         labels = [Cell(metric.label, room=room) for metric in self.metrics]
         seeds = f", means of {self.n_seeds} seeds" if self.n_seeds > 1 else ""
-        references = ["<stdin>" if name == "-" else name for name in self.references]
+        references = [*map(reading.source_name, self.references)]
         against = f" against {', '.join(references)}" if references else ""
         title = f"{self.n:,} sentences{against}{seeds}"
         return Table(["system", *labels], rows, title=title)
