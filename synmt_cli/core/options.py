@@ -158,8 +158,8 @@ def described(hint: Any) -> str:
     return names[hint]
 
 
-def suggestion(key: str, known: Iterable[str]) -> str:
-    """Advice about an unknown key: the nearest known one, or all of them.
+def suggestion(key: str, known: Iterable[str], *, shown: str = "") -> str:
+    """Advice about an unknown key: the nearest known one, or all of them, or `shown` for them.
 
     >>> suggestion("dropuot", ["d_model", "dropout"])
     "did you mean 'dropout'?"
@@ -168,4 +168,4 @@ def suggestion(key: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(key, known, 1)
     if near:
         return f"did you mean {near[0]!r}?"
-    return f"known are {', '.join(known)}" if known else "there are none"
+    return f"known are {shown or ', '.join(known)}" if known else "there are none"

@@ -84,3 +84,4 @@ def test_functions_and_dataclasses_declare_options_alike():
 
 def test_a_far_key_gets_the_list():
     assert suggestion("zzz", ["a", "b"]) == "known are a, b"
+    assert suggestion("zzz", ["a", "b"], shown="a and others") == "known are a and others"

@@ -274,7 +274,8 @@ def _value(text: str) -> Any:
 def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -> Config:
     """Joins all layers over the preset. Raises UsageError, ConfigError."""
     if preset not in PRESETS:
-        hint = suggestion(preset, (AUTO, *PRESETS))
+        shown = f"{AUTO}, {', '.join(SIZES)} and those of the papers"
+        hint = suggestion(preset, (AUTO, *PRESETS), shown=shown)
         raise UsageError(f"no preset {preset!r}; {hint} (see synmt-config(5))")
     layers = [SettingsLayer(PRESETS[preset], f"preset {preset}"), *layers]
     for layer in layers:

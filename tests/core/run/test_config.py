@@ -127,6 +127,10 @@ def test_the_command_line_is_refused_as_usage():
         from_settings(["no_such=1"])
     with pytest.raises(UsageError, match="did you mean 'tiny'"):
         resolve("vanilla", "tinny", [])
+    with pytest.raises(
+        UsageError, match="known are auto, base, small, tiny and those of the papers"
+    ):
+        resolve(None, "demo", [])
 
 
 def test_a_key_without_section_is_found():
