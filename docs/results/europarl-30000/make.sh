@@ -39,11 +39,16 @@ dep+rel pascal+rel
 pascal gps
 pairs
 
-# dep+rel trained with random trees
-synmt score -M bleu,chrf,ter "${buckets[@]}" -o random-trees/dep+rel-random.txt reference.txt.xz \
-  $(seeds random dep+rel random-trees/) $(seeds dep+rel dep+rel)
-synmt score -M bleu,chrf,ter "${buckets[@]}" -o random-trees/random-rel.txt reference.txt.xz \
-  $(seeds rel rel) $(seeds random dep+rel random-trees/)
+# Trained with random trees, against what reads the same without a tree
+while read -r baseline variant; do
+  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "random-trees/$variant-random.txt" \
+    reference.txt.xz $(seeds random "$variant" random-trees/) $(seeds "$variant" "$variant")
+  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "random-trees/random-$variant-$baseline.txt" \
+    reference.txt.xz $(seeds "$baseline" "$baseline") $(seeds random "$variant" random-trees/)
+done <<'pairs'
+rel dep+rel
+vanilla struct-abs+struct-rel
+pairs
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
 # and on ParTUT the parser's, gold and random ones
