@@ -3,17 +3,27 @@
 A signal that arrives while a record is being written waits until the record is whole. The
 `finally` blocks have GRACE seconds together, so that a reader that never reads cannot keep the
 process alive. Further signals change nothing.
+
+Python ignores an exception in some callbacks, such as those of weak references, of which an import
+has many. A signal that arrives there raises a second time, soon after.
 """
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 GRACE = 5.0  # seconds
+SOON = 0.001  # seconds
 _depth = 0
 _number: int | None = None  # of the signal that asked for an end
 _raised = False
+_ignored = False  # by Python, in a callback
 _closed = False
 
 
@@ -34,8 +44,23 @@ def _arrive(number: int, frame: FrameType | None) -> None:
 
 
 def _expire(number: int, frame: FrameType | None) -> None:
-    if _number is not None and not _closed:
+    global _ignored
+    if _number is None or _closed:
+        return
+    if not _ignored:
         raise Interrupted(_number)
+    _ignored = False
+    release()
+
+
+def _ignore(what: "UnraisableHookArgs") -> None:
+    """Takes the place of sys.unraisablehook, which prints a traceback and goes on."""
+    global _number, _raised, _ignored
+    if isinstance(what.exc_value, Interrupted):
+        _number, _raised, _ignored = what.exc_value.number, False, True
+        signal.setitimer(signal.ITIMER_REAL, SOON, GRACE)
+    else:
+        sys.__unraisablehook__(what)
 
 
 def install() -> None:
@@ -43,6 +68,7 @@ def install() -> None:
     signal.signal(signal.SIGINT, _arrive)
     signal.signal(signal.SIGTERM, _arrive)
     signal.signal(signal.SIGALRM, _expire)
+    sys.unraisablehook = _ignore
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     if hasattr(signal, "SIGXFSZ"):  # a file size limit becomes an OSError
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

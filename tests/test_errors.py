@@ -294,6 +294,52 @@ main()
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
 
 
+def test_a_signal_where_python_ignores_exceptions_raises_soon_after():
+    """In a callback, as imports have many. It then waits for a record to be whole."""
+    code = """
+import os, signal, sys, time, weakref
+from synmt_cli import signals
+
+class Thing:
+    pass
+
+def ends(_):
+    os.kill(os.getpid(), signal.SIGTERM)
+    sum(range(10))  # the signal arrives here
+
+signals.GRACE, signals.SOON = 60, 0.2
+signals.install()
+try:
+    thing = Thing()
+    watched = weakref.ref(thing, ends)
+    del thing
+    with signals.shielded():
+        time.sleep(0.4)
+        print("whole")
+    time.sleep(60)
+except signals.Interrupted as error:
+    print(error.number)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=True)
+    assert (done.stdout, done.stderr) == (b"whole\n15\n", b"")
+
+
+def test_other_exceptions_that_python_ignores_are_told():
+    code = """
+from synmt_cli import signals
+
+class Thing:
+    def __del__(self):
+        raise ValueError("told")
+
+signals.install()
+Thing()
+print("goes on")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert (done.stdout, b"told" in done.stderr) == (b"goes on\n", True)
+
+
 @pytest.mark.parametrize("words", ["--help", "--version", "train --help", "variants"])
 def test_a_closed_stdout_is_said(tmp_path, words):
     done = program.shell(f"synmt {words} >&-", tmp_path)  # no fork would be given a closed one
