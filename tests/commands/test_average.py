@@ -24,6 +24,8 @@ def place(tmp_path_factory, forked):
     shop.train("vanilla", "model.d_ff=48", run="wide")
     shop.featurize("train", "split.model", "split.jsonl", "--split-transitions")
     shop.train("vanilla", run="split", train="split.jsonl", options=("--dev", "split.jsonl"))
+    shop.train("linearized")
+    shop.train("linearized", "training.transition_weight=1", run="heavy")
     return shop
 
 
@@ -90,6 +92,12 @@ def test_what_does_not_fit_is_refused(place, new, arguments, status, message):
     assert message in done.stderr.decode()
     assert done.stderr.count(b"\n") == 1
     assert list(new.parent.iterdir()) == []
+
+
+def test_arcs_must_weigh_the_same_in_all_runs(place, new):
+    """Search corrects for their weight, once for the whole model."""
+    done = place("average", "-m", "linearized", "best", "heavy", "-o", new, status=78)
+    assert b"training.transition_weight is 1, not 0.3\n" in done.stderr
 
 
 def test_labels_of_another_run_must_be_the_same(place, new):

@@ -126,6 +126,20 @@ def test_one_model_learns_to_translate_and_to_parse(run, folder):
     assert done.stdout.decode().split("\n")[:-1] == [record["tgt"] for record in few]
 
 
+def test_bleu_on_dev_is_of_translations(run, folder):
+    done = run("multitask", "--spm", "spm.model", "train.jsonl", cwd=folder)
+    (folder / "both.jsonl").write_bytes(done.stdout)
+    train = ("train", "--preset", "tiny", "--variant", "multitask", "--train", "both.jsonl")
+    done = run(*train, "--dev", "both.jsonl", "--run", "bleu", cwd=folder)
+    assert done.returncode == 78
+    assert done.stderr == (
+        b"synmt train: both.jsonl:2: asks for a parse, but training.metric, bleu, is of "
+        b"translations; synmt multitask --task translate makes records for dev\n"
+    )
+    loss = ("--set", "training.metric=loss", "--dry-run", "--threads", 1)
+    assert run(*train, "--dev", "both.jsonl", *loss, cwd=folder).returncode == 0
+
+
 def test_what_has_no_parse_is_counted_and_strict_stops_there(run, folder):
     first = (folder / "train.jsonl").read_bytes().split(b"\n")[0] + b"\n"
     stream = first + b'{"src":"a","status":"failed","reason":"why","pieces":["a"]}\n' + first

@@ -110,6 +110,20 @@ def test_a_run_directory_holds_what_it_promises(train, tmp_path):
     assert "nsubj" in json.loads((tmp_path / "r/labels.json").read_text())
 
 
+def test_a_run_remembers_on_what_it_was_started(train, tmp_path):
+    path = tmp_path / "r/env.json"
+    assert train("r", "--max-steps", 1).returncode == 0
+    first = json.loads(path.read_text())
+    for steps in (2, 3):
+        assert train("r", "--max-steps", steps).returncode == 0
+    last = json.loads(path.read_text())
+    assert last["earlier"][0] == first
+    assert [len(one) for one in last["earlier"]] == [len(first)] * 2
+    path.unlink()
+    assert train("r", "--max-steps", 4).returncode == 0
+    assert json.loads(path.read_text())["earlier"] == []
+
+
 def test_tensorboard_gets_the_whole_course_when_a_run_resumes(train, tmp_path):
     for steps in (2, 4):
         board = tmp_path / f"board/{steps}"

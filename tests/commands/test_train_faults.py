@@ -24,13 +24,20 @@ pytestmark = pytest.mark.slow
 # --- kill, stop, resume ---------------------------------------------------------------------
 
 
+def seconds_of_a_short_one(train, options):
+    """So that signals come at the same places on a machine with other work."""
+    start = time.monotonic()
+    train("--max-steps", 3, *options, run="short", status=0)
+    return time.monotonic() - start
+
+
 def test_a_run_killed_twenty_times_ends_as_one_never_stopped(train, tmp_path):
     """Once while it is begun, then anywhere: what has a final name is whole each time."""
     rng = random.Random(27)
     options = ("--set", "pascal.ignore=0.5", "--variant", "pascal", *OFTEN)
-    saved = 0
+    short, saved = seconds_of_a_short_one(train, options), 0
     for n in range(20):
-        when = 0.02 * (n + 1) if n < 4 else rng.uniform(0.1, 0.9)
+        when = 0.02 * (n + 1) if n < 4 else rng.uniform(0.3, 2.5) * short
         train(*ENDLESS, *options, signals=[(when, signal.SIGKILL)], status=-signal.SIGKILL)
         steps = check_whole(tmp_path / "r") if (tmp_path / "r").exists() else []
         assert max(steps, default=0) >= saved
@@ -45,13 +52,14 @@ def test_a_run_killed_twenty_times_ends_as_one_never_stopped(train, tmp_path):
 def test_a_run_stopped_twenty_times_ends_as_one_never_stopped(train, tmp_path):
     rng = random.Random(28)
     options = ("--set", "training.accumulate=2", *OFTEN)
-    saved = 0
+    short, saved = seconds_of_a_short_one(train, options), 0
     for n in range(20):
         if n % 3 == 0:
             done = train(*ENDLESS, *options, "--time-limit", "0.1s", status=75)
         else:
             number = (signal.SIGTERM, signal.SIGINT)[n % 2]
-            done = train(*ENDLESS, *options, signals=[(rng.uniform(0.3, 0.6), number)], status=75)
+            when = rng.uniform(0.9, 1.8) * short
+            done = train(*ENDLESS, *options, signals=[(when, number)], status=75)
         if b"stopped while reading the records" in done.stderr:
             continue  # on a machine with other work the signal may come that early
         step = last_step(tmp_path / "r")

@@ -48,10 +48,8 @@ def weigh(before: Tensor, after: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]
 
 def valid_pairs(side: Side) -> Tensor:
     """Which pairs of tokens have a place in the tree of the same sentence, (B, T, T) bool."""
-    sentence = side.features["sentence"]  # (B, T)
-    if side.pad is not None:
-        sentence = sentence.masked_fill(side.pad, -1)
-    return (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
+    valid = side.same_sentence
+    return valid if side.pad is None else valid & ~(side.pad[:, :, None] | side.pad[:, None, :])
 
 
 class AwslMeter:

@@ -41,11 +41,6 @@ class Batch:
         real = None if is_real.all() else torch.from_numpy(np.flatnonzero(is_real))
         return cls(source, target, target_out, tuple(lengths.tolist()), real)
 
-    @property
-    def n_tokens(self) -> int:
-        """Target tokens, EOS counted."""
-        return sum(self.lengths)
-
     def tokens(self) -> Tensor:
         """The target tokens without padding, (N,)."""
         flat = self.target_out.flatten()

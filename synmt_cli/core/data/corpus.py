@@ -71,6 +71,11 @@ class Corpus:
         return len(self.source)
 
     @property
+    def n_target_pieces(self) -> int:
+        """Target pieces, EOS counted; transitions do not count."""
+        return int(self.lengths_of(np.arange(len(self))).sum())
+
+    @property
     def n_tokens(self) -> int:
         """Target tokens, EOS counted."""
         return len(self.target.values) + len(self)

@@ -31,6 +31,13 @@ def tagged(record: Record, tag: str = TRANSLATE) -> Record:
     return changed(record, pieces=[*before, *record.pieces, *after], piece_word=piece_word)
 
 
+def untagged(pieces: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The task tag of a source, "" where it has none, and the pieces without tags."""
+    if not pieces or pieces[0] not in TAGS:
+        return "", pieces
+    return pieces[0], pieces[1:-1] if pieces[-1] in TAGS else pieces[1:]
+
+
 def asks_for_parse(record: Record) -> bool:
     """Whether a record's pieces ask for brackets instead of a translation."""
     return bool(record.pieces) and (record.pieces or [""])[0] == PARSE
@@ -49,6 +56,16 @@ def refuse_untagged(record: Record, place: Place) -> None:
         raise ConfigError(
             f"{printable(place[0])}:{place[1]}: no task tags around the pieces; "
             "synmt multitask --spm MODEL makes such records"
+        )
+
+
+def refuse_parse(record: Record, place: Place) -> None:
+    """Raises ConfigError if a record of dev asks for a parse, or is untagged."""
+    refuse_untagged(record, place)
+    if asks_for_parse(record):
+        raise ConfigError(
+            f"{printable(place[0])}:{place[1]}: asks for a parse, but training.metric, bleu, is of "
+            "translations; synmt multitask --task translate makes records for dev"
         )
 
 

@@ -34,7 +34,7 @@ from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.batching.running import Running
 from synmt_cli.core.decoding.batching.supply import Room, Source, Sources, Supply, whole
 from synmt_cli.core.decoding.cached import CachedScorer
-from synmt_cli.core.decoding.closing import Ended, close
+from synmt_cli.core.decoding.closing import Searched, close
 from synmt_cli.core.decoding.greedy import greedy
 from synmt_cli.core.decoding.hypothesis import (
     Hypothesis,
@@ -143,7 +143,7 @@ def _scorer(models: Sequence[Transformer]) -> Scorer:
 
 def _searched(
     models: Sequence[Transformer], supply: Supply, rules: Rules, lenpens: Sequence[float]
-) -> Iterator[list[Ended]]:
+) -> Iterator[list[Searched]]:
     device = models[0].output.weight.device
     grammar = models[0].grammar
     progress = (
@@ -286,7 +286,7 @@ class BeamSearch:
         # The prefixes where translations are written down, (B, K, room for tokens).
         self.written = np.full((len(running.sources), rules.beam, 1), BOS)
 
-    def run(self) -> Iterator[list[Ended]]:
+    def run(self) -> Iterator[list[Searched]]:
         """Yields sources as they are done, each with its n-best list for each lenpen."""
         running = self.running
         while running.sources:
@@ -353,7 +353,7 @@ class BeamSearch:
         Or whether there are enough translations without it.
         """
         rules, beam = self.rules, self.beam(source)
-        if beam.n_finished >= rules.patience * rules.beam:
+        if beam.n_finished >= max(rules.nbest, rules.patience * rules.beam):
             return True
         if score == -math.inf:  # no prefix is left
             return True

@@ -25,16 +25,16 @@ from synmt_cli.core.text.vocabulary import EOS, PAD
 from synmt_cli.core.transitions.grammar import Grammar
 from synmt_cli.core.trees.arc_standard import Configuration, Move
 
-Ended = tuple[Source, list[list[Hypothesis]]]  # a source, and its n-best list for each lenpen
+Searched = tuple[Source, list[list[Hypothesis]]]  # a source, and its n-best list for each lenpen
 Tree = tuple[int, ...]  # the tokens of a translation
 
 
 def close(
-    searched: Iterator[list[Ended]],
+    searched: Iterator[list[Searched]],
     models: Sequence[Transformer],
     new_scorer: Callable[[], Scorer],
     room: Room,
-) -> Iterator[list[Ended]]:
+) -> Iterator[list[Searched]]:
     """The same n-best lists with whole trees; of two that become equal, the better one stays.
 
     Sources whose trees are whole come first: the others wait until there are as many open trees
@@ -42,10 +42,10 @@ def close(
     """
     grammar = models[0].grammar
     assert grammar is not None
-    waiting: list[Ended] = []
+    waiting: list[Searched] = []
     open_trees: list[tuple[Source, Tree]] = []
 
-    def closed() -> list[Ended]:
+    def closed() -> list[Searched]:
         whole = complete(models, new_scorer(), room, open_trees)
         keys = [(source.number, tree) for source, tree in open_trees]
         trees = dict(zip(keys, whole, strict=True))
@@ -58,7 +58,7 @@ def close(
         return found
 
     for some in searched:
-        ready: list[Ended] = []
+        ready: list[Searched] = []
         for source, nbests in some:
             own = {tuple(h.ids): None for nbest in nbests for h in nbest}
             own_open = [(source, tree) for tree in own if not is_tree(tree, grammar)]

@@ -61,10 +61,10 @@ class Rules:
 
     beam: prefixes kept; 1 is greedy search. lenpen: at least 0. nbest: translations of each
     source. longest: in pieces; longer translations are cut, marked, and put after the complete
-    ones. patience: a source is done when patience * beam translations are finished, 1 is the
-    rule of fairseq; inf searches on until no prefix can be better. constrained: transitions
-    build a tree, which is complete within the limit; one that reaches the limit is also marked.
-    scores: whether they are wanted; without them greedy search leaves them 0.
+    ones. patience: a source is done when patience * beam translations are finished, and at least
+    nbest; 1 is the rule of fairseq; inf searches on until no prefix can be better. constrained:
+    transitions build a tree, which is complete within the limit; one that reaches the limit is
+    also marked. scores: whether they are wanted; without them greedy search leaves them 0.
     """
 
     beam: int = 1

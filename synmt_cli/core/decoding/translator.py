@@ -10,7 +10,7 @@ import torch
 from synmt_cli.core.data.batch import fill, to_device
 from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
-from synmt_cli.core.data.task_tags import asks_for_parse, parse_text
+from synmt_cli.core.data.task_tags import asks_for_parse, parse_text, untagged
 from synmt_cli.core.decoding.batching.supply import Room
 from synmt_cli.core.decoding.beam import stream
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_score
@@ -144,13 +144,13 @@ class Translator:
 
     def _parts(self, owner: int, record: Record) -> Iterator[SourcePart]:
         """One part; none for an empty record, several without their tree for a long one."""
-        pieces = record.pieces or []
+        tag, pieces = untagged(record.pieces or [])
         if record.status == "empty" or not pieces:
             return
         parts = list(in_parts(pieces, self.settings.max_pieces))
         has_tree = record.status == "ok" and len(parts) == 1
         for part in parts:
-            bare = Record(record.id, record.src, pieces=part)
+            bare = Record(record.id, record.src, pieces=[tag, *part, tag] if tag else part)
             prepared = self.prepare(record if has_tree else bare)
             ids = [*self.source.ids(prepared.pieces or ()), EOS]
             yield SourcePart(owner, ids, self.encoding.values(prepared))

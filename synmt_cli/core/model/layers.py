@@ -183,7 +183,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Prefixes:
+class PackedPrefixes:
     """Prefixes of targets in R rows of W tokens, up to K of them in each.
 
     positions: (R, W), of each token in its prefix. visible: (R, 1, W, W) bool, True within one
@@ -326,7 +326,7 @@ class Decoder(Stack):
     def reread_packed(
         self,
         side: Side,
-        prefixes: Prefixes,
+        prefixes: PackedPrefixes,
         sources: Sequence[KeysValues],
         allowed: Tensor | None,
     ) -> Tensor:

@@ -75,6 +75,15 @@ class Side:
         """What attention may see, (B, 1, 1, T) bool, True at tokens; None: everything."""
         return None if self.pad is None else ~self.pad[:, None, None, :]
 
+    @property
+    def same_sentence(self) -> Tensor:
+        """Which pairs of tokens are in the tree of the same sentence, (B, T, T) bool.
+
+        From the feature `sentence`; what it says of padding never matters.
+        """
+        sentence = self.features["sentence"]  # (B, T)
+        return (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
+
     def flat(self) -> Side:
         """Prefixes of ids (B, K, T) as (B * K, T)."""
         features = {name: values.flatten(0, 1) for name, values in self.features.items()}

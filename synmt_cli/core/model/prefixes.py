@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from synmt_cli.core.model.layers import Prefixes
+from synmt_cli.core.model.layers import PackedPrefixes
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.trees.arc_standard import NEVER
@@ -73,11 +73,11 @@ class Pass:
             values["head_end"] = values["head_end"] + begin
         return Side(ids, features=values)
 
-    def prefixes(self) -> Prefixes:
+    def prefixes(self) -> PackedPrefixes:
         """Which tokens see each other, and which are the newest."""
         _, number, position, _, _ = self.cells.unbind()  # (R, W) each
         visible = number[:, None, :, None] == number[:, None, None, :]  # (R, 1, W, W)
-        return Prefixes(position, visible, self.newest)
+        return PackedPrefixes(position, visible, self.newest)
 
 
 def draw(longest: int, share: float) -> list[int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,6 +20,7 @@ from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.config import Config, flatten
 from synmt_cli.core.run.directory import PARSER, VOCABULARY_LIMIT, WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
+from synmt_cli.core.variants import plan
 from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
 from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.writing import atomic_folder
@@ -116,14 +118,19 @@ def _check(one: Member, run: Run, vocabularies: Vocabularies) -> None:
 
 def _difference(other: Config, own: Config) -> str:
     """What makes `other` another model, "" if it is the same."""
-    was, expected = (
-        flatten({"variant": one.variant, "model": asdict(one.model), **one.options})
-        for one in (other, own)
-    )
+    was, expected = map(_settings, (other, own))
     for key in sorted(was) if other.variant == own.variant else ["variant"]:
         if was[key] != expected[key]:
             return f"{key} is {was[key]!r}, not {expected[key]!r}"
     return ""
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """What makes a model, by name."""
+    tables = {"variant": config.variant, "model": asdict(config.model), **config.options}
+    if plan(config.variant).transitions:  # search corrects for it
+        tables["training"] = {"transition_weight": config.training.transition_weight}
+    return flatten(tables)
 
 
 def mean(files: Sequence[Path]) -> dict[str, Tensor]:

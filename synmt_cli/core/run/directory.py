@@ -7,7 +7,7 @@ labels.json          the dependency labels, in the order of their ids
 model.safetensors    the weights that were best on dev
 checkpoints/step-N/  weights.safetensors, optimizer.safetensors, state.json
 metrics.jsonl        one line for each report and validation
-env.json             versions, machine, hashes of the data
+env.json             versions and machine, of this start and of earlier ones
 cache/               the training records as numbers; it may be deleted
 
 A run directory may come from somewhere else. The folder itself may be behind a link, but nothing

@@ -121,8 +121,8 @@ class Trainer:
         self._saved = self.state.step, self.state.finished
         if self._scale is not None and self.state.scale:
             self._scale = LossScale(self.device, self.state.scale, self.state.scale_age)
-        if self.state.finished in LIMITS or not self._is_out_of_patience():
-            self.state.finished = ""  # the limit may have been raised
+        # Limits and patience may be others now.
+        self.state.finished = "patience" if self._is_out_of_patience() else ""
         self.state.random = self.ranks.own(self.state.random)
         if not self.state.random:  # saved by another number of processes
             self._draw_anew()
@@ -368,7 +368,6 @@ class Trainer:
         else:
             state.best_value = None
             yield self._validate(False, request)
-            self._saved = None  # the state has another best value
             yield from self._save()
 
     def _copy_best(self, step: int) -> None:
@@ -401,7 +400,10 @@ class Trainer:
         return 0 < self.settings.patience <= self.state.stale
 
     def _validate(self, regular: bool, request: signals.Request) -> Validated:
-        """regular: counts toward early stopping (the extra one at the end does not)."""
+        """regular: one that is no better than the best counts toward early stopping.
+
+        The extra one at the end of a training does not.
+        """
         state, settings = self.state, self.settings
         with self.share.gathered(), compiled.paused(settings.compile):
             measured = self._measured(request)
@@ -415,7 +417,7 @@ class Trainer:
                 f"the loss on dev is {nll} at step {state.step}; lower training.lr or raise "
                 "training.warmup; saved checkpoints are whole"
             )
-        state.validated = state.step
+        state.validated, self._saved = state.step, None  # what is saved knows nothing of it
         best = self._is_best(value, nll)
         if best:
             self._save_best()

@@ -19,7 +19,7 @@ from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader, RecordLines, lines_of
 from synmt_cli.core.data.targets import Targets
-from synmt_cli.core.data.task_tags import refuse_untagged
+from synmt_cli.core.data.task_tags import refuse_parse, refuse_untagged
 from synmt_cli.core.distributed.ranks import Ranks, own_device
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.building import build, grammar, needs, target_needs
@@ -106,7 +106,7 @@ class Session:
         name = stored.get("preset")
         if isinstance(name, str) and name in SIZES:
             return name, "as this run began"
-        name, why = by_data(self.train.n_tokens, self.device.type)
+        name, why = by_data(self.train.n_target_pieces, self.device.type)
         return name, f"{why}; --preset NAME takes another"
 
     def trainer(self, run: Run | None, ranks: Ranks) -> Trainer:
@@ -195,12 +195,15 @@ def open_session(
     chosen = own_device(device)
     vocabularies = _vocabularies(inputs)
     targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
-    check = refuse_untagged if variants.plan(config.variant).data == "multitask" else None
     needed, limit = needs(config, training=True), config.training.max_length
-    reader = CorpusReader(vocabularies, needed, targets, limit, check)
+    reader = reader_of_dev = CorpusReader(vocabularies, needed, targets, limit)
+    if variants.plan(config.variant).data == "multitask":
+        reader = reader_of_dev = replace(reader, check=refuse_untagged)
+        if config.training.metric == "bleu":
+            reader_of_dev = replace(reader, check=refuse_parse)
 
-    def chunks(paths: Sequence[str], references: bool = False) -> Iterator[Chunk]:
-        function = partial(reader.chunk, references=references)
+    def chunks(paths: Sequence[str], is_dev: bool = False) -> Iterator[Chunk]:
+        function = partial((reader_of_dev if is_dev else reader).chunk, references=is_dev)
         for chunk in ordered_map(function, _until(request, paths), inputs.jobs, chunk=1):
             yield chunk
             watch(chunk.n)
@@ -215,7 +218,7 @@ def open_session(
     refuse_empty(train, " ".join(inputs.train))
     dev = None
     if inputs.dev:
-        dev, _ = reader.corpus(chunks([inputs.dev], references=True), train.encoding)
+        dev, _ = reader.corpus(chunks([inputs.dev], is_dev=True), train.encoding)
         refuse_empty(dev, inputs.dev)
     return Session(config, inputs, vocabularies, train, dev, digests, chosen)
 
@@ -261,4 +264,6 @@ def _vocabularies(inputs: Inputs) -> Vocabularies:
         return run_folder.find_vocabularies(fingerprint, folders)
     source = Vocabulary.load(inputs.spm)
     target = Vocabulary.load(inputs.spm_target) if inputs.spm_target else source
+    if target.fingerprint == source.fingerprint:
+        target = source
     return Vocabularies(source, target)

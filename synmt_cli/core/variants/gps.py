@@ -77,10 +77,7 @@ class PathAttention(Modifier):
         vectors, rows = self.vectors(side.paths), side.features["path"]
         if side.is_single:
             return PathState(vectors, rows, None)
-        sentence = side.features["sentence"]
-        same_sentence = sentence[:, :, None] == sentence[:, None, :]  # (B, T, T)
-        within = same_sentence & (sentence >= 0)[:, :, None]
-        return PathState(vectors, rows, within[:, None])
+        return PathState(vectors, rows, side.same_sentence[:, None])
 
     def vectors(self, paths: Paths) -> Tensor:
         """s of each path, (P, D): the LSTM's state after its last label; 0 for no label."""

@@ -23,7 +23,7 @@ WITHOUT_KERNEL = ("cpu", "mps")  # devices on which the cell is composed of its 
 def side_by_side(cell: nn.LSTMCell, x: Tensor, paths: Paths) -> Tensor:
     """The state after each path, (P, D); 0 for the empty one. x: (P, D), of the last labels.
 
-    In single precision at least, whatever autocast says: there are few paths.
+    In the precision of the weights, whatever autocast says: there are few paths.
     """
     with torch.autocast(x.device.type, enabled=False):
         bias = cell.bias_ih + cell.bias_hh  # (4 D,)

@@ -42,10 +42,9 @@ def sequential(side: Side, clip: int) -> Tensor:
 
 def relative_depth(side: Side, clip: int) -> Tensor:
     """Rows for clip(depth_j - depth_i); 2 clip + 1 for no relation. (B, T, T)."""
-    depth, sentence = side.features["depth"], side.features["sentence"]  # (B, T)
+    depth = side.features["depth"]  # (B, T)
     row = (depth[:, None, :] - depth[:, :, None]).clamp(-clip, clip) + clip  # (B, T, T)
-    related = (sentence[:, :, None] == sentence[:, None, :]) & (sentence >= 0)[:, :, None]
-    return torch.where(related, row, 2 * clip + 1)
+    return torch.where(side.same_sentence, row, 2 * clip + 1)
 
 
 def structural(side: Side, clip: int) -> Tensor:

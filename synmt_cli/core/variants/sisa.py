@@ -11,7 +11,8 @@ subword of its word's head, a root's is its own first subword. Sizes, the bias o
 the query and lambda = 1 are those of their code. It takes the softmax over queries of a softmax,
 with padding among the targets; we take it once, over the keys, without padding. The end of
 sentence and pieces outside the tree teach nothing. In attention the scores are masked like the
-other heads'. Parents at test time are the model's own, so translating needs no parser.
+other heads', and variants named after this one add to them; the loss sees neither. Parents at
+test time are the model's own, so translating needs no parser.
 """
 
 from dataclasses import dataclass
@@ -57,9 +58,12 @@ class Sisa(Modifier):
 
     def scores(self, state: ParentScores, site: Site, scores: Tensor) -> Tensor:
         """Puts the biaffine scores in the place of head 0's."""
-        q, k = F.leaky_relu(self.qk(site.x), SLOPE).chunk(2, dim=-1)  # (B, T, d_head)
-        q = q @ self.biaffine[:-1] + self.biaffine[-1]  # [q; 1]^T U
-        state.scores = q @ k.transpose(-2, -1)  # (B, T, T)
+        qk = F.leaky_relu(self.qk(site.x), SLOPE)  # (B, T, 2 d_head)
+        dtype = torch.promote_types(qk.dtype, torch.float32)
+        with torch.autocast(qk.device.type, enabled=False):  # as in attention
+            (q, k), biaffine = qk.to(dtype).chunk(2, dim=-1), self.biaffine.to(dtype)
+            q = q @ biaffine[:-1] + biaffine[-1]  # [q; 1]^T U
+            state.scores = q @ k.transpose(-2, -1)  # (B, T, T)
         biaffine = state.scores[:, None].to(scores.dtype)  # (B, 1, T, T)
         return torch.cat((scores[:, :HEAD], biaffine, scores[:, HEAD + 1 :]), dim=1)
 
@@ -68,8 +72,7 @@ class Sisa(Modifier):
         if state.scores is None or "parent_first" not in state.side.features:
             return None
         pad, in_tree = state.side.pad, state.side.features["sentence"] >= 0  # (B, T)
-        exact = state.scores.to(torch.promote_types(state.scores.dtype, torch.float32))
-        scores = masked(exact, None if pad is None else ~pad[:, None])
+        scores = masked(state.scores, None if pad is None else ~pad[:, None])
         taught = in_tree if pad is None else in_tree & ~pad
         parent = state.side.features["parent_first"].masked_fill(~taught, -1)
         loss = F.cross_entropy(

@@ -4,7 +4,8 @@ As Bugliarello and Okazaki (2020) set it up for the Transformer: a vector of 10 
 the label of the token's word replaces the last 10 of its embedding. In their code the token's
 embedding is scaled by sqrt(d_model) before, the label's is not, and positions are added to
 all dimensions afterwards; the paper does not say. Every subword has its word's label, without a
-mark of its place in the word; the end of sentence has a vector of its own.
+mark of its place in the word. One more vector is for all tokens without a known label: the end
+of sentence, pieces outside the tree, sources without a tree, and labels that training had not.
 """
 
 from typing import Annotated
@@ -24,7 +25,7 @@ class Tags(Modifier):
 
     def __init__(self, n_labels: int, width: int) -> None:
         super().__init__()
-        self.label = nn.Embedding(n_labels + 1, width)  # 0: no label
+        self.label = nn.Embedding(n_labels + 1, width)  # 0: no known label
         nn.init.normal_(self.label.weight, 0.0, width**-0.5)
 
     def prepare(self, side: Side) -> Tensor:

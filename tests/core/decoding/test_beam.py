@@ -163,6 +163,8 @@ def test_patience_is_how_many_translations_are_enough():
     assert best.ids == []
     ((best,),) = by_table(table, 9, 2, 1, 1.0, patience=1)
     assert best.ids == [4, 4, 4]
+    ((best, second),) = by_table(table, 9, 2, 2, 1.0, patience=0.5)  # as many as are wanted
+    assert [best.ids, second.ids] == [[4, 4, 4], []]
 
 
 @pytest.mark.parametrize("wrong", [{"nbest": 2}, {"lenpen": -1}, {"patience": 0}, {"beam": 0}])

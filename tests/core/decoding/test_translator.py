@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
+from synmt_cli.core.data.task_tags import tagged
 from synmt_cli.core.decoding.hypothesis import LengthLimit
 from synmt_cli.core.decoding.translator import SearchSettings, Translator, in_parts, windows
 from synmt_cli.core.jobs.featurize import Featurizer
@@ -91,6 +92,16 @@ def test_a_long_source_is_translated_in_parts(translator, vocabulary):
     each = [text for (text,) in texts(translator.translate(parts))]
     assert [line.text for line in found.lines] == [" ".join(each)]
     assert found.n_parts == len(parts) > 1
+
+
+def test_each_part_of_a_tagged_source_has_its_tags(translator, vocabulary):
+    whole = Featurizer(vocabulary).text(" ".join(["A dog sleeps ."] * 5), "1")
+    short = changed(translator, max_pieces=10)
+    (found,) = texts(short.translate([tagged(whole, "<PA>")]))
+    parts = [tagged(Record("1", "", pieces=some), "<PA>") for some in in_parts(whole.pieces, 10)]
+    assert len(parts) > 2
+    assert found == [" ".join(text for (text,) in texts(translator.translate(parts)))]
+    assert found != texts(short.translate([whole]))[0]  # or the line above says nothing
 
 
 def test_a_cut_translation_says_so(translator, records):

@@ -96,6 +96,17 @@ def test_a_run_that_lost_patience_goes_on_with_more_of_it(trainer, patience, end
     assert last == Ended(end, "patience" if patience else "max_steps", True)
 
 
+def test_patience_that_ran_out_at_a_limit_ends_the_run_when_the_limit_is_raised(trainer):
+    """It would have ended there with the higher limit from the beginning."""
+    still = {"patience": 2, "lr": 0.0, "initial_lr": 0.0}
+    *_, last = trainer(max_steps=6, **still).events(signals.Request(), None)
+    assert last == Ended(6, "max_steps", True)
+    again = trainer(max_steps=12, **still)
+    assert again.resume()
+    *_, last = again.events(signals.Request(), None)
+    assert last == Ended(6, "patience", True)
+
+
 class At:
     """A request to stop that comes at one step."""
 
@@ -114,6 +125,17 @@ def test_a_run_that_was_stopped_keeps_the_checkpoints_of_one_that_was_not(traine
         *_, last = one.events(At(one, step), None)
         assert last.step == step or last.finished
         assert one.run.steps() == kept
+
+
+def test_a_validation_that_was_made_up_for_is_saved(trainer):
+    one = trainer(max_steps=9)
+    assert kinds(one.events(At(one, 4), None))[-2:] == [("Saved", 4), ("Ended", 4)]
+    found = []
+    for _ in range(2):
+        one = trainer(max_steps=9)
+        one.resume()
+        found.append(kinds(one.events(signals.Request(), 1e-9)))
+    assert found == [[("Validated", 4), ("Saved", 4), ("Ended", 4)], [("Ended", 4)]]
 
 
 def test_after_a_resume_the_speed_is_that_of_the_updates_made_since(trainer, monkeypatch):

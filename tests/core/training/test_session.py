@@ -1,8 +1,10 @@
 """Reading what a run is made of."""
 
+import shutil
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -61,6 +63,24 @@ def test_the_preset_goes_by_data_and_device(n_tokens, device, name):
     taken, why = by_data(n_tokens, device)
     assert taken == name
     assert f"{n_tokens:,} target tokens" in why
+
+
+def test_the_preset_goes_by_pieces_whatever_transitions_there_are(opened):
+    session, choice = opened
+    ones = np.ones(len(session.train), np.int32)
+    train = replace(session.train, n_pieces=ones)
+    assert 2 * len(train) < train.n_tokens
+    _, (told, *_) = replace(session, train=train).settled(choice)
+    assert f"{2 * len(train):,} target tokens" in told  # with EOS
+
+
+def test_a_copy_of_a_vocabulary_is_the_same_vocabulary(example_folder, tmp_path):
+    """So embeddings may be shared, as they are unless something else is asked for."""
+    copy = shutil.copy(example_folder / "spm.model", tmp_path)
+    inputs = Inputs([str(example_folder / "train.jsonl")], "", str(example_folder / "spm.model"))
+    inputs = replace(inputs, spm_target=str(copy))
+    session = open_session(resolve(None, "tiny", []), inputs, "cpu", signals.Request())
+    assert session.vocabularies.source is session.vocabularies.target
 
 
 def test_a_run_keeps_the_preset_and_the_precision_that_it_began_with(opened, tmp_path):

@@ -15,7 +15,7 @@ from support.models import logits, make, side, small
 from support.parsed_sources import IDS, TREES, source, words
 from support.reference import array, encode, linear
 
-from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.model.modifier import Modifier, Side, Site
 from synmt_cli.core.trees.features import PieceTree
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.sisa import sisa
@@ -281,6 +281,23 @@ def test_the_loss_and_the_translation_use_the_same_scores():
     (model.logits(states).square().mean() + memory.losses[modifier.name]).backward()
     assert all(p.grad.isfinite().all() and p.grad.any() for p in modifier.parameters())
     assert logits(model, source(), side(TARGETS)).isfinite().all()
+
+
+def test_scores_are_of_single_precision_where_the_rest_is_not():
+    """Of a score of 200 in bf16 half a unit is lost."""
+    (modifier,) = sisa(setting())
+    torch.manual_seed(0)
+    x = 30 * torch.randn(1, 5, D)
+    state = modifier.prepare(Side(torch.ones(1, 5, dtype=torch.long)))
+    with torch.autocast("cpu", torch.bfloat16):
+        modifier.scores(state, Site(0, x, x, x), torch.zeros(1, N_HEADS, 5, 5))
+        qk = torch.nn.functional.leaky_relu(modifier.qk(x), 0.01)
+    q, k = qk.double().chunk(2, dim=-1)
+    u = modifier.biaffine.double()
+    expected = (q @ u[:-1] + u[-1]) @ k.transpose(1, 2)
+    assert expected.abs().max() > 100
+    assert state.scores.dtype == torch.float32
+    torch.testing.assert_close(state.scores.double(), expected, rtol=1e-5, atol=1e-3)
 
 
 @pytest.mark.parametrize("layer", [-1, 2])

@@ -38,6 +38,7 @@ TRIES = 100  # to take the lock of a folder that others remove at the same time
 # What atomic writers call a file or folder before it is whole: .NAME.PID.tmp, .NAME.PID.old
 UNFINISHED = re.compile(r"\.(?P<name>.+?)\.[0-9]+(\.[0-9a-f]{8})?\.(?P<kind>tmp|old)", re.DOTALL)
 PACKAGES = ("synmt-cli", "torch", "numpy", "sentencepiece", "sacrebleu", "safetensors")
+KEPT_STARTS = 100  # in env.json
 
 
 @contextlib.contextmanager
@@ -202,12 +203,22 @@ def establish(
         old = {key: value for key, value in run.tables().items() if key != "format"}
         refuse_another(old, tables, run.folder)
         run.vocabularies()
+        environment = {**environment, "earlier": _earlier(run)}
     run.write_vocabularies(vocabularies)
     run.write_labels(labels)
     if parser:
         run.copy_parser(parser, tables["parser"]["sha256"])
     json_files.write(run.environment, environment)
     run.write_config(tables)  # last: a folder that has it has everything else
+
+
+def _earlier(run: Run) -> list[Any]:
+    """What env.json says of the starts of a run so far, oldest first. Raises SynmtError."""
+    if not os.path.lexists(run.environment):
+        return []
+    last = run.read_environment()
+    earlier = last.pop("earlier", [])
+    return [*(earlier if isinstance(earlier, list) else []), last][-KEPT_STARTS:]
 
 
 def environment(threads: int, device: str, processes: int) -> dict[str, Any]:
