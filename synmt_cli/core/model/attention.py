@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from synmt_cli.core.model import relations
 from synmt_cli.core.model.modifier import Active, Dot, Site
 from synmt_cli.core.model.moving import moved
+from synmt_cli.core.model.projection import projection
 from synmt_cli.core.model.relations import Related
 
 
@@ -114,15 +115,6 @@ def intersection(allowed: Tensor | None, visible: Tensor | None) -> Tensor | Non
     return allowed & visible
 
 
-def projection(d_in: int, *d_out: int) -> nn.Linear:
-    """One matrix product for several projections, each initialised as if it stood alone."""
-    linear = nn.Linear(d_in, sum(d_out))
-    for part in linear.weight.data.split(d_out):
-        nn.init.xavier_uniform_(part)
-    nn.init.zeros_(linear.bias)
-    return linear
-
-
 class Tokens(NamedTuple):
     """The N tokens of B rows, which padding makes T long each.
 
@@ -176,6 +168,9 @@ class SelfAttention(nn.Module):
         whose rows are wanted, of (B, T, D).
         """
         whole = self.qkv(x)  # (B, T, 3 D)
+        here = self.modified_by(active)
+        if keep is not None and all(one.is_only_mask for one in here):
+            return self.out(self._context_of(keep, whole, allowed, here))
         qkv: Sequence[Tensor] = (whole,)
         if newest:
             q, k, v = whole.chunk(3, dim=-1)
@@ -215,6 +210,27 @@ class SelfAttention(nn.Module):
         x, q: (B, Tq, D), the queries' tokens. k, v: (B, T, D).
         """
         return self.out(self._context(x, (q, k, v), allowed, False, active))
+
+    def _context_of(
+        self,
+        keep: Callable[[Tensor], Tensor],
+        qkv: Tensor,
+        allowed: Tensor | None,
+        active: Sequence[Active],
+    ) -> Tensor:
+        """What `_context` returns of the tokens that `keep` takes, without computing the others.
+
+        qkv: (B, T, 3 D). active: modifiers that change nothing but the mask.
+        """
+        q, k, v = qkv.chunk(3, dim=-1)  # (B, T, D) each
+        for modifier, state in active:
+            allowed = intersection(allowed, modifier.visible(state, q.size(1)))
+        if allowed is not None:
+            of_query = allowed.expand(q.size(0), -1, q.size(1), -1).transpose(1, 2)
+            allowed = keep(of_query.flatten(2)).unflatten(2, of_query.shape[2:]).transpose(1, 2)
+        q, k, v = (split_heads(t, self.n_heads) for t in (keep(q), k, v))
+        dropout = self.dropout if self.training else 0.0
+        return join_heads(fused_attention(q, k, v, allowed, dropout, False))
 
     def _context(
         self,

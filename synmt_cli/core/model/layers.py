@@ -15,11 +15,11 @@ from synmt_cli.core.model.attention import (
     KeysValues,
     SelfAttention,
     Tokens,
-    projection,
 )
 from synmt_cli.core.model.dropout import dropout
 from synmt_cli.core.model.embedding import Embedding
 from synmt_cli.core.model.modifier import Active, Modifier, Side
+from synmt_cli.core.model.projection import projection
 from synmt_cli.core.model.size import Size
 
 

@@ -228,6 +228,12 @@ class Active(NamedTuple):
         return variant.scores is not Modifier.scores or variant.context is not Modifier.context
 
     @property
+    def is_only_mask(self) -> bool:
+        """Whether it changes nothing in attention but which tokens are seen."""
+        has_context = type(self.modifier).context is not Modifier.context
+        return not (self.modifier.changes_scores or has_context)
+
+    @property
     def is_related(self) -> bool:
         """Whether it has vectors of relations, which torch's fused attention does not know."""
         return type(self.modifier).related is not Modifier.related

@@ -30,9 +30,8 @@ from torch import Tensor
 
 aten = torch.ops.aten
 
-# Of numbers in the queries of a head, times 16 keys at least: torch adds a product of fewer than
-# 400 numbers to a matrix in a loop of its own, which rounds otherwise, so wider padding would be
-# seen.
+# Of numbers in the queries of a head, times 16 keys at least: torch computes products of fewer than
+# 400 numbers in a loop of its own, which rounds otherwise, so wider padding would be seen.
 LEAST = 25
 
 
@@ -387,11 +386,12 @@ def _dots(q: Tensor, k: Tensor, factor: float, x: Tensor | None) -> Tensor:
     return x.baddbmm_(q, k.transpose(1, 2), beta=factor, alpha=factor)
 
 
-def _plus_mixture(x: Tensor, weights: Tensor, v: Tensor) -> Tensor:
+def _mixture(weights: Tensor, v: Tensor, x: Tensor | None = None) -> Tensor:
     """x + weights v, in place of x, (N, Tq, D / H). weights: (N, Tq, T). v: (N, T, D / H)."""
-    if x.size(1) * x.size(2) < LEAST:
-        return x.add_(weights @ v)
-    return x.baddbmm_(weights, v)
+    if weights.size(1) * v.size(2) < LEAST:
+        mixture = (weights[..., None] * v[:, None]).sum(2)
+        return mixture if x is None else x.add_(mixture)
+    return weights @ v if x is None else x.baddbmm_(weights, v)
 
 
 class _Attention(torch.autograd.Function):
@@ -430,10 +430,10 @@ class _Attention(torch.autograd.Function):
             dropped, kept = torch.native_dropout(weights, around.dropout, True)
         flat = dropped.flatten(0, 1)
         if around.value is None or value is None:
-            context = flat @ v  # (B * H, Tq, D / H)
+            context = _mixture(flat, v)  # (B * H, Tq, D / H)
         else:
             sums = around.value.sums(dropped).flatten(0, 2)  # (B * H * Tq, n)
-            context = _plus_mixture((sums @ value.to(sums.dtype)).view_as(q), flat, v)
+            context = _mixture(flat, v, (sums @ value.to(sums.dtype)).view_as(q))
         ctx.save_for_backward(q, k, v, weights, kept, key, value, sums)
         joined = context.unflatten(0, (-1, n_heads)).transpose(1, 2)  # (B, Tq, H, D / H)
         if joined.size(1) == 1:  # heads are joined already

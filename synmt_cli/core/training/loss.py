@@ -5,8 +5,10 @@
 
 w is 1 and eps one number, but arcs of trees among the targets may have a weight and a smoothing of
 their own. The smoothing mass is spread over the whole vocabulary, as in torch's cross_entropy.
-Logits are computed a block of tokens at a time, and their gradient at once from them: memory is two
-blocks, and each logit is visited while it is still in the cache.
+Logits are computed a block of tokens at a time, and their gradient at once from them, so that each
+logit is visited while it is still in the cache. The gradients of some blocks are kept until their
+products are computed: with few tokens at a time, adding up the matrix of the projection would take
+longer than multiplying.
 """
 
 import functools
@@ -16,7 +18,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from synmt_cli.core.model.projection import rounded, with_zeros
+
 BLOCK = 2**19  # logits computed at a time; 2 MB in single precision stay in a core's cache
+GROUP = 2**22  # logits whose gradients are kept
 GPU_BLOCK = 2**26  # a GPU has no such cache, and each block costs it a dozen launches
 
 
@@ -84,7 +89,7 @@ def judged(
     """
     x, w = _factors(states, output, rows)
     nll, is_right = [x.new_zeros(0, dtype=torch.float32)], [target.new_zeros(0, dtype=torch.bool)]
-    for block in _blocks(x, output):
+    for block in _blocks(x.size(0), _at_once(w, BLOCK)):
         z, y = (x[block] @ w.T).float(), target[block]  # (block, V), (block,)
         if bias is not None:
             z += bias
@@ -102,12 +107,16 @@ def _factors(states: Tensor, output: Tensor, rows: Tensor | None) -> tuple[Tenso
     return x.to(dtype), output.to(dtype)
 
 
-def _blocks(x: Tensor, output: Tensor) -> Iterator[slice]:
-    """Yields which rows of x: (N, D) are multiplied by output: (V, D) at a time."""
-    most = BLOCK if x.device.type == "cpu" else GPU_BLOCK
-    size = max(1, most // output.size(0))
-    for begin in range(0, x.size(0), size):
-        yield slice(begin, begin + size)
+def _at_once(output: Tensor, n_logits: int) -> int:
+    """How many states make so many logits, or GPU_BLOCK on a GPU; at least one. output: (V, D)."""
+    most = n_logits if output.device.type == "cpu" else GPU_BLOCK
+    return max(1, most // output.size(0))
+
+
+def _blocks(n: int, size: int) -> Iterator[slice]:
+    """Yields slices of n rows, of `size` each but the last."""
+    for begin in range(0, n, size):
+        yield slice(begin, min(begin + size, n))
 
 
 @functools.cache
@@ -115,6 +124,34 @@ def _made(number: float, device: torch.device) -> Tensor:
     """The number as a tensor, made once, and on the device: a copy to it would be waited for."""
     with torch.inference_mode(False):
         return torch.full((), number, dtype=torch.float32, device=device)
+
+
+def _block_losses(
+    z: Tensor, y: Tensor, smoothing: float, arcs: ArcLoss | None, d_z: Tensor | None
+) -> Losses:
+    """The sums over some tokens. z: (N, V), logits; y: (N, 1), targets.
+
+    d_z: (N', V), takes the gradient and zeros after it.
+    """
+    p = z.softmax(-1)
+    # log sum exp z = z_i - log p_i for any i. The largest p is at least 1 / V.
+    lse = z.amax(-1, keepdim=True) - p.amax(-1, keepdim=True).log()
+    own = lse - z.gather(1, y)  # (N, 1)
+    nll = (own + arcs.correction(p, y) if arcs else own).sum()
+    weight, eps = arcs.of(y, smoothing) if arcs else (1.0, _made(smoothing, own.device))
+    spread = lse - z.mean(-1, keepdim=True)
+    smoothed = (weight * own.lerp(spread, eps)).sum()
+    if d_z is not None:
+        gradient = p
+        if smoothing or arcs:
+            gradient -= eps / z.size(1)
+        gradient.scatter_add_(1, y, (eps - 1).expand_as(own))
+        if arcs:
+            gradient *= weight
+        d_z[: y.size(0)] = gradient
+        if d_z.size(0) > y.size(0):
+            d_z[y.size(0) :] = 0
+    return Losses(smoothed, nll)
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -130,36 +167,35 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.n_states, ctx.rows = states.size(0), rows
         x, w = _factors(states, output, rows)  # (N, D), (V, D)
-        dtype = x.dtype
-        wanted = any(ctx.needs_input_grad)
-        d_states = torch.empty_like(x) if wanted else None
-        d_output = torch.zeros_like(output, dtype=torch.float32) if wanted else None
+        n = x.size(0)
+        if x.device.type == "cpu" and x.dtype != torch.float32:
+            x = with_zeros(x, rounded(n), x.dtype)  # (N', D), see model/projection.py
+        kept = d_states = d_output = None
+        if any(ctx.needs_input_grad):
+            n_kept = min(x.size(0), _at_once(w, GROUP))
+            kept = x.new_empty(n_kept, w.size(0))  # gradients of logits
+            d_states = torch.empty_like(x)
+            d_output = torch.zeros_like(output, dtype=torch.float32)
         smoothed = x.new_zeros((), dtype=torch.float32)
         nll = x.new_zeros((), dtype=torch.float32)
-        for block in _blocks(x, output):
-            z = (x[block] @ w.T).float()  # (block, V)
-            y = target[block, None]
-            gradient = z.softmax(-1)
-            # log sum exp z = z_i - log p_i for any i. The largest p is at least 1 / V.
-            lse = z.amax(-1, keepdim=True) - gradient.amax(-1, keepdim=True).log()
-            own = lse - z.gather(1, y)  # (block, 1)
-            nll += (own + arcs.correction(gradient, y) if arcs else own).sum()
-            weight, eps = arcs.of(y, smoothing) if arcs else (1.0, _made(smoothing, own.device))
-            spread = lse - z.mean(-1, keepdim=True)
-            smoothed += (weight * own.lerp(spread, eps)).sum()
-            if d_states is None or d_output is None:
+        for group in _blocks(x.size(0), _at_once(w, GROUP)):
+            own_x, own_y = x[group], target[group]
+            for block in _blocks(own_x.size(0), _at_once(w, BLOCK)):
+                y = own_y[block, None]  # fewer than in own_x[block] at the end
+                z = (own_x[block] @ w.T)[: y.size(0)].float()  # (block, V)
+                d_z = None if kept is None else kept[block]
+                own = _block_losses(z, y, smoothing, arcs, d_z)
+                smoothed += own.smoothed
+                nll += own.nll
+            if kept is None or d_states is None or d_output is None:
                 continue
-            if smoothing or arcs:
-                gradient -= eps / z.size(1)
-            gradient.scatter_add_(1, y, (eps - 1).expand_as(own))
-            if arcs:
-                gradient *= weight
-            gradient = gradient.to(dtype)
-            torch.mm(gradient, w, out=d_states[block])
-            if dtype == torch.float32:
-                d_output.addmm_(gradient.T, x[block])
+            d_z = kept[: own_x.size(0)]
+            torch.mm(d_z, w, out=d_states[group])
+            if x.dtype == torch.float32:
+                d_output.addmm_(d_z.T, own_x)
             else:
-                d_output += gradient.T @ x[block]
+                d_output += d_z.T @ own_x
+        d_states = None if d_states is None else d_states[:n]
         ctx.save_for_backward(d_states, d_output)
         ctx.dtypes = states.dtype, output.dtype
         ctx.mark_non_differentiable(nll)

@@ -27,8 +27,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from synmt_cli.core.model.attention import projection
 from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.model.projection import product, projection
 from synmt_cli.core.options import Bounds
 from synmt_cli.core.transitions.grammar import FEATURES
 from synmt_cli.core.variants.partial_tree import PartialTree, partial_tree
@@ -59,27 +59,33 @@ class Convolution(nn.Module):
             self.gate.register_parameter("bias", None)
 
     def forward(self, h: Tensor, tree: PartialTree) -> Tensor:
-        """h: (B, T, D) -> (B, T, D)."""
-        itself, left, right = self.message(h).chunk(3, dim=-1)  # (B, T, D) each
-        from_self = torch.full_like(tree.labels, SELF)  # rows of the tables, (B, T)
-        to_parent = torch.where(tree.labels > SELF, tree.labels + self.left, SELF)
-        if self.bias is not None:
-            itself, left = itself + self.bias[SELF], left + self.bias[to_parent]
-        edges = tree.parents.to(h.dtype)  # (B, T, T): [i, j] where j is a parent of i
+        """h: (B, T, D) -> (B, T, D). Sums are in the precision of autocast."""
+        weights, sizes = [self.message.weight], 3 * [h.size(-1)]
         if self.gate is not None:
-            self_score, left_score, right_score = self.gate(h).unbind(-1)  # (B, T) each
-            itself = itself * self._gate(self_score, from_self)[..., None]
-            left = left * self._gate(left_score, to_parent)[..., None]
-            edges = edges * self._gate(right_score[:, None], tree.labels[..., None])  # (B, T, T)
-        to_parents = tree.parents.transpose(1, 2).to(h.dtype) @ left  # (B, T, D)
-        messages = itself + to_parents + edges @ right
-        if self.bias is not None:
-            messages = messages + edges.sum(-1, keepdim=True) * self.bias[tree.labels]
+            weights, sizes = [*weights, self.gate.weight], [*sizes, 1, 1, 1]
+        parts = product(h, torch.cat(weights)).split(sizes, -1)  # (B, T, D or 1) each
+        itself, left, right, *gates = parts
+        to_parent = torch.where(tree.labels > SELF, tree.labels + self.left, SELF)  # (B, T)
+        bias = None if self.bias is None else self.bias.to(left.dtype)
+        if bias is not None:
+            itself, left = itself + bias[SELF], left + F.embedding(to_parent, bias)
+        parents = tree.parents.to(left.dtype)  # (B, T, T): [i, j] where j is a parent of i
+        edges = parents
+        if gates:
+            self_score, left_score, right_score = gates  # (B, T, 1) each
+            itself = itself * self._gate(self_score, torch.full_like(tree.labels, SELF))
+            left = left * self._gate(left_score, to_parent)
+            edges = edges * self._gate(right_score.transpose(1, 2), tree.labels)  # (B, T, T)
+        messages = torch.baddbmm(itself, parents.transpose(1, 2), left)  # (B, T, D)
+        messages = torch.baddbmm(messages, edges, right)
+        if bias is not None:
+            messages = messages + edges.sum(-1, keepdim=True) * F.embedding(tree.labels, bias)
         return F.relu(messages)
 
     def _gate(self, scores: Tensor, rows: Tensor) -> Tensor:
-        bias = 0.0 if self.gate_bias is None else self.gate_bias[rows]
-        return (scores + bias).sigmoid()
+        """scores: (B, T, 1), or (B, 1, T) of the other ends; rows: (B, T), in the tables."""
+        bias = 0.0 if self.gate_bias is None else self.gate_bias[rows][..., None]
+        return (scores + bias).sigmoid().to(scores.dtype)
 
 
 class Gcn(Modifier):

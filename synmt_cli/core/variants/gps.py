@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from synmt_cli.core.model.attention import scaled_product, split_heads
 from synmt_cli.core.model.dropout import dropout
 from synmt_cli.core.model.modifier import Dot, Modifier, Paths, Side, Site
+from synmt_cli.core.model.projection import Projection
 from synmt_cli.core.variants.path_lstm import side_by_side
 from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError
@@ -65,7 +66,7 @@ class PathAttention(Modifier):
         self.lstm = nn.LSTMCell(d_model, d_model)
         # W_s^Q and W_s^K of each layer that has the term.
         self.qk = nn.ModuleDict(
-            {str(layer): nn.Linear(d_model, 2 * d_model, bias=False) for layer in layers}
+            {str(layer): Projection(d_model, 2 * d_model, bias=False) for layer in layers}
         )
         for weight in self.qk.parameters():
             for part in weight.data.split(d_model):

@@ -22,8 +22,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from synmt_cli.core.model.attention import masked, projection
+from synmt_cli.core.model.attention import masked
 from synmt_cli.core.model.modifier import Modifier, Side, Site
+from synmt_cli.core.model.projection import projection
 from synmt_cli.core.options import Bounds
 from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import UsageError

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from synmt_cli.core.model.embedding import sinusoid
 from synmt_cli.core.model.modifier import Modifier, Side
+from synmt_cli.core.model.projection import Projection
 from synmt_cli.core.variants.stack import StackSpec
 
 
@@ -34,8 +35,8 @@ class StructuralPosition(Modifier):
         super().__init__()
         self.fuse = fuse
         if fuse == "nonlinear":
-            self.sequential = nn.Linear(d_model, d_model, bias=False)  # U
-            self.structural = nn.Linear(d_model, d_model)  # W, b
+            self.sequential = Projection(d_model, d_model, bias=False)  # U
+            self.structural = Projection(d_model, d_model)  # W, b
             for linear in (self.sequential, self.structural):
                 nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(self.structural.bias)

@@ -10,10 +10,10 @@ from synmt_cli.core.model.attention import (
     SelfAttention,
     attention_of_few,
     masked,
-    projection,
     split_heads,
 )
 from synmt_cli.core.model.modifier import Active, Modifier
+from synmt_cli.core.model.projection import projection
 
 B, T, S, D, H = 3, 6, 4, 12, 3
 
@@ -179,3 +179,24 @@ def test_attention_of_few_queries_is_that_of_the_kernel(n_queries):
     found = attention_of_few(q, k, v, mask, None)
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     torch.testing.assert_close(found, expected)
+
+
+class Some(Modifier):
+    """Hides some tokens from some queries in one head."""
+
+    def visible(self, state, n_queries):
+        return state
+
+
+@pytest.mark.parametrize("modified", [True, False])
+def test_the_output_of_some_tokens_needs_no_others(modified):
+    torch.manual_seed(6)
+    layer, x, mask = attention(), inputs(), torch.rand(B, 1, T, T) < 0.7
+    active = [Active(Some([0]), torch.rand(B, H, T, T) < 0.7)] if modified else []
+    taken = torch.tensor([[0, 5], [3, 3], [4, 1]])  # of each row
+
+    def keep(x):
+        return x.gather(1, taken[..., None].expand(-1, -1, x.size(-1)))
+
+    some = layer(x, mask, active=active, keep=keep)
+    torch.testing.assert_close(some, keep(layer(x, mask, active=active)))

@@ -33,8 +33,10 @@ def gradients(value, *inputs):
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
 @pytest.mark.parametrize("rows", [1, 4, 12, 13, 14, 1000])
-def test_equals_torch_in_any_blocks(monkeypatch, device, smoothing, rows):
+@pytest.mark.parametrize("group", [4, 1000])
+def test_equals_torch_in_any_blocks(monkeypatch, device, smoothing, rows, group):
     monkeypatch.setattr(loss, "BLOCK", rows * V + V // 2)  # N = 13: one short block, or none
+    monkeypatch.setattr(loss, "GROUP", group * V)
     states, output, target = problem(device=device)
     got = cross_entropy(states, output, target, smoothing)
     want = expected(states, output, target, smoothing)
