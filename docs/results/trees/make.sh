@@ -3,14 +3,15 @@
 #
 #   bash docs/results/trees/make.sh en-de
 set -euo pipefail
+shopt -s nullglob
 cd "$(dirname "$0")/$1"
 systems=()
 for variant in vanilla linearized bitran parent gcn; do
-  for file in "$variant".?.txt; do [ ! -e "$file" ] || systems+=("$variant=$file"); done
+  for file in "$variant".?.txt*; do systems+=("$variant=$file"); done
 done
 synmt challenge --phenomenon particle --phenomenon reflexive --phenomenon preposition-stranding \
   --format labels -o phenomena.txt reference.conllu.xz
-synmt score -M bleu,chrf,ter --src source.txt --ref-trees reference.conllu.xz \
+synmt score -M bleu,chrf,ter --src source.txt* --ref-trees reference.conllu.xz \
   --by length:10,15,20 --by distance:5,8,11 --by labels:phenomena.txt \
-  -o scores.txt reference.txt "${systems[@]}"
+  -o scores.txt reference.txt* "${systems[@]}"
 cat scores.txt
