@@ -1,9 +1,8 @@
 """Linear layers, whose products in bf16 on a CPU are of few different shapes.
 
-oneDNN writes a program for each shape that it multiplies, which takes as long as 5 products of a
-small model, and each batch has another number of tokens. So rows of zeros are added, up to a
-number that many batches share. The sums of the weights' gradients are the same, and of single
-precision for each use.
+oneDNN writes a kernel for each shape that it multiplies, which can take as long as seven products
+of a small model, and the number of tokens differs from batch to batch. So rows of zeros are added,
+up to a number that many batches share. The gradients of the weights are the same sums.
 """
 
 from typing import Any
