@@ -55,38 +55,40 @@ def from_bytes(line: bytes, source: str, number: int) -> Attention:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise DataError(source, number, f"invalid JSON: {printable(str(error))}") from None
-    if problem := _problem(fields):
-        raise DataError(source, number, f"not from `synmt analyze attention`: {problem}")
-    maps = {
-        (one["layer"], one["head"]): np.array(one["rows"], np.float64) for one in fields["weights"]
-    }
-    texts = fields["id"], fields["status"], fields["stack"], fields.get("reason")
-    return Attention(*texts, fields["tokens"], fields["keys"], maps)
+    try:
+        return _segment(fields)
+    except ValueError as error:
+        problem = f"not from `synmt analyze attention`: {error}"
+        raise DataError(source, number, problem) from None
 
 
-def _problem(fields: object) -> str:
-    """What is wrong with the object of a line, "" if nothing is."""
+def _segment(fields: object) -> Attention:
+    """The segment of the object of a line. Raises ValueError."""
     if not isinstance(fields, dict):
-        return "a line is not an object"
+        raise ValueError("a line is not an object")
     for name in ("id", "status", "stack"):
         if not isinstance(fields.get(name), str):
-            return f"field {name} is missing or not a text"
+            raise ValueError(f"field {name} is missing or not a text")
     for name in ("tokens", "keys"):
         values = fields.get(name)
         if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
-            return f"field {name} is missing or not a list of texts"
+            raise ValueError(f"field {name} is missing or not a list of texts")
     if not isinstance(fields.get("weights"), list):
-        return "field weights is missing or not a list"
+        raise ValueError("field weights is missing or not a list")
     shape = len(fields["tokens"]), len(fields["keys"])
-    return next(filter(None, (_problem_of_map(one, shape) for one in fields["weights"])), "")
+    texts = fields["id"], fields["status"], fields["stack"], fields.get("reason")
+    maps = dict(_map(one, shape) for one in fields["weights"])
+    return Attention(*texts, fields["tokens"], fields["keys"], maps)
 
 
-def _problem_of_map(one: object, shape: tuple[int, int]) -> str:
+def _map(one: object, shape: tuple[int, int]) -> tuple[tuple[int, int], np.ndarray]:
+    """The layer, the head and the weights of one map. Raises ValueError."""
     if not isinstance(one, dict) or not all(type(one.get(n)) is int for n in ("layer", "head")):
-        return "weights without layer and head"
-    rows = one.get("rows")
+        raise ValueError("weights without layer and head")
     try:
-        fits = np.array(rows, np.float64).shape == shape
-    except (TypeError, ValueError):
-        fits = False
-    return "" if fits else f"weights that are not {shape[0]} rows of {shape[1]} numbers"
+        rows = np.array(one.get("rows"))
+    except ValueError:  # rows of unequal length
+        rows = np.array(None)
+    if rows.shape != shape or rows.dtype.kind not in "fiu":  # null and texts make other kinds
+        raise ValueError(f"weights that are not {shape[0]} rows of {shape[1]} numbers")
+    return (one["layer"], one["head"]), rows.astype(np.float64)

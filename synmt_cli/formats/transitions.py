@@ -81,7 +81,7 @@ def unescape(token: str) -> str:
     """
     if "\\" not in token:
         return token
-    if token[1:2] in _BEGINNINGS and is_symbol(_unescaped(token[1:])):
+    if token[0] == "\\" and token[1:2] in _BEGINNINGS and is_symbol(_unescaped(token[1:])):
         token = token[1:]
     return _unescaped(token)
 

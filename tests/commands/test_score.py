@@ -528,6 +528,16 @@ def test_what_bucket_by_length_and_challenge_label_fits(run, folder):
     assert found == [("0-1", 1), ("2", 2), ("3+", 1), ("none", 2), ("particle", 2)]
 
 
+def test_labels_are_in_the_order_of_their_numbers(run, tmp_path):
+    long = "7" * 5000  # more digits than Python makes a number of
+    for name in ("ref", "sys"):
+        (tmp_path / name).write_text("a\n" * 5)
+    (tmp_path / "by").write_text(f"b{long}\nb10\nb9\nb010\nb\n")
+    options = ("--by", "labels:by", "--format", "json")
+    buckets = json.loads(run("score", "ref", "sys", *options, cwd=tmp_path).stdout)["buckets"]
+    assert [one["name"] for one in buckets] == ["b", "b9", "b010", "b10", f"b{long}"]
+
+
 def test_a_report_is_read_back_whole(run, paper):
     (paper / "by").write_text("x\ny\n" * 100)
     options = ("--by", "labels:by", "--format", "json")

@@ -29,6 +29,8 @@ WORDS = st.lists(PARTS | st.characters(exclude_characters="\n"), min_size=1).map
 @example("ARC:")
 @example("<+>")
 @example("\\<+>")
+@example("XARC:a\\")
+@example("aLEFT-ARC:a b")
 def test_a_word_comes_back_and_is_no_symbol(word):
     token = escape(word)
     assert unescape(token) == word

@@ -7,10 +7,10 @@
 
 By rules over words, without a parser: the sentences are as short as the rules. A verb is a
 form in the lexicon, or another word that is inflected like one (-s, -ed, -ing) and is not
-listed as something else. Which verb a translation has is disregarded, as in the paper: it tells
-where a verb is. A noun after a preposition is no object ("insists on the horse"), except after a
-verb of the lexicon with on, at or against ("presses on the table"). Nouns have to be those of
-the sentence.
+listed as something else; participles in -en are listed. Which verb a translation has is
+disregarded, as in the paper: it tells where a verb is. A noun after a preposition is no object
+("insists on the horse"), except after a verb of the lexicon with on, at or against ("presses on
+the table"). Nouns have to be those of the sentence.
 """
 
 import re
@@ -126,7 +126,12 @@ tell tells told told telling
 """
 _rows = [row.split() for row in _VERBS.strip().split("\n")]
 FINITE = frozenset(form for row in _rows for form in row[:3])
-PARTICIPLES = frozenset(row[3] for row in _rows)
+# In -en of other verbs: they are few, and most words that end so are no participles.
+_IN_EN = _words(
+    "forbidden forgiven forgotten frozen hidden mistaken outridden overridden overtaken proven"
+    " spoken stricken trodden undertaken woken woven written"
+)
+PARTICIPLES = frozenset(row[3] for row in _rows) | _IN_EN
 PROGRESSIVE = frozenset(row[4] for row in _rows)
 
 BE = _words("is was are were be been being isn't wasn't")
@@ -135,14 +140,15 @@ DETERMINERS = _words("the a an this that these those his her its their my your o
 RELATIVES = _words("that which who whom ,")
 PREPOSITIONS = _words(
     "by of to with for from in on at into onto under over through after before against about"
-    " towards toward upon"
+    " towards toward upon across beside besides"
 )
 PRESSED = _words("on at against")  # press on the table: it is still what is pressed
 CLAUSE_ENDS = _words(". ; : ! ?")
 # They end like an inflected verb and are not verbs.
 NO_VERBS = _words(
     "is was has does his its this as us thus always perhaps besides sometimes towards less"
-    " red bed during thing king string something nothing anything",
+    " red bed during thing king string something nothing anything everything evening morning"
+    " ceiling building across unless whereas afterwards nevertheless hundred indeed",
 )
 
 
@@ -263,4 +269,4 @@ def _is_progressive(word: str) -> bool:
 
 
 def _is_participle(word: str) -> bool:
-    return word in PARTICIPLES or _is_inflected(word, ("ed", "en"))
+    return word in PARTICIPLES or _is_inflected(word, ("ed",))

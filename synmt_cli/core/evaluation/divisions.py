@@ -123,15 +123,17 @@ def _by_numbers(spec: Spec, numbers: Sequence[int | None]) -> Division:
 
 def _by_labels(spec: Spec, labels: Sequence[str]) -> Division:
     """Labels in the order in which people count: `9` before `10`."""
-    names = sorted(set(labels), key=_natural)
+    names = sorted(sorted(set(labels)), key=_natural)
     places = {name: place for place, name in enumerate(names)}
     none: list[tuple[int | None, int | None]] = [(None, None)] * len(names)
     return Division(spec.text, names, none, np.array([places[label] for label in labels]))
 
 
 def _natural(label: str) -> list[tuple[int, str]]:
+    """Texts and numbers in turns; of two numbers the one with more digits is greater."""
     parts = _NUMBER.split(label)
-    return [(int(part), "") if i % 2 else (-1, part) for i, part in enumerate(parts)]
+    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
+    return [(len(part) if i % 2 else -1, part) for i, part in enumerate(parts)]
 
 
 def _number(kind: str, tree: Tree) -> int | None:

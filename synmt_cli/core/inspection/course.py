@@ -9,7 +9,7 @@ second half of the run, where the curve is nearly straight.
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from synmt_cli.io import json_files
@@ -28,6 +28,29 @@ class Point:
     step: int
     value: float
     perplexity: float
+
+
+@dataclass(slots=True)
+class Course:
+    """What metrics.jsonl tells of a training, one event at a time. best: the last that was."""
+
+    best: Mapping[str, Any] = field(default_factory=dict)
+    points: list[Point] = field(default_factory=list)
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Takes the next event."""
+        if event.get("best"):
+            self.best = event
+        if (validation := point(event)) is not None:
+            self.points.append(validation)
+
+    def facts(self) -> dict[str, Any]:
+        """The best validation, and the course of all."""
+        names = ("metric", "value", "step", "perplexity")
+        return {
+            "best": {name: self.best[name] for name in names if name in self.best},
+            "course": described(self.points, str(self.best.get("metric", ""))),
+        }
 
 
 def point(event: Mapping[str, Any]) -> Point | None:

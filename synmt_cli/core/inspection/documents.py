@@ -11,8 +11,9 @@ from typing import Any
 
 import orjson
 
-from synmt_cli.core.inspection import course
 from synmt_cli.core.inspection.counts import Facts
+from synmt_cli.core.inspection.course import Course
+from synmt_cli.core.inspection.problems import problem_of
 from synmt_cli.core.run import config
 from synmt_cli.core.run.directory import read_metric
 from synmt_cli.core.run.presets import AUTO, PRESETS
@@ -41,16 +42,9 @@ def problems(source: Source, kind: FileKind) -> Iterator[SynmtError]:
         is_json = False
         for number, line in enumerate(reading.lines(source), 1):
             is_json = bool(OBJECT.match(line)) if number == 1 else is_json
-            yield from _problem(partial(_LINES[kind], line, source.name, number, is_json))
+            yield from problem_of(partial(_LINES[kind], line, source.name, number, is_json))
     else:
-        yield from _problem(partial(_WHOLE[kind], source))
-
-
-def _problem(part: Callable[[], Any]) -> Iterator[SynmtError]:
-    try:
-        part()
-    except SynmtError as error:
-        yield error
+        yield from problem_of(partial(_WHOLE[kind], source))
 
 
 # --- files of lines ---------------------------------------------------------------------------
@@ -59,26 +53,20 @@ def _problem(part: Callable[[], Any]) -> Iterator[SynmtError]:
 def _of_metrics(source: Source) -> Facts:
     """What metrics.jsonl tells of the course of a run."""
     events = Counter[str]()
-    best: Facts = {}
     last: Facts = {}
-    points: list[course.Point] = []
+    course = Course()
     for number, line in enumerate(reading.lines(source), 1):
         event = read_metric(line, Path(source.name), number)
         events[str(event.get("event"))] += 1
-        best = event if event.get("best") else best
+        course.add(event)
         last = event
-        if (point := course.point(event)) is not None:
-            points.append(point)
-    names = ("metric", "value", "step", "perplexity")
     return {
         "reports": events.get("train", 0),
         "validations": events.get("dev", 0),
         "step": last.get("step"),
         "epoch": last.get("epoch"),
         "seconds": last.get("seconds"),
-        "best": {name: best[name] for name in names if name in best},
-        "course": course.described(points, str(best.get("metric", ""))),
-    }
+    } | course.facts()
 
 
 def _of_attention(source: Source) -> Facts:

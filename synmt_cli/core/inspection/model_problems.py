@@ -4,13 +4,13 @@ Memory is the weights of one checkpoint.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from synmt_cli.core.inspection.problems import problem_of
 from synmt_cli.core.run import export, tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.directory import OPTIMIZER, WEIGHTS, Run, read_metric, read_state
@@ -19,7 +19,7 @@ from synmt_cli.errors import ReadError, SynmtError, printable
 
 def of_weights(path: Path, follow: bool = True) -> Iterator[SynmtError]:
     """Problems of a safetensors file of synmt. follow: whether the name may be a link."""
-    yield from _problem(lambda: tensors.read(path, follow=follow))
+    yield from problem_of(lambda: tensors.read(path, follow=follow))
 
 
 def of_checkpoint(
@@ -28,7 +28,7 @@ def of_checkpoint(
     """Problems of checkpoints/step-N. run, step: those it must fit, if they are known."""
     yield from _of_model(folder / WEIGHTS, run)
     yield from of_weights(folder / OPTIMIZER, follow=False)
-    yield from _problem(lambda: read_state(folder, step))
+    yield from problem_of(lambda: read_state(folder, step))
 
 
 def of_run(run: Run) -> Iterator[SynmtError]:
@@ -44,7 +44,7 @@ def _of_parts(run: Run) -> Iterator[SynmtError]:
     yield from run.misplaced()
     parts = (partial(read_config, run), run.vocabularies, run.labels, run.parser)
     for part in (*parts, run.read_environment, run.check_parser):
-        yield from _problem(part)
+        yield from problem_of(part)
     if os.path.lexists(run.metrics):
         yield from _of_metrics(run)
     steps = []
@@ -63,11 +63,11 @@ def _of_parts(run: Run) -> Iterator[SynmtError]:
 def _of_exported(run: Run) -> Iterator[SynmtError]:
     yield from run.misplaced()
     for part in (run.labels, run.parser, lambda: export.read(run, "fp32", torch.device("cpu"))):
-        yield from _problem(part)
+        yield from problem_of(part)
 
 
 def _of_model(path: Path, run: Run | None) -> Iterator[SynmtError]:
-    yield from _problem(lambda: _fit(path, run))
+    yield from problem_of(lambda: _fit(path, run))
 
 
 def _fit(path: Path, run: Run | None) -> None:
@@ -82,14 +82,6 @@ def _fit(path: Path, run: Run | None) -> None:
 def _of_metrics(run: Run) -> Iterator[SynmtError]:
     try:
         for number, line in run.metric_lines():
-            yield from _problem(partial(read_metric, line, run.metrics, number))
+            yield from problem_of(partial(read_metric, line, run.metrics, number))
     except SynmtError as error:  # the end of a line cannot be found
-        yield error
-
-
-def _problem(part: Callable[[], Any]) -> Iterator[SynmtError]:
-    """The error of reading a part, if there is one."""
-    try:
-        part()
-    except SynmtError as error:
         yield error

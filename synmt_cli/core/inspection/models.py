@@ -7,8 +7,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from synmt_cli.core.inspection import course
 from synmt_cli.core.inspection.counts import Facts
+from synmt_cli.core.inspection.course import Course
 from synmt_cli.core.run.config import INFORMATION
 from synmt_cli.core.run.directory import (
     STATE,
@@ -147,16 +147,7 @@ def _course(run: Run) -> Facts:
     """The best validation that metrics.jsonl tells of, and the course of all of them."""
     if not os.path.lexists(run.metrics):
         return {}
-    best: Facts = {}
-    points: list[course.Point] = []
+    course = Course()
     for number, line in run.metric_lines():
-        event = read_metric(line, run.metrics, number)
-        if event.get("best"):
-            best = event
-        if (point := course.point(event)) is not None:
-            points.append(point)
-    names = ("metric", "value", "step", "perplexity")
-    return {
-        "best": {name: best[name] for name in names if name in best},
-        "course": course.described(points, str(best.get("metric", ""))),
-    }
+        course.add(read_metric(line, run.metrics, number))
+    return course.facts()

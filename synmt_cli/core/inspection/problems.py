@@ -5,17 +5,25 @@ neither can be found (a line without end, damaged compression) the rest is not c
 last problem says.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
 from synmt_cli.core.segments.comments import LineStarts
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, SynmtError
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import TreeKind
 from synmt_cli.io import reading
+
+
+def problem_of(part: Callable[[], object]) -> Iterator[SynmtError]:
+    """The error of reading a part, if there is one."""
+    try:
+        part()
+    except SynmtError as error:
+        yield error
 
 
 @dataclass(slots=True)

@@ -20,9 +20,11 @@ from synmt_cli.formats.conllu import RawBlocks, Sentence
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
-_MARK = f"# {LINE}".encode()
-_LINE = re.compile(rb"^%s *= ?(.*)$" % _MARK, re.MULTILINE)
-_SENT_ID = re.compile(rb"^# sent_id *= ?(.*)$", re.MULTILINE)
+_MARK = LINE.encode()
+# As `Sentence.metadata` reads comments.
+_LINE, _SENT_ID = (
+    re.compile(rb"^#[ \t]*%s[ \t]*= ?(.*)$" % key, re.MULTILINE) for key in (_MARK, b"sent_id")
+)
 _BLOCK = re.compile(rb"(?:[^\n]+\n)+\n")
 Target = str | RawBlocks
 

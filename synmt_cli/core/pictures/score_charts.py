@@ -1,6 +1,7 @@
 """Charts of a report of `synmt score`: systems with intervals, and buckets by system."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from synmt_cli.core.pictures.charts import Chart, Series
 from synmt_cli.errors import UsageError, quoted
@@ -77,8 +78,8 @@ def buckets(report: ScoreReport, metric: MetricInfo, by: str) -> list[Chart]:
         first = report.systems[0].name
         title = f"{metric.label} - {first}'s"
         deltas = [*_deltas(report, metric, of_division)]
-        note = "95 % intervals" if any(any(one.low) for one in deltas) else ""
-        made.append(Chart("", by, title, deltas, ticks, joined=False, zero=True, note=note))
+        chart = Chart("", by, title, deltas, ticks, joined=False, zero=True)
+        made.append(replace(chart, note="95 % intervals" if chart.n_intervals else ""))
     return made
 
 

@@ -132,12 +132,11 @@ def of_line(sentences: Sequence[Sentence], id: str) -> Picture:
 
 
 def _enhanced(row: list[str], at: dict[str, int]) -> list[Arc]:
-    """The arcs to an empty node that its DEPS give, `5:nsubj|7:obj`."""
+    """The arcs to an empty node that its DEPS give, `5:nsubj|7:obj`; none from itself."""
+    node, columns = at[row[ID]], at | {"0": ROOT}
     pairs = [one.partition(":") for one in row[DEPS].split("|")]
-    heads = [(at.get(head, ROOT if head == "0" else None), label) for head, _, label in pairs]
-    return [
-        Arc(head, at[row[ID]], label, enhanced=True) for head, label in heads if head is not None
-    ]
+    heads = [(columns.get(head, node), label) for head, _, label in pairs]
+    return [Arc(head, node, label, enhanced=True) for head, label in heads if head != node]
 
 
 def of_record(one: Record, place: tuple[str, int | None] = ("", None)) -> Picture:

@@ -4,7 +4,7 @@ Jinja2 is an optional extra, imported only here.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from synmt_cli.formats.reports.tuning import TuningReport
 
 LIMIT = 4_900_000  # bytes of a page
 FOR_TREES = 300_000  # at least, of those
+Render = Callable[..., str]  # of a segment and its trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +87,16 @@ def page(content: Content) -> str:
         "segments": [],
         "n_segments": content.texts.n if content.texts else 0,
         "names": list(content.texts.outputs) if content.texts else [],
-        "trees": {},
+        "scored": content.texts is not None and content.texts.reference is not None,
+        "n_drawn": 0,
     }
     text = template.render(values)
     if not content.texts or not content.texts.n:
         return text
-    room = LIMIT - len(text.encode()) - (FOR_TREES if content.trees or content.written else 0)
-    shown = segments_of.shown(content.texts, room=room)
-    values["segments"] = shown
-    text = template.render(values)
-    drawn = _trees(content, shown, LIMIT - len(text.encode()))
-    if drawn:
-        values["trees"] = {
-            number: [(name, Markup(one)) for name, one in of] for number, of in drawn.items()
-        }
-        text = template.render(values)
-    return text
+    one = environment.from_string(_asset("segment.html"))
+    room = LIMIT - len(text.encode())
+    values["segments"], values["n_drawn"] = _segments(content, one.render, room)
+    return template.render(values)
 
 
 def _asset(name: str) -> str:
@@ -195,18 +190,36 @@ def _in_bucket(report: ScoreReport, metric: MetricInfo, bucket: Any, i: int) -> 
     return f"{text} ({metric.difference(delta)}{interval})"
 
 
-def _trees(content: Content, shown: Sequence[Shown], room: int) -> dict[int, list[tuple[str, str]]]:
-    """The named drawings of segments, in the order of the page, as long as there is room."""
-    sides = ("tree of the source", content.trees), ("tree that the decoder wrote", content.written)
-    drawn: dict[int, list[tuple[str, str]]] = {}
-    for one in shown:
-        pictures = [
-            (name, trees_of.drawing([*trees[one.number - 1]], f"{one.number}{name[-1]}"))
-            for name, trees in sides
-            if one.number <= len(trees)
-        ]
-        room -= sum(len(picture.encode()) + 200 for _, picture in pictures)
-        if room < 0 or not pictures:
+def _segments(content: Content, render: Render, room: int) -> tuple[list[str], int]:
+    """The segments that there is room for, the first of them with trees, and how many those are."""
+    assert content.texts is not None  # the caller asks
+    for_trees = FOR_TREES if content.trees or content.written else 0
+    room -= for_trees
+    shown: list[Shown] = []
+    texts: list[str] = []
+    for one in segments_of.shown(content.texts):
+        text = render(one=one, trees=())
+        room -= len(text.encode())
+        if room < 0 and texts:
             break
-        drawn[one.number] = pictures
-    return drawn
+        shown.append(one)
+        texts.append(text)
+    room = max(room, 0) + for_trees
+    for n_drawn, one in enumerate(shown):
+        trees = _trees(content, one.number)
+        text = render(one=one, trees=trees)
+        room -= len(text.encode()) - len(texts[n_drawn].encode())
+        if room < 0 or not trees:
+            return texts, n_drawn
+        texts[n_drawn] = text
+    return texts, len(texts)
+
+
+def _trees(content: Content, number: int) -> list[tuple[str, str]]:
+    """The drawings of a segment, each with its name, as far as there are trees for it."""
+    sides = ("tree of the source", content.trees), ("tree that the decoder wrote", content.written)
+    return [
+        (name, trees_of.drawing([*trees[number - 1]], f"{number}{name[-1]}"))
+        for name, trees in sides
+        if number <= len(trees)
+    ]

@@ -1,7 +1,7 @@
 """The segments of a comparison: which to show, and which words of the outputs differ."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -11,7 +11,6 @@ from synmt_cli.errors import DataError
 from synmt_cli.io import reading
 
 MOST = 3000  # on a page
-BYTES = 4_400_000  # of segments on a page, without trees
 LONGEST = 4000  # characters of a text; more is cut
 COMPARED = 400  # words of an output that are compared; marks stop there
 SEED = 1  # of the segments that are drawn at random
@@ -85,11 +84,10 @@ def chosen(differing: Sequence[float], most: int = MOST) -> list[int]:
     return order[:first] + sorted(drawn, key=lambda i: (-differing[i], i))
 
 
-def shown(texts: Texts, most: int = MOST, room: int = BYTES) -> list[Shown]:
-    """The segments of the page, those that differ most first, in about `room` bytes at most."""
+def shown(texts: Texts, most: int = MOST) -> Iterator[Shown]:
+    """Yields the segments of the page, those that differ most first."""
     scored = scores(texts)
     differing = differences(texts, scored)
-    segments: list[Shown] = []
     for i in chosen(differing, most):
         texts_of = [lines[i] for lines in texts.outputs.values()]
         first = _words(texts_of[0])
@@ -100,25 +98,7 @@ def shown(texts: Texts, most: int = MOST, room: int = BYTES) -> list[Shown]:
         source = _cut(texts.source[i]) if texts.source else ""
         reference = _cut(texts.reference[i]) if texts.reference else ""
         length = len(source.split()) if texts.source else len(first)
-        one = Shown(i + 1, source, reference, outputs, differing[i], length)
-        room -= size(one)
-        if room < 0 and segments:
-            break
-        segments.append(one)
-    return segments
-
-
-def size(one: Shown) -> int:
-    """How many bytes a segment takes on the page, up to a few."""
-    texts = [one.source, one.reference, *(text for _, marks, _ in one.outputs for text, _ in marks)]
-    n_marks = sum(7 * differs + 1 for _, marks, _ in one.outputs for _, differs in marks)
-    names = sum(len(name.encode()) + 25 for name, _, _ in one.outputs)
-    return sum(map(_escaped, texts)) + n_marks + names + 160
-
-
-def _escaped(text: str) -> int:
-    """The bytes of a text in HTML, where `&` and `<` and quotes are longer."""
-    return len(text.encode()) + 4 * sum(map(text.count, "&<>'\""))
+        yield Shown(i + 1, source, reference, outputs, differing[i], length)
 
 
 def _words(text: str) -> list[str]:
@@ -126,8 +106,8 @@ def _words(text: str) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    text = clean(text[:LONGEST])
-    return text if len(text) < LONGEST else text[:LONGEST] + "…"
+    shown = clean(text[:LONGEST])
+    return shown if len(text) <= LONGEST and len(shown) <= LONGEST else shown[:LONGEST] + "…"
 
 
 def marked(first: Sequence[str], other: Sequence[str]) -> list[Mark]:

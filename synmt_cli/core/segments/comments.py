@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import EMPTY, FAILED, OK, STATUSES
+from synmt_cli.formats.record import EMPTY, FAILED, OK, SKIPPED, STATUSES
 
 LINE, STATUS, REASON = "synmt_line", "synmt_status", "synmt_reason"
 _ROW = "1\t_\t_\tX\t_\t_\t0\troot\t_\t_"
@@ -42,8 +42,14 @@ def recorded_status(sentence: Sentence) -> tuple[str, str | None]:
 
 
 def is_placeholder(sentence: Sentence) -> bool:
-    """Whether the one word of a block only stands for a line that is empty or has failed."""
-    return status_of(sentence)[0] in (EMPTY, FAILED)
+    """Whether the one word of a block only stands for a line without a tree.
+
+    A line that was skipped still has its tree where `filter` marked it.
+    """
+    status, _ = status_of(sentence)
+    if status == SKIPPED:
+        return ["\t".join(row) for row in sentence.rows] == [_ROW]
+    return status in (EMPTY, FAILED)
 
 
 def comment(key: str, value: str) -> str:

@@ -104,6 +104,10 @@ def test_wordings(translation, verdict, voice):
         ("By the child the ball is thrown.", "the first noun is behind a preposition"),
         ("The ball throws by the child.", "by without a passive"),
         ("The ball. It throws the child.", "more than one clause"),
+        ("The ball is then by the child.", "by without a passive"),
+        ("The ball is even open by the child.", "by without a passive"),
+        ("The child across the ball.", "no verb between the nouns"),
+        ("The child this evening the ball.", "no verb between the nouns"),
     ],
 )
 def test_what_is_undecided(translation, reason):
@@ -124,6 +128,7 @@ def test_no_english_word_stands_for_two_nouns():
         ("The child rode the ball", "right"),
         ("The ball beat the child", "wrong"),
         ("The ball was beaten by the child", "right"),
+        ("The child was hidden by the ball", "wrong"),
         ("The child presses on the ball", "right"),
         ("The child insists on the ball", "undecided"),
         ("The child brings to the ball", "undecided"),

@@ -120,6 +120,16 @@ def test_the_header_of_a_table_is_known(name):
             attention.to_bytes(MAP, 2).replace(b"[1.0,0.0]", b"[1.0]"),
             "f:1: not from `synmt analyze attention`: weights that are not 2 rows of 2 numbers",
         ),
+        *(
+            (
+                attention.to_bytes(MAP, 2),
+                "attention",
+                {"segments": 1},
+                attention.to_bytes(MAP, 2).replace(b"[1.0,0.0]", row),
+                "f:1: not from `synmt analyze attention`: weights that are not 2 rows of 2 numbers",
+            )
+            for row in (b"[null,0.0]", b'["1.0",0.0]', b"[[1.0],[0.0]]")
+        ),
         (
             SCORES,
             "segment-scores",

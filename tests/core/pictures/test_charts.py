@@ -69,9 +69,9 @@ def test_runs_without_figures_are_said(run_folder, tmp_path):
     assert curves.charts([curves.read(run_folder("new", []))]) == []
 
 
-def report():
+def report(low=0.5):
     metric = MetricInfo("bleu", "BLEU", "sig", True, 2)
-    paired = PairedComparison("bs", "centred", 9, 1, 2.0, (0.5, 3.5), 0.01)
+    paired = PairedComparison("bs", "centred", 9, 1, 2.0, (low, 3.5), 0.01)
     systems = [
         ScoredSystem("base", {"bleu": 20.0}, {}, [], {"bleu": [19.0, 21.0]}, {"bleu": (18, 22)}),
         ScoredSystem("new", {"bleu": 22.0}, {"bleu": paired}, [], {"bleu": [22.0, 22.0]}),
@@ -91,6 +91,15 @@ def test_scores_are_drawn_with_intervals_and_seeds():
     assert (deltas.series[1].y, deltas.series[1].low) == ([2.0, None], [0.5, None])
     with pytest.raises(UsageError, match="--by 'x': the report has systems, length"):
         score_charts.charts(report(), by="x")
+
+
+@pytest.mark.parametrize("low", [0.5, 0.0])
+def test_what_the_lines_are_is_said_where_there_are_some(low):
+    tested = report(low)
+    assert [one.note for one in score_charts.charts(tested, by="length")] == ["", "95 % intervals"]
+    buckets = [replace(one, paired=[]) for one in tested.buckets]
+    untested = score_charts.charts(replace(tested, buckets=buckets), by="length")
+    assert [one.note for one in untested] == ["", ""]
 
 
 @needs_matplotlib

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from synmt_cli.core.report import segments
+from synmt_cli.core.pictures.sentences import Arc, Column, Picture
+from synmt_cli.core.report import page, segments
 from synmt_cli.core.report.segments import Texts, chosen, marked
 from synmt_cli.errors import DataError
 
@@ -26,7 +29,7 @@ def test_segments_are_in_order_of_difference():
         {"a": ["same here", "good words", "x"], "b": ["same here", "bad thing", "x"]},
         reference=["same here", "good words", "y"],
     )
-    found = segments.shown(texts)
+    found = list(segments.shown(texts))
     assert [one.number for one in found] == [2, 1, 3]
     assert found[0].outputs[0][2] == pytest.approx(100)
     assert found[0].difference == pytest.approx(100 - found[0].outputs[1][2])
@@ -35,7 +38,7 @@ def test_segments_are_in_order_of_difference():
 def test_without_a_reference_outputs_are_compared_with_each_other():
     texts = Texts({"a": ["x", "x"], "b": ["x", "y"], "c": ["x", "y"]})
     assert [(one.number, one.difference) for one in segments.shown(texts)] == [(2, 50), (1, 0)]
-    assert segments.shown(Texts({"a": []})) == []
+    assert not list(segments.shown(Texts({"a": []})))
 
 
 def test_of_many_segments_most_are_those_that_differ_most():
@@ -47,11 +50,27 @@ def test_of_many_segments_most_are_those_that_differ_most():
     assert picked == chosen(differing, 300)
 
 
-def test_long_texts_leave_room():
-    lines = ["wort " * 2000] * 900
-    found = segments.shown(Texts({"a": lines, "b": lines}, source=lines))
-    assert sum(map(segments.size, found)) <= segments.BYTES < 900 * 3 * 4000
-    assert found[0].source.endswith("…")
+@pytest.mark.parametrize(("n", "is_cut"), [(3999, False), (4000, False), (4001, True)])
+def test_a_long_text_is_cut_and_says_so(n, is_cut):
+    lines = ["x" * n]
+    (found,) = segments.shown(Texts({"a": lines}, source=lines))
+    assert found.source == "x" * min(n, 4000) + "…" * is_cut
+
+
+def test_a_page_of_long_texts_has_room_for_trees():
+    lines = ["<&>  wort " * 400] * 900
+    chain = [Arc(word - 1, word, "x") for word in range(60)]
+    picture = Picture("1", "a", [Column("a", "X")] * 60, chain)
+    content = page.Content(
+        "t", texts=Texts({"a": lines, "caf\udce9": lines}, source=lines), trees=[[picture]] * 900
+    )
+    text = page.page(content)
+    assert 4_500_000 < len(text.encode()) < page.LIMIT
+    n_segments, n_trees = text.count('class="seg"'), text.count('class="drawn"')
+    assert 10 < n_trees < n_segments < 900
+    assert f"Trees are drawn of the first {n_trees} segments." in text
+    assert f"{n_segments} of 900 segments" in text
+    assert page.page(replace(content, trees=())).count('class="seg"') > n_segments
 
 
 def test_other_lengths_are_refused_with_both_numbers():

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from synmt_cli.core.challenge.phenomena import ChallengeSegment
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
 from synmt_cli.core.jobs.translation.output import as_text, as_tsv, written
-from synmt_cli.core.segments.comments import comment, commented, placeholder
+from synmt_cli.core.segments.comments import comment, commented, is_placeholder, placeholder
 from synmt_cli.core.segments.segment import TreeSegment
 from synmt_cli.core.text import udpipe
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
-from synmt_cli.formats.record import FAILED, Record
+from synmt_cli.formats.record import FAILED, SKIPPED, Record
 from synmt_cli.io.reading import Source
 
 FORGED = "7\n# sent_id = 8\n1\tx\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
@@ -66,6 +66,16 @@ def test_a_record_becomes_one_block_or_one_line(id, reason, form):
         assert data == b"\n"
     else:
         only(data)
+
+
+def test_a_line_that_was_skipped_has_the_words_of_its_text_unless_it_has_a_tree():
+    lines = "synmt_status = skipped\n# text = a b c"
+    (placeholder_only,) = read(conllu.encoded(placeholder("# text = a b c\n", SKIPPED)))
+    assert is_placeholder(placeholder_only)
+    assert TreeSegment([placeholder_only]).length == 3
+    (with_tree,) = read(conllu.encoded(f"# {lines}\n" + "\t".join(one_word) + "\n\n"))
+    assert not is_placeholder(with_tree)
+    assert TreeSegment([with_tree]).length == 1
 
 
 @given(anything, anything, anything)

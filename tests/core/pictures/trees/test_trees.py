@@ -68,6 +68,12 @@ def test_a_block_keeps_its_tokens_and_empty_nodes():
     assert one.tree()[5] == Arc(3, 5, "nsubj")
 
 
+def test_an_empty_node_has_no_arc_from_itself():
+    one = block(BLOCK.replace("4:obj|9:bad", "4.1:obj|0:root"))
+    assert [arc for arc in one.arcs if arc.enhanced] == [Arc(ROOT, 4, "root", enhanced=True)]
+    assert parsed(svg.tree(one, "arcs")) is not None
+
+
 def test_words_that_share_a_span_are_a_token():
     record = Record("1", "im Haus", words=["in", "dem", "Haus"], spans=[[0, 2], [0, 2], [3, 7]],
                     heads=[2, 2, -1], deprels=["case", "det", "root"], upos=["X"] * 3)  # fmt: skip

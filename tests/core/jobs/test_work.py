@@ -1,0 +1,43 @@
+"""Work is cut into the lines of text that other readers of the same comments find."""
+
+import io
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from synmt_cli.core.jobs.work import cut_by_line, lines
+from synmt_cli.core.segments import comments
+from synmt_cli.formats import conllu
+from synmt_cli.io.reading import Source
+
+ROW = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+BLANKS = st.sampled_from(["", " ", "  ", "\t"])
+KEYS = st.sampled_from(["synmt_line", "sent_id", "text", "synmt_lines", "x synmt_line"])
+VALUES = st.sampled_from(["1", "2", "1.1", "2.1", " 1", "1\r", ""])
+COMMENTS = st.builds("#{}{}{}={}\n".format, BLANKS, KEYS, BLANKS, VALUES | VALUES.map(" {}".format))
+BLOCKS = st.lists(st.lists(COMMENTS, max_size=3).map("".join), min_size=1, max_size=6)
+
+
+class Trickle(io.BytesIO):
+    """Gives a few bytes at a time, so that blocks and lines are cut anywhere."""
+
+    def __init__(self, data, size):
+        super().__init__(data)
+        self.size_of_reads = size
+
+    def read1(self, size=-1):
+        return super().read1(self.size_of_reads)
+
+
+@given(BLOCKS, st.integers(1, 200))
+@example(["#synmt_line = 1\n", "#synmt_line = 1\n"], 1)
+@example(["# synmt_line = 1\r\n# sent_id = 1.1\r\n"] * 2, 1)
+def test_work_has_the_lines_that_comments_give(blocks, size):
+    data = "".join(block + ROW for block in blocks).encode()
+
+    def source():
+        return Source("f", Trickle(data, size))
+
+    expected = [len(line) for line in comments.lines(conllu.read(source()))]
+    parts = cut_by_line(conllu.batches(source()))
+    assert [len(line) for part in parts for _, line in lines(part)] == expected
