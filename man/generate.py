@@ -92,7 +92,7 @@ def description(function: object) -> str:
 def page(name: str) -> str:
     """The page of one command. `name` is a key of cli.COMMANDS."""
     command, manual = cli.load(name), cli.manual(name)
-    context = typer.Context(command, info_name=f"synmt {name}")
+    context = typer.Context(command, info_name=f"synmt {name}", **cli.CONTEXT)
     options = [r for p in command.get_params(context) if (r := p.get_help_record(context))]
     usage = " ".join(command.collect_usage_pieces(context))
     others = ", ".join(map(reference, manual.see_also))
@@ -188,7 +188,7 @@ def overview() -> str:
 
 def _root_options() -> list[tuple[str, str]]:
     command = typer.main.get_command(cli.app)
-    context = typer.Context(command, info_name="synmt")
+    context = typer.Context(command, info_name="synmt", **cli.CONTEXT)
     return [r for p in command.get_params(context) if (r := p.get_help_record(context))]
 
 

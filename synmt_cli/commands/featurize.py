@@ -91,10 +91,10 @@ def featurize(
     --tgt-conllu gives targets with trees, which become transitions as in synmt linearize, in the
     field transitions; tgt is their text. A target without transitions (see synmt linearize, and
     --on-nonprojective) makes its segment failed, so that it is not trained on: use the option for
-    training and development data. Vocabularies need the symbols of synmt linearize --format symbols
-    writes; transitions that the vocabulary lacks are counted at the end. Give --glue --multiword
-    token if translations are to be text as it is written: without them all words have spaces
-    between them, and contractions are taken apart.
+    training and development data. The vocabulary needs the symbols that synmt linearize --format
+    symbols writes; transitions that the vocabulary lacks are counted at the end. Give --glue
+    --multiword token if translations are to be text as it is written: without them all words have
+    spaces between them, and contractions are taken apart.
 
     Without --spm records have only words, which also makes this a check of CoNLL-U. A segment with
     a feature of --emit of more than a million values is skipped.

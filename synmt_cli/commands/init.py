@@ -72,6 +72,8 @@ def init(
 
     Variants that read trees of the source (such as pascal) need --parser, those that write trees
     (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists them.
+    Not every gain is the tree's: dep+rel reads distances in the sentence, too, which rel reads
+    without a tree, so list rel where you list dep+rel.
 
     Without a dev and a test set, a tenth of the pairs, at most 1,000, are split off for each, at
     random, by a hash of their lines; pairs that share a line stay in the same set. Training text
@@ -84,7 +86,6 @@ def init(
     from synmt_cli.core.experiment.design import Design
     from synmt_cli.core.experiment.design import variants as named
     from synmt_cli.core.experiment.folder import Parsers, Texts, write
-    from synmt_cli.core.run import device as devices
     from synmt_cli.core.run.config import resolve
     from synmt_cli.core.run.presets import AUTO, by_data
 
@@ -108,13 +109,17 @@ def init(
         raise CreateError(f"cannot create {printable(experiment)}: it already exists")
     parsers.check()
     n_pairs, n_tokens = texts.size()
-    device = devices.choose("auto")
+
+    from synmt_cli.core.run import device as devices
+    from synmt_cli.core.training.device import precision
+
+    device = devices.choose("auto")  # torch is loaded here, once nothing is left to refuse
     notes = [f"{printable(experiment)}: {_summary(design, n_pairs)}"]
     if preset == AUTO:
         taken, why = by_data(n_tokens, device.type)
         design = replace(design, preset=taken)
         notes.append(f"preset {taken}: about {why}; --preset NAME takes another")
-    write(target, design, n_pairs, texts, parsers, device)
+    write(target, design, n_pairs, texts, parsers, precision.for_all(device))
     for note in notes:
         console.info(note)
     if shutil.which("synmt") is None:

@@ -20,9 +20,9 @@ FILTERS = (
 )
 
 MANUAL = Manual(
-    input="That of the filter.",
-    output="That of the filter, byte for byte.",
-    memory=f"That of the filter with -j N. With --ray at most {pool.IN_FLIGHT} N + 2 chunks, and "
+    input="That of the command.",
+    output="That of the command, byte for byte.",
+    memory=f"That of the command with -j N. With --ray at most {pool.IN_FLIGHT} N + 2 chunks, and "
     "the models once here and once on each worker.",
     examples=(
         "synmt map -j 2 -- parse -m en.udpipe test.en > test.parsed.conllu",
@@ -51,7 +51,7 @@ def map(
         int,
         option(
             "--chunk N",
-            "Pieces of work sent to a worker at once, at most; 0 leaves it to the filter.",
+            "Pieces of work sent to a worker at once, at most; 0 leaves it to the command.",
             min=0,
         ),
     ] = 0,

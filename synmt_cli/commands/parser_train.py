@@ -26,7 +26,7 @@ MANUAL = Manual(
 
 
 def parser_train(
-    files: Annotated[list[str], argument("TRAIN...", "Treebanks to train on; - is stdin.")],
+    files: Annotated[list[str], argument("TRAIN", "Treebanks to train on; - is stdin.")],
     output: Annotated[str, option("-o, --output MODEL", "Write the model here.")],
     dev: Annotated[
         list[str] | None,

@@ -42,7 +42,7 @@ NOT_IN_NAMES = r"[^\w.+-]+"  # of files that are suggested
 
 
 def report(
-    runs: Annotated[list[str] | None, argument("[RUN]", "Run directories.")] = None,
+    runs: Annotated[list[str] | None, argument("RUN", "Run directories.")] = None,
     score: Annotated[
         str, option("--score FILE", "Report of synmt score --format json; - is stdin.")
     ] = "",

@@ -198,9 +198,9 @@ def score(
 
     The default p is calibrated: at 0.05 it calls 5-6 % of equal systems different, where
     sacreBLEU's definition gives 11 % and Koehn's one-sided share 10-13 %. Their apparent power is
-    false positives. No test of one output for each system knows how training runs vary: where
-    they vary strongly, the default p called 27-44 % different. Several outputs of each
-    (NAME=FILE, see below) bring that down to 4 %.
+    false positives. A test of one output for each system cannot know how training runs
+    vary: where they vary strongly, the default p called 27-44 % of equal systems different. With
+    several outputs of each (NAME=FILE, see below) it is 4 %.
 
     BLEU, chrF and TER are sacreBLEU's, with its signatures. `chrf` is chrF2, `chrf+` is Popović's
     chrF++.py with one word order (beta 3, eps smoothing), `chrf++` is chrF2++. RIBES is NKT *

@@ -116,7 +116,8 @@ def view(
 
     Empty lines, failed records and records without a tree are shown as the first line alone, with
     the status. A record of several sentences is one drawing; in CoNLL-U each sentence has its own.
-    A tree with too many lines side by side is not drawn, which is reported (see MEMORY).
+    A tree with too many lines side by side is not drawn, which is reported (see MEMORY in
+    synmt-view(1)).
 
     Colours are used only on a terminal, and not if NO_COLOR is set.
 

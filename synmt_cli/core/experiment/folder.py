@@ -8,14 +8,11 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.experiment.makefile import makefile
-from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
+from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
 from synmt_cli.core.segments import reader
 from synmt_cli.core.text.udpipe import Parser
-from synmt_cli.core.training.device import precision
 from synmt_cli.errors import (
     CreateError,
     DataError,
@@ -120,11 +117,11 @@ def write(
     n_pairs: int,
     texts: Texts,
     parsers: Parsers,
-    device: torch.device,
+    precision: tuple[Precision, str],
 ) -> None:
     """Writes the folder, and those above it that are missing. n_pairs: of the text to train on.
 
-    device: the one to train on.
+    precision: of all trainings, and why.
 
     Raises CreateError where the folder exists or cannot be made, WriteError.
     """
@@ -141,18 +138,17 @@ def write(
             _link(new / link, path)
         for file, content in (
             ("Makefile", rules),
-            ("config.toml", _settings(device)),
+            ("config.toml", _settings(*precision)),
         ):
             with writing.atomic(new / file) as writer:
                 writer.write(content.encode())
 
 
-def _settings(device: torch.device) -> str:
-    """config.toml, for trainings on this kind of device."""
-    taken, why = precision.for_all(device)
+def _settings(precision: Precision, why: str) -> str:
+    """config.toml."""
     about = ABOUT_SETTINGS.format(", ".join(CHANGEABLE_IN_TRAINING))
     comment = textwrap.fill(about, initial_indent="# ", subsequent_indent="# ", width=98)
-    return SETTINGS.format(about=comment, precision=taken, why=why)
+    return SETTINGS.format(about=comment, precision=precision, why=why)
 
 
 def _link(link: Path, path: str) -> None:
