@@ -67,6 +67,11 @@ class Corpus:
         lengths: Array = self.n_pieces[rows].astype(np.int64) + 1
         return lengths
 
+    def longer_sides_of(self, rows: Array) -> Array:
+        """How long the longer sides of some pairs are, EOS counted: in pieces, (len(rows),)."""
+        longer: Array = np.maximum(self.lengths_of(rows), self.source.lengths_of(rows))
+        return longer
+
     def __len__(self) -> int:
         return len(self.source)
 
@@ -121,7 +126,7 @@ class Corpus:
             random = np.random.default_rng([seed, epoch, i] if i else [seed, epoch])
             target, source = self.lengths_of(rows), self.source.lengths_of(rows)
             order = np.lexsort((random.random(len(rows)), source, target))
-            batches = fill(order, np.maximum(target, source), batch_tokens, batch_sentences)
+            batches = fill(order, self.longer_sides_of(rows), batch_tokens, batch_sentences)
             for n in random.permutation(len(batches)):
                 yield rows[batches[n]]
 

@@ -155,7 +155,7 @@ class CorpusReader:
         if not record.pieces or not target_length:
             return "empty"
         if max(len(record.pieces), target_length) + 1 > self.max_length:
-            return f"longer than {self.max_length} pieces"
+            return f"longer than {self.max_length} pieces, EOS counted"
         return ""
 
 

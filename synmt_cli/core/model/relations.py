@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -35,7 +35,21 @@ aten = torch.ops.aten
 LEAST = 25
 
 
-Made = dict[Any, Any]  # what was made once for all layers
+T = TypeVar("T")
+Made = dict[Any, Any]
+
+
+def once(made: Made, key: object, make: Callable[[], T]) -> T:
+    """What `make` gives, made at the first call and kept in `made` for the other layers.
+
+    key: a number or a name; any other object is known by its identity, and kept, so that no other
+    gets its id.
+    """
+    place = key if isinstance(key, int | str) else id(key)
+    if place not in made:
+        made[place] = make(), key
+    result: T = made[place][0]
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,27 +96,28 @@ class Rows:
         """Those of the last tokens alone."""
         if n_queries == self.index.size(1):
             return self
-        if n_queries not in self.made:
+
+        def last() -> Rows:
             order = None if self.order is None else self.order[:, -n_queries:]
             bounds = None if self.bounds is None else self.bounds[:, :, -n_queries:].contiguous()
             index = self.index[:, -n_queries:]
-            self.made[n_queries] = Rows(index, self.n, self.n_heads, order, bounds, self.n_parts)
-        last: Rows = self.made[n_queries]
-        return last
+            return Rows(index, self.n, self.n_heads, order, bounds, self.n_parts)
+
+        return once(self.made, n_queries, last)
 
     def in_places(self, places: Tensor, n: int) -> Rows:
         """Those of the last tokens of B * K rows, as K queries to what lies in n places of B rows.
 
         places: (B, K, T), where the T tokens are among them; n: nowhere. A place without a token of
-        the query gets row 0, since a mask hides it. Made once for all layers.
+        the query gets row 0, since a mask hides it.
         """
-        if id(places) not in self.made:
+
+        def in_places() -> Rows:
             newest = self.index[:, -1].expand(places.shape[:2].numel(), -1).view_as(places)
             index = newest.new_zeros(*places.shape[:2], n + 1).scatter_(2, places, newest)
-            rows = Rows.of(index[..., :n], self.n, len(places), self.n_heads)
-            self.made[id(places)] = rows, places  # kept, so that no other has its id
-        in_places: Rows = self.made[id(places)][0]
-        return in_places
+            return Rows.of(index[..., :n], self.n, len(places), self.n_heads)
+
+        return once(self.made, places, in_places)
 
     def beside(self, other: Rows) -> Rows:
         """Both, in a table where the rows of `other` follow these."""
@@ -140,15 +155,16 @@ class Rows:
 
     def _hidden(self, allowed: Tensor) -> Tensor:
         """The index with row n for the pairs that are not allowed, (B or 1, 1, Tq, P * T)."""
-        if id(allowed) not in self.made:
+
+        def hidden() -> Tensor:
             index = self.index[:, None]
             first, *others = index.chunk(self.n_parts, dim=-1)  # (B or 1, 1, Tq, T) each
             first = torch.where(allowed, first, self.n)
             if others:  # the lowest number once is enough
                 first = torch.cat([first, *(x.expand_as(first) for x in others)], dim=-1)
-            self.made[id(allowed)] = first, allowed  # kept, so that no other has its id
-        hidden: Tensor = self.made[id(allowed)][0]
-        return hidden
+            return first
+
+        return once(self.made, allowed, hidden)
 
     def sums(self, x: Tensor) -> Tensor:
         """x: (B, H, Tq, T) -> the sum over the pairs of each relation, (B, H, Tq, n)."""
@@ -181,32 +197,28 @@ class Table:
 
     def of(self, layer: int) -> Tensor:
         """(rows.n, d_head)."""
-        if "layers" not in self.made:
-            self.made["layers"] = self.vectors.unbind()
-        vectors: Tensor = self.made["layers"][layer]
-        return vectors
+        return once(self.made, "layers", self.vectors.unbind)[layer]
 
     def beside(self, other: Table) -> Table:
-        """One table of both: those of `other` follow. Made once for all layers."""
-        if id(other) not in self.made:
+        """One table of both: those of `other` follow."""
+
+        def joined() -> Table:
             vectors = torch.cat((self.vectors, other.vectors), dim=1)
-            self.made[id(other)] = Table(self.rows.beside(other.rows), vectors), other
-        joined: Table = self.made[id(other)][0]
-        return joined
+            return Table(self.rows.beside(other.rows), vectors)
+
+        return once(self.made, other, joined)
 
     def in_places(self, places: Tensor, n: int) -> Table:
         """As that of `Rows`."""
-        if id(places) not in self.made:
-            self.made[id(places)] = Table(self.rows.in_places(places, n), self.vectors), places
-        table: Table = self.made[id(places)][0]
-        return table
+        return once(self.made, places, lambda: Table(self.rows.in_places(places, n), self.vectors))
 
     def with_hidden(self, layer: int) -> Tensor:
         """The same and a row of zeros for pairs that are hidden, no part of a gradient's path."""
-        if "hidden" not in self.made:
-            self.made["hidden"] = F.pad(self.vectors.detach(), (0, 0, 0, 1)).unbind()
-        vectors: Tensor = self.made["hidden"][layer]
-        return vectors
+
+        def with_hidden() -> Sequence[Tensor]:
+            return F.pad(self.vectors.detach(), (0, 0, 0, 1)).unbind()
+
+        return once(self.made, "hidden", with_hidden)[layer]
 
 
 class Related(NamedTuple):

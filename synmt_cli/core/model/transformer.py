@@ -7,10 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from synmt_cli.core.model.attention import KeysValues
 from synmt_cli.core.model.embedding import Embedding, token_table
 from synmt_cli.core.model.layers import Decoder, Encoder, Memory
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.model.prefixes import draw, passes
+from synmt_cli.core.model.prefixes import Pass, draw, passes
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
@@ -43,6 +44,8 @@ class Transformer(nn.Module):
         source = target if size.tied == "all" else token_table(n_source, size.d_model)
         self.encoder = Encoder(Embedding(source, size, size.positions), size, encoder)
         self.decoder = Decoder(Embedding(target, size, size.decoder_positions), size, decoder)
+        if rereads and (names := self.decoder.loss_names()):
+            raise ValueError(f"a decoder that re-reads its prefix has no losses: {sorted(names)}")
         self.output = target if size.tied != "none" else token_table(n_target, size.d_model)
         self.output_bias: Tensor | None  # (n_target,), see correct_for
         self.register_buffer("output_bias", None, persistent=False)
@@ -60,18 +63,27 @@ class Transformer(nn.Module):
         n_targets, n_tokens = target.ids.shape
         found, places = [], []
         for one in passes([n_tokens] * n_targets, n_tokens, draw(n_tokens, 1)):
-            here, rows = one.to(target.ids.device), one.targets
-            states = self.decoder.reread_packed(
-                here.side(target),
-                here.prefixes(),
-                [(k[rows], v[rows]) for k, v in sources],
-                None if memory.allowed is None else memory.allowed[rows],
-            )  # (R, 2, D)
+            here = one.to(target.ids.device)
+            states = self.reread(here, target, sources, memory.allowed)
             found.append(states.flatten(0, 1).index_select(0, here.ends))
             places.append(here.following)
         flat = torch.cat(found)  # (B * T, D), as the prefixes were read
         flat = torch.empty_like(flat).index_copy(0, torch.cat(places), flat)
         return flat.unflatten(0, (n_targets, n_tokens)), {}
+
+    def reread(
+        self, one: Pass, target: Side, sources: Sequence[KeysValues], allowed: Tensor | None
+    ) -> Tensor:
+        """States of the newest tokens of a pass of prefixes: (R, 2, D).
+
+        target: ids (B, T). sources, allowed: of its B sources, as `Decoder.keys_values` has them.
+        """
+        return self.decoder.reread_packed(
+            one.side(target),
+            one.prefixes(),
+            [(k[one.targets], v[one.targets]) for k, v in sources],
+            None if allowed is None else allowed[one.targets],
+        )
 
     def logits(self, states: Tensor) -> Tensor:
         """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token."""

@@ -73,7 +73,7 @@ class Training:
         Bounds(1e-6, 1),
     ] = 1.0
     max_length: Annotated[
-        int, "most pieces of a side; longer pairs are left out and counted", Bounds(1)
+        int, "most pieces of a side, EOS counted; longer pairs are left out and counted", Bounds(1)
     ] = 256
     validate_every: Annotated[int, "updates between validations", Bounds(1)] = 1000
     save_every: Annotated[int, "updates between checkpoints", Bounds(1)] = 1000

@@ -103,12 +103,7 @@ def _from_prefixes(
     n_cells = max(CELLS, target_out.numel())  # as much memory as a batch takes that is read once
     for one in passes(lengths, target_out.size(1), drawn, n_cells):
         here = one.to(order.device)
-        states = model.decoder.reread_packed(
-            here.side(target),
-            here.prefixes(),
-            [(k[one.targets], v[one.targets]) for k, v in sources],
-            None if ordered.allowed is None else ordered.allowed[one.targets],
-        )  # (R, 2, D)
+        states = model.reread(here, target, sources, ordered.allowed)  # (R, 2, D)
         entropy = cross_entropy(
             states.flatten(0, 1),
             model.output.weight,

@@ -6,6 +6,7 @@ from itertools import islice
 
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.run.config import Training
+from synmt_cli.core.training.batches import of_epoch
 
 SAMPLE = 200  # batches; they come in random order
 
@@ -21,8 +22,8 @@ class Length:
     @classmethod
     def of(cls, corpus: Corpus, settings: Training) -> "Length":
         """The length of a run, to within a few percent where an epoch has many batches."""
-        epoch = corpus.epoch(settings.batch_tokens, settings.seed, 0, settings.batch_sentences)
-        sizes = [corpus.n_tokens_of(rows) for rows in islice(epoch, SAMPLE)]
+        batches = islice(of_epoch(corpus, settings, 0), SAMPLE)
+        sizes = [corpus.n_tokens_of(rows) for rows in batches]
         n_batches = len(sizes) * corpus.n_tokens / sum(sizes)  # all of them, if there are few
         per_epoch = math.ceil(n_batches / settings.accumulate - 1e-6)
         updates = settings.max_steps

@@ -425,10 +425,17 @@ class Trainer:
             state.stale = 0
         elif regular:
             state.stale += 1
-        perplexity = math.exp(min(nll, 700))
-        whole, words, arcs = map(found.figures.get, ("all", "words", "arcs"))
-        figures = nll, perplexity, settings.metric, value, best, whole, words, arcs
-        return Validated(state.step, state.epoch + 1, *figures, found.closed)
+        return Validated(
+            state.step,
+            state.epoch + 1,
+            nll,
+            perplexity=math.exp(min(nll, 700)),
+            metric=settings.metric,
+            value=value,
+            best=best,
+            closed=found.closed,
+            **found.figures,
+        )
 
     def _is_best(self, value: float, nll: float) -> bool:
         """Whether a validation is better than all before it; of equal ones, the less perplexed.

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from synmt_cli.core.data.batch import Batch, fill
+from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run.config import Training
+from synmt_cli.core.training.batches import cut, of_epoch, passes
 
 
 class Update(NamedTuple):
@@ -42,10 +43,7 @@ class Updates:
         """Yields the updates from that batch of that epoch on, to the end of max_epochs."""
         settings = self.settings
         while not settings.max_epochs or epoch < settings.max_epochs:
-            batches = self.corpus.epoch(
-                settings.batch_tokens, settings.seed, epoch, settings.batch_sentences
-            )
-            batches = islice(batches, batch, None)
+            batches = islice(of_epoch(self.corpus, settings, epoch), batch, None)
             while rows := list(islice(batches, settings.accumulate)):
                 batch += len(rows)
                 yield self.prepared(rows, epoch, batch)
@@ -54,19 +52,12 @@ class Updates:
     def prepared(self, rows: Sequence[Array], epoch: int = 0, batch: int = 0) -> Update:
         """The update that these batches make."""
         n_tokens = sum(map(self.corpus.n_tokens_of, rows))
-        micro = self.settings.micro_tokens
-        batches = self._cut(np.concatenate(rows), micro) if micro else rows
-        cut = partial(self._cut, limit=micro or self.settings.batch_tokens)
-        parts = self.share.parts(shared_out(batches, self.share.ranks.size, cut))
+        whole = passes(self.corpus, self.settings, rows)
+        dealt = shared_out(whole, self.share.ranks.size, partial(cut, self.corpus, self.settings))
+        parts = self.share.parts(dealt)
         return Update(
             epoch, batch, n_tokens, [(self.corpus.batch(p.rows), p.counts) for p in parts]
         )
-
-    def _cut(self, rows: Array, limit: int) -> list[Array]:
-        """Pairs of similar length together: rows x the longer side <= limit."""
-        lengths = np.maximum(self.corpus.lengths_of(rows), self.corpus.source.lengths_of(rows))
-        order = np.argsort(lengths, kind="stable")
-        return [rows[places] for places in fill(order, lengths, limit)]
 
 
 def shared_out(

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from synmt_cli import signals
-from synmt_cli.core.data.batch import fill, to_device
+from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.batching.supply import Room
@@ -18,6 +18,7 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.training.batches import cut
 from synmt_cli.core.training.events import TokenFigures
 from synmt_cli.core.training.gradient import widest
 from synmt_cli.core.training.loss import judged
@@ -86,9 +87,7 @@ class Validation:
         # Of all tokens and of arcs: how many, their nats, and how many are guessed right. They
         # stay on the device, which is asked once, at the end.
         sums = torch.zeros(2, 3, dtype=widest(self.device), device=self.device)
-        lengths = np.maximum(dev.target.lengths + 1, dev.source.lengths)
-        order = np.argsort(lengths, kind="stable")
-        batches = fill(order, lengths, self.settings.batch_tokens)
+        batches = cut(dev, self.settings, np.arange(len(dev)))
         for rows in self._unless_asked(batches, "validating"):
             batch = dev.batch(rows).to(self.device)
             states, _ = model.decode(batch.target, model.encode(batch.source))  # (B, T, D)

@@ -15,6 +15,7 @@ from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Precision, Training
+from synmt_cli.core.training.batches import of_epoch, passes
 from synmt_cli.core.training.gradient import backward
 from synmt_cli.core.training.saving import checkpoint
 
@@ -38,8 +39,9 @@ def choose(
     was_training = model.training
     model.train()
     try:
-        epoch = corpus.epoch(settings.batch_tokens, settings.seed, 0, settings.batch_sentences)
-        batches = [corpus.batch(rows) for rows in islice(epoch, ROUNDS + 1)]
+        rows = [*islice(of_epoch(corpus, settings, 0), ROUNDS + 1)]
+        rows = [*passes(corpus, settings, rows)][: ROUNDS + 1]
+        batches = [corpus.batch(one) for one in rows]
         slow, n = _seconds(model, batches, settings, device, "fp32")
         fast, n_fast = _seconds(model, batches[: n + 1], settings, device, "bf16")
     finally:

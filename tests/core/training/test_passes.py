@@ -1,0 +1,87 @@
+"""No pass is larger than the settings say: in training, validation, timing, and the estimate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from support import launches
+
+from synmt_cli import signals
+from synmt_cli.core.run.config import Training
+from synmt_cli.core.training import batches
+from synmt_cli.core.training.device import precision
+from synmt_cli.core.training.device.memory_estimate import estimate
+from synmt_cli.core.training.validation import Validation
+
+CPU = torch.device("cpu")
+UNBOUNDED = 10_000_000  # batch_tokens of the presets that count sentences
+BOUNDS = [
+    {"batch_tokens": UNBOUNDED, "batch_sentences": 3},
+    {"batch_tokens": 200},
+    {"batch_tokens": UNBOUNDED, "micro_tokens": 90},
+    {"batch_tokens": 90, "batch_sentences": 3, "accumulate": 2, "micro_tokens": 60},
+]
+
+
+def watched(model):
+    """Notes the shape of each pass through a model, (pairs, the longer side)."""
+    shapes, encode, decode = [], model.encode, model.decode
+
+    def noted_encode(source):
+        shapes.append(source.ids.shape)
+        return encode(source)
+
+    def noted_decode(target, memory):
+        shapes[-1] = (len(target.ids), max(target.ids.size(1), shapes[-1][1]))
+        return decode(target, memory)
+
+    model.encode, model.decode = noted_encode, noted_decode
+    return shapes
+
+
+def fits(shapes, settings):
+    limit = settings.micro_tokens or settings.batch_tokens
+    return all(
+        n <= (settings.batch_sentences or n) and (n * m <= limit or n == 1) for n, m in shapes
+    )
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_passes_fit_and_every_pair_is_in_one(bounds):
+    corpus, settings = launches.corpus(40), Training(**bounds)
+    whole = [*batches.of_epoch(corpus, settings, 0)]
+    for passes in (
+        batches.passes(corpus, settings, whole),
+        batches.cut(corpus, settings, np.arange(40)),
+    ):
+        assert sorted(np.concatenate(passes)) == [*range(40)]
+        shapes = [(len(rows), corpus.longer_sides_of(rows).max()) for rows in passes]
+        assert fits(shapes, settings)
+        assert len(shapes) < 40
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_validation_and_timing_make_no_larger_passes(bounds, monkeypatch):
+    model, corpus = launches.build("vanilla", {}), launches.corpus(40)
+    shapes, settings = watched(model), Training(metric="loss", **bounds)
+    Validation(model, corpus, None, settings, CPU, signals.Request()).run()
+    assert sum(n for n, _ in shapes) == len(corpus)
+    assert fits(shapes, settings)
+    shapes.clear()
+    monkeypatch.setattr(precision.devices, "has_bf16", lambda device: True)
+    precision.choose(model, corpus, settings, 1000, CPU)
+    assert len(shapes) > 1
+    assert fits(shapes, settings)
+
+
+def test_the_estimate_is_of_the_batches_that_there_are():
+    model, corpus = launches.build("vanilla", {}), launches.corpus(40)
+
+    def memory(model=model, **bounds):
+        return estimate(model, corpus, Training(**bounds))["memory"]
+
+    few = memory(batch_tokens=UNBOUNDED, batch_sentences=3)
+    assert few < memory(batch_tokens=UNBOUNDED) == memory(batch_tokens=2 * UNBOUNDED)
+    assert memory(batch_tokens=UNBOUNDED, micro_tokens=40) < few
+    assert memory(launches.build("bitran", {}), batch_tokens=200) > memory(batch_tokens=200)
