@@ -101,7 +101,7 @@ def evaltree(
             "--samples N", "Number of samples; the default is 1000 for bs, 10000 for ar.", min=1
         ),
     ] = None,
-    seed: options.Seed = 12345,
+    seed: options.Seed = options.SEED,
     form: options.ReportFormat = "table",
     output: options.Output = "-",
     quiet: options.Quiet = False,

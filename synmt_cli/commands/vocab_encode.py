@@ -39,7 +39,7 @@ def vocab_encode(
         int | None,
         option("--nbest N", "Draw from the N best of a unigram model instead of all.", min=2),
     ] = None,
-    seed: options.Seed = 12345,
+    seed: options.Seed = options.SEED,
     jobs: options.Jobs = 1,
     output: options.Output = "-",
     line_buffered: options.LineBuffered = False,

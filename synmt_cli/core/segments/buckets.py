@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 
 from synmt_cli.errors import UsageError, quoted
 
@@ -32,11 +33,17 @@ class Buckets:
     @property
     def names(self) -> tuple[str, ...]:
         """`LOW-HIGH`, both included, `LOW` where they are the same, and `LOW+`."""
-        return tuple(_name(low, high) for low, high in self.limits)
+        return _names(self)
 
     def index(self, length: int) -> int:
         """Which bucket a length falls in: an edge belongs to the bucket that it begins."""
         return bisect_right(self.edges, length)
+
+
+@lru_cache(maxsize=16)
+def _names(buckets: Buckets) -> tuple[str, ...]:
+    """Made once, since they are asked for with each segment."""
+    return tuple(_name(low, high) for low, high in buckets.limits)
 
 
 def _name(low: int, high: int | None) -> str:

@@ -8,6 +8,7 @@ and an arc between lines as two open pieces, which run to the edge and name the 
 """
 
 import unicodedata
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,13 +97,14 @@ def lines(columns: Sequence[Column], layers: Sequence[Sequence[Arc]], width: flo
     rooms = [gap + own for gap, own in zip(gaps, widths, strict=True)]
     ranges = _ranges(rooms, width)
     margin = MARGIN if len(ranges) > 1 else EDGE
+    arcs_of = [_by_line(layer, ranges) for layer in layers]
     made = []
-    for first, last in ranges:
+    for number, (first, last) in enumerate(ranges):
         begin = margin - gaps[first]
         rights = [*accumulate(rooms[first:last], initial=begin)][1:]
         middles = [right - own / 2 for right, own in zip(rights, widths[first:last], strict=True)]
         whole = rights[-1] + margin
-        parts = [_parts(layer, first, last, middles, widths, whole) for layer in layers]
+        parts = [_parts(of[number], first, last, middles, widths, whole) for of in arcs_of]
         made.append(Line(first, last, middles, whole, parts))
     return made
 
@@ -132,20 +134,30 @@ def _ranges(rooms: Sequence[float], width: float) -> list[tuple[int, int]]:
     return [*ranges, (first, len(rooms))]
 
 
+def _by_line(arcs: Sequence[Arc], ranges: Sequence[tuple[int, int]]) -> list[list[Arc]]:
+    """The arcs that end on each line, one end or both."""
+    begins = [first for first, _ in ranges]
+    of_lines: list[list[Arc]] = [[] for _ in ranges]
+    for arc in arcs:
+        ends = (arc.dependent,) if arc.head == ROOT else (arc.head, arc.dependent)
+        for line in {bisect_right(begins, end) - 1 for end in ends}:
+            of_lines[line].append(arc)
+    return of_lines
+
+
 def _span(arc: Arc) -> int:
     return 0 if arc.head == ROOT else abs(arc.head - arc.dependent)
 
 
 def _parts(
-    arcs: Sequence[Arc],
+    here: Sequence[Arc],
     first: int,
     last: int,
     middles: Sequence[float],
     widths: Sequence[float],
     whole: float,
 ) -> list[Part]:
-    """The pieces of arcs on the line of columns first to last - 1."""
-    here = [arc for arc in arcs if any(first <= end < last for end in arc[:2])]
+    """The pieces of the arcs that end here, on the line of columns first to last - 1."""
     slots = _slots(here, first, last, widths)
     heights = [0] * (last - first + 1)  # gap i is before column first + i
     parts: list[Part] = []

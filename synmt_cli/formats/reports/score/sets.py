@@ -125,7 +125,7 @@ def read(path: str) -> SetScores:
 
 
 def _lower(metrics: object, source: str) -> frozenset[str]:
-    """The names of metrics that say they are better if lower; None where it does not say."""
+    """The names of metrics that are said to be better if lower; by default LOWER_IS_BETTER."""
     if metrics is None:
         return LOWER_IS_BETTER
     lower = set()
