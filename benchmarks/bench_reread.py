@@ -171,7 +171,8 @@ def naive(model: Transformer, batch: Batch) -> float:
     active = decoder.prepare(side)
     x = decoder.embedding(side.ids, active)  # (B * T, T, D)
     for layer, source in zip(decoder.layers, decoder.keys_values(memory), strict=True):
-        attend = partial(layer.attention, allowed=allowed, causal=False, active=active)
+        own = layer.attention.modified_by(active)
+        attend = partial(layer.attention, allowed=allowed, causal=False, active=own)
         x = layer.step(x, attend, source, memory.allowed)
     states = decoder.norm(x).view(n, length, length, -1)
     newest = states.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (B, T, D)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from synmt_cli.core.model.attention import CrossAttention, SelfAttention, masked, split_heads
@@ -53,7 +54,9 @@ def witnessed(
 
     def around(attention: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         x, allowed, causal, active = arguments
-        return x, allowed, causal, [Active(first, None), *active, Active(last, None)]
+        if causal:
+            allowed = torch.ones(2 * x.shape[1:2], dtype=torch.bool, device=x.device).tril()
+        return x, allowed, False, [Active(first, None), *active, Active(last, None)]
 
     with ExitStack() as handles:
         for attention in (m for m in stack.modules() if isinstance(m, SelfAttention)):

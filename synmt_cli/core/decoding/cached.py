@@ -112,7 +112,7 @@ class CachedScorer:
         if aligned is not None and not all(one.is_only_related for one in here):
             k, v = aligned.of(prefix)  # (B * K, T, D) each
             q, one = q.flatten(0, 1)[:, None], x.flatten(0, 1)[:, None]  # (B * K, 1, D)
-            return attention.attend(one, q, k, v, aligned.mask, active).view_as(x)
+            return attention.attend(one, q, k, v, aligned.mask, here).view_as(x)
         k, v = prefix[:, : len(x), :, : seen.size(-1)]  # (B, H, M, D / H) each
         qkv = split_heads(q, attention.n_heads), k, v
         related = aligned.related(here, attention.layer) if aligned else []

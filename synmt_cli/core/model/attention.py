@@ -164,13 +164,13 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """x: (B, T, D) -> (B, T, D), or with `newest` the last token's row alone, (B, 1, D).
 
-        allowed: bool, True = may be seen, broadcasts to (B, H, T, T). keep: takes the tokens
-        whose rows are wanted, of (B, T, D).
+        allowed: bool, True = may be seen, broadcasts to (B, H, T, T). causal: the same where each
+        token sees those before it, in the place of `allowed` where no modifier acts. active: those
+        of `modified_by`. keep: takes the tokens whose rows are wanted, of (B, T, D).
         """
         whole = self.qkv(x)  # (B, T, 3 D)
-        here = self.modified_by(active)
-        if keep is not None and all(one.is_only_mask for one in here):
-            return self.out(self._context_of(keep, whole, allowed, here))
+        if keep is not None and all(one.is_only_mask for one in active):
+            return self.out(self._context_of(keep, whole, allowed, active))
         qkv: Sequence[Tensor] = (whole,)
         if newest:
             q, k, v = whole.chunk(3, dim=-1)
@@ -183,8 +183,8 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """As `forward`, of tokens without padding, (N, D) -> (N, D). allowed: as there."""
         whole = tokens.padded(self.qkv(x))  # (B, T, 3 D)
-        here = tokens.padded(x) if self.modified_by(active) else x  # read by modifiers alone
-        context = self._context(here, (whole,), allowed, False, active)
+        padded = tokens.padded(x) if active else x  # read by modifiers alone
+        context = self._context(padded, (whole,), allowed, False, active)
         return self.out(tokens.without_padding(context))
 
     def project_apart(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -244,20 +244,16 @@ class SelfAttention(nn.Module):
         parts = qkv if len(qkv) == 3 else qkv[0].chunk(3, dim=-1)
         q, k, v = (split_heads(t, self.n_heads) for t in parts)  # (B, H, Tq or T, D / H)
         dropout = self.dropout if self.training else 0.0
-        here = self.modified_by(active)
-        if not here and (allowed is None or not causal):
+        if not active:
             return join_heads(fused_attention(q, k, v, allowed, dropout, causal))
-        for modifier, state in here:
+        if causal:
+            raise ValueError("modifiers need the mask of a causal layer")
+        for modifier, state in active:
             allowed = intersection(allowed, modifier.visible(state, q.size(2)))
-        is_eager = any(one.is_eager for one in here)
-        is_stepwise = is_eager or any(one.is_related for one in here)
-        if causal and (is_stepwise or allowed is not None):
-            past = torch.ones(q.size(2), k.size(2), dtype=torch.bool, device=x.device).tril()
-            allowed, causal = intersection(allowed, past), False
         site = Site(self.layer, x, q, k)
-        if is_eager:
-            return join_heads(self._eager_attention(site, v, allowed, here))
-        return self._fused_attention(site, v, qkv, allowed, causal, dropout, here)
+        if any(one.is_eager for one in active):
+            return join_heads(self._eager_attention(site, v, allowed, active))
+        return self._fused_attention(site, v, qkv, allowed, dropout, active)
 
     def _fused_attention(
         self,
@@ -265,7 +261,6 @@ class SelfAttention(nn.Module):
         v: Tensor,
         qkv: Sequence[Tensor],
         allowed: Tensor | None,
-        causal: bool,
         dropout: float,
         active: Sequence[Active],
     ) -> Tensor:
@@ -287,7 +282,7 @@ class SelfAttention(nn.Module):
         if numbers is not None:
             allowed = masked(numbers, allowed)
         scale = 1 / math.sqrt(site.q.size(-1))
-        return join_heads(fused_attention(q, k, v, allowed, dropout, causal, scale))
+        return join_heads(fused_attention(q, k, v, allowed, dropout, False, scale))
 
     def _eager_attention(
         self, site: Site, v: Tensor, allowed: Tensor | None, active: Sequence[Active]

@@ -277,8 +277,11 @@ class Encoder(Stack):
         allowed = side.allowed
         x = self.embedding(side.ids, active)  # (B, S, D)
         for layer in self.layers[: max(n - 1, 0)]:
-            x = layer(x, allowed, active)
-        return self.layers[n - 1].attention_sum(x, allowed, active) if n else x
+            x = layer(x, allowed, layer.attention.modified_by(active))
+        if not n:
+            return x
+        last = self.layers[n - 1]
+        return last.attention_sum(x, allowed, last.attention.modified_by(active))
 
 
 class Decoder(Stack):
@@ -319,7 +322,8 @@ class Decoder(Stack):
         x = self.embedding(side.ids, active)  # (R, T, D)
         for layer, source in zip(self.layers, sources, strict=True):
             newest = layer is self.layers[-1]
-            attend = partial(layer.attention, active=active, newest=newest)
+            own = layer.attention.modified_by(active)
+            attend = partial(layer.attention, active=own, newest=newest)
             x = layer.step(x, attend, source, allowed, last_token if newest else None)
         return self.norm(x)[:, -1]
 

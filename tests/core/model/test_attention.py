@@ -50,7 +50,8 @@ def lengths(*counts, n=T):
 def test_self_attention_is_equation_1_for_each_head(eager, future):
     layer, x = attention(), inputs()
     active = [Active(Recorder([0]), None)] if eager else []
-    out = layer(x, None, not future, active)
+    past = torch.ones(T, T, dtype=torch.bool).tril() if eager and not future else None
+    out = layer(x, past, not future and not eager, active)
     for b in range(B):
         q, k, v = np.split(linear(layer.qkv, array(x[b])), 3, axis=1)
         context = heads(q, k, v, H, plain if future else causal)
@@ -61,18 +62,20 @@ def test_self_attention_is_equation_1_for_each_head(eager, future):
 def test_eager_and_fused_attention_agree_under_padding(device, is_causal):
     layer, x = attention(device), inputs(device=device)
     allowed = lengths(6, 1, 4).to(device)
-    eager = layer(x, allowed, is_causal, [Active(Recorder([0]), None)])
-    if is_causal:  # the fused form takes a mask or causality, never both
-        future = torch.ones(T, T, dtype=torch.bool, device=device).tril()
-        torch.testing.assert_close(eager, layer(x, allowed & future, False, []))
-    else:
-        torch.testing.assert_close(eager, layer(x, allowed, False, []))
+    if is_causal:
+        allowed = allowed & torch.ones(T, T, dtype=torch.bool, device=device).tril()
+    eager = layer(x, allowed, False, [Active(Recorder([0]), None)])
+    torch.testing.assert_close(eager, layer(x, allowed, False, []))
 
 
 def test_a_modifier_acts_only_in_its_layers():
-    recorder = Recorder([1, 2])
-    attention()(inputs(), None, False, [Active(recorder, None)])
-    assert not hasattr(recorder, "shown")
+    one, other = Active(Recorder([1, 2]), None), Active(Recorder([0]), None)
+    assert attention().modified_by([one, other]) == [other]
+
+
+def test_modifiers_are_not_left_without_the_mask_of_a_causal_layer():
+    with pytest.raises(ValueError, match="need the mask"):
+        attention()(inputs(), None, True, [Active(Recorder([0]), None)])
 
 
 def test_hooks_see_scaled_scores_masked_weights_and_heads():
