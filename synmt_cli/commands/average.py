@@ -51,6 +51,8 @@ def average(
     if checkpoints and n_last is not None:
         raise UsageError("name checkpoints or give --last, not both")
 
+    options.refuse_no_folder("--output", output)
+
     from synmt_cli.core.run import averaging
     from synmt_cli.core.run.directory import Run
 

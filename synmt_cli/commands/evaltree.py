@@ -207,6 +207,7 @@ def _several(
     settings: Settings,
     bar: console.Progress,
 ) -> ParserReport:
+    from synmt_cli.core.evaluation.statistics.significance import doubt
     from synmt_cli.core.evaluation.trees.attachment import Attachment
     from synmt_cli.core.evaluation.trees.tree_comparison import ParserComparison, units
     from synmt_cli.formats.reports.tree_comparison import ParserReport
@@ -223,6 +224,8 @@ def _several(
     parsers = comparison.compared(names[1:], test)
     facts = (test.formula, test.interval_n) if test else ("", 0)
     n = comparison.n_units
+    if test and (problem := doubt(test, n, "sentences")):
+        console.warn(problem)
     return ParserReport(gold.name, settings.subtypes, n, parsers, settings.kind, *facts)
 
 

@@ -58,6 +58,8 @@ def export(
     Needs the package ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`, 69 without it). The
     folder must not exist, and appears when it is complete.
     """
+    options.refuse_no_folder("--output", output)
+
     from synmt_cli.core.run import export as ctranslate2_export
     from synmt_cli.core.run.directory import Run
 

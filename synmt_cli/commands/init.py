@@ -83,6 +83,8 @@ def init(
     The files are linked into the folder, not copied. All of them are read and checked first;
     nothing is written if one is bad.
     """
+    options.refuse_no_folder("EXPERIMENT", experiment)
+
     from synmt_cli.core.experiment.design import Design
     from synmt_cli.core.experiment.design import variants as named
     from synmt_cli.core.experiment.folder import Parsers, Texts, write

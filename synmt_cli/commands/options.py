@@ -46,6 +46,16 @@ def refuse(problems: Mapping[str, object]) -> None:
             raise UsageError(message)
 
 
+def refuse_no_folder(name: str, path: str) -> None:
+    """Raises UsageError for an empty name of a folder to write, and for that of stdout."""
+    refuse(
+        {
+            f"{name} is empty: it names a folder": not path,
+            f"{name} names a folder, not stdout; ./- is one of that name": path == "-",
+        }
+    )
+
+
 def given(context: Any) -> set[str]:
     """The names of the parameters that the command line sets. context: typer's."""
     sources = ((name, context.get_parameter_source(name)) for name in context.params)
@@ -88,6 +98,12 @@ def _quiet(value: bool) -> bool:
     return value
 
 
+def _seed(value: int) -> int:
+    if value >= 2**63:  # reports are JSON, whose whole numbers have 64 bits
+        raise UsageError(f"--seed {value}: at most {2**63 - 1}")
+    return value
+
+
 def _verbose(value: bool) -> bool:
     if value:
         console.set_level(console.VERBOSE)
@@ -121,7 +137,7 @@ PropertyFormat = Annotated[
 # Work.
 Jobs = Annotated[int, option("-j, --jobs N", "Processes; 0 uses every core.", min=0)]
 Strict = Annotated[bool, option("--strict", "End at the first failed segment (65).")]
-Seed = Annotated[int, option("--seed N", "Seed of every random choice.", min=0)]
+Seed = Annotated[int, option("--seed N", "Seed of every random choice.", min=0, callback=_seed)]
 Quiet = Annotated[bool, option("-q, --quiet", "Show errors only.", callback=_quiet)]
 Verbose = Annotated[
     bool,

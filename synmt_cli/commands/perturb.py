@@ -184,8 +184,8 @@ def _labels(path: str | None) -> LabelSampler:
     labels = []
     with reading.open_source(path) as source:
         for number, line in reading.text_lines(source):
-            if "\t" in line or "\0" in line:
-                raise DataError(source.name, number, "a label with a TAB or NUL character")
+            if "\0" in line or line.split() not in ([], [line]):
+                raise DataError(source.name, number, "a label with white space or NUL")
             labels.append(line)
         try:
             return LabelSampler(filter(None, labels))

@@ -333,18 +333,22 @@ def score(
         if form == SEGMENTS:
             writer.write(_segments(chosen[0], statistics[0], outputs))
             return
-        divided = _divided(
-            specs, len(statistics[0][0][0]), texts.get(src or ""), texts.get(ref or ""), trees
+        n = len(statistics[0][0][0])
+        _warn_of_few(test, n, outputs)
+        report = comparison.evaluate(
+            chosen,
+            statistics,
+            outputs,
+            references,
+            comparison.Questions(
+                test=test,
+                all_pairs=all_pairs,
+                correction=correct,
+                divisions=_divided(specs, n, texts.get(src or ""), texts.get(ref or ""), trees),
+                options=settings.document(),
+                command=["synmt", *sys.argv[1:]],
+            ),
         )
-        questions = comparison.Questions(
-            test=test,
-            all_pairs=all_pairs,
-            correction=correct,
-            divisions=divided,
-            options=settings.document(),
-            command=["synmt", *sys.argv[1:]],
-        )
-        report = comparison.evaluate(chosen, statistics, outputs, references, questions)
         writer.write(_shown(report, get, form, verbose))
     _judge(report, limits)
 
@@ -359,6 +363,7 @@ def _check(settings: TextSettings, get: str | None, form: str, by: list[str] | N
             f"--format {SEGMENTS} has no buckets": form == SEGMENTS and by,
             f"--smooth {smooth} has no --smooth-value": value is not None
             and smooth in ("exp", "none"),
+            "--smooth-value is a finite number": value is not None and math.isinf(value),
         }
     )
 
@@ -498,6 +503,14 @@ def _statistics(
     ]
 
 
+def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[SystemFiles]) -> None:
+    """Warns where a test of systems is over so few segments that it is not to be relied on."""
+    from synmt_cli.core.evaluation.statistics.significance import doubt
+
+    if test and systems[1:] and (problem := doubt(test, n, "segments")):
+        console.warn(problem)
+
+
 def _divided(
     specs: Sequence[Spec],
     n: int,
@@ -517,6 +530,9 @@ def _segments(metric: Metric, statistics: Statistics, systems: Sequence[SystemFi
     """The score of each segment, system after system."""
     from synmt_cli.formats import segment_scores
 
+    labels = [label for one in systems for _, label in one.outputs()]
+    twice = next((label for label in labels if labels.count(label) > 1), "")
+    options.refuse({f"two outputs are named {quoted(twice)}: name them, NAME=FILE": twice})
     return b"".join(
         segment_scores.to_bytes(label, score)
         for one, runs in zip(systems, statistics, strict=True)

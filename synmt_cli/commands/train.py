@@ -231,6 +231,8 @@ def train(
     limit = seconds(time_limit)
     if not run and not dry_run:
         raise UsageError("--run DIR is missing (or --dry-run)")
+    if run:
+        options.refuse_no_folder("--run", run)
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
     choice = resolve(variant, preset, config, settings or (), flags)
     if tensorboard:

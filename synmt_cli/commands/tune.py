@@ -12,7 +12,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.formats.reports.tuning import GREATEST
-from synmt_cli.io import writing
+from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.jobs.translation.input import Placed
@@ -112,7 +112,7 @@ def tune(
                     n_closed[i] += best is not None and best.n_closing > 0
             bar.advance(len(each[0]))
         if not references:
-            raise UsageError("there are no records to tune on")
+            raise DataError(reading.source_name(paths[0]), None, "no records to tune on")
         closed: list[int | None] = [*n_closed] if job.writes_trees else [None] * len(values)
         report = Tuning(references, beam).report(values, lines, n_cut, closed)
         if get is None:

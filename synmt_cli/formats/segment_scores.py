@@ -18,6 +18,8 @@ from synmt_cli.formats.detect import OBJECT
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
+LARGEST = 1e100  # of a score, so that sums are finite
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentScore:
@@ -78,6 +80,9 @@ def _checked(system: str, score: float, text: str, source: str, number: int) -> 
         raise DataError(source, number, "the name of the system is empty")
     if not math.isfinite(score):
         raise DataError(source, number, _not_finite(system, text))
+    if abs(score) > LARGEST:
+        problem = f"the score {quoted(text)} of {quoted(system)} is not within {LARGEST:g}"
+        raise DataError(source, number, problem)
     return SegmentScore(system, score, number)
 
 

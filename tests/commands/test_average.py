@@ -121,6 +121,12 @@ def test_a_flipped_bit_is_refused_and_nothing_is_left(place, new):
     assert list(new.parent.iterdir()) == []
 
 
+@pytest.mark.parametrize(("name", "message"), [("-", b"not stdout"), ("", b"is empty")])
+def test_a_name_that_is_no_folders_is_refused(place, name, message):
+    done = place("average", "-m", "vanilla", "-o", name, status=2)
+    assert message in done.stderr
+
+
 def test_a_folder_that_is_there_is_never_touched(place, new):
     new.mkdir()
     done = place("average", "-m", "vanilla", "-o", new, status=73)

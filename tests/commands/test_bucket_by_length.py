@@ -15,12 +15,13 @@ def folder(tmp_path):
     (tmp_path / "de").write_text(TEXT)
     (tmp_path / "en").write_text("1\n2\n3\n4\n5\n")
     (tmp_path / "short").write_text("1\n2\n")
+    (tmp_path / "records").write_text('{"src":"a"}\n' * 5)
     return tmp_path
 
 
 def files(folder):
     """What is there beside the fixture's files."""
-    known = {"de", "en", "short"}
+    known = {"de", "en", "short", "records"}
     return {p.name: p.read_text() for p in folder.iterdir() if p.name not in known}
 
 
@@ -67,7 +68,7 @@ def test_splits_by_a_source_that_is_not_written_and_compresses(run, folder):
     run("bucket-by-length", "en", "--src", "de", "--by=length:3", "--out-template", "{bucket}.gz",
         cwd=folder)  # fmt: skip
     assert gzip.decompress((folder / "3+.gz").read_bytes()) == b"1\n4\n"
-    assert sorted(p.name for p in folder.iterdir()) == ["0-2.gz", "3+.gz", "de", "en", "short"]
+    assert sorted(p.name for p in folder.glob("*.gz")) == ["0-2.gz", "3+.gz"]
 
 
 def test_splits_records_as_they_are(run, folder):
@@ -101,6 +102,7 @@ def test_splits_records_as_they_are(run, folder):
         ),
         (["de", "--out-template", "{bucket}", "-o", "x"], 2, "--out-template names its files"),
         (["de", "--src", "en", "--from", "conllu"], 2, "--src gives the lengths of text"),
+        (["records", "--src", "en"], 2, "--src gives the lengths of text; jsonl has its own"),
         (["-", "-"], 2, "only one input can be stdin"),
     ],
 )

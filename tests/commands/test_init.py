@@ -291,6 +291,12 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(run, given, options, s
     assert not [path for path in given.iterdir() if path.name.startswith(".")]
 
 
+def test_a_folder_needs_a_name(run, given):
+    done = run("init", "", *TEXT, "--variants", "vanilla", cwd=given)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"EXPERIMENT is empty" in done.stderr
+
+
 def test_a_folder_that_exists_stays_as_it_is(run, given, tmp_path):
     (tmp_path / "here").mkdir()
     done = run("init", tmp_path / "here", *TEXT, "--variants", "vanilla", cwd=given)

@@ -25,6 +25,7 @@ def folder(tmp_path):
     (tmp_path / "scores").write_text("new\t1\nnew\t2\nbase\t3\nnew\t3\n")
     (tmp_path / "nan").write_text("new\t1\nnew\tnan\n")
     (tmp_path / "many").write_text("new\t1\n" * 5)
+    (tmp_path / "large").write_text("a\t1e101\n")
     (tmp_path / "gap").write_text("a\n\tx\na\nb\n")
     (tmp_path / "missing").write_text("new\t1\nnew\tNone\n")
     return tmp_path
@@ -153,6 +154,10 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
             2,
             "systems have different numbers of seeds (2 of 'a', 1 of 'b')",
         ),
+        (["ref", "new", "--smooth", "floor", "--smooth-value", "inf"], 2, "--smooth-value is a"),
+        (["ref", "new", "base", "--seed", str(2**63)], 2, "--seed 9223372036854775808: at most"),
+        (["ref", "new", "new", "-M", "chrf", "--format", "segments"], 2, "two outputs are named"),
+        (["--segment-scores", "m=large"], 65, "large:1: the score '1e101' of 'a' is not within"),
         (["ref", "a=new", "a=new"], 2, "system 'a' has the same file as two seeds"),
         (["ref", "a=new", "a"], 2, "'a' is the name of a system and a file without one"),
         (["ref", "=new"], 2, "a system is FILE or NAME=FILE"),
@@ -526,6 +531,18 @@ def test_what_bucket_by_length_and_challenge_label_fits(run, folder):
     buckets = json.loads(run("score", "ref", "new", *by, cwd=folder).stdout)["buckets"]
     found = [(one["name"], one["n"]) for one in buckets]
     assert found == [("0-1", 1), ("2", 2), ("3+", 1), ("none", 2), ("particle", 2)]
+
+
+@pytest.mark.parametrize("n", [1, 19, 20])
+def test_of_few_segments_chance_is_no_difference(run, tmp_path, n):
+    for name, word in (("ref", "a"), ("one", "b"), ("two", "c")):
+        (tmp_path / name).write_text(f"x y z {word} w\n" * n)
+    (tmp_path / "two").write_text("x v v v w\n" * n)
+    done = run("score", "ref", "one", "two", "-M", "chrf", "--format", "json", cwd=tmp_path)
+    few = f"with fewer than 20 segments, here {n}, the bootstrap calls chance a difference"
+    assert (few.encode() in done.stderr) == (n < 20)
+    p = json.loads(done.stdout)["systems"][1]["paired"]["chrf"]["p"]
+    assert p == 1 if n == 1 else p < 0.01  # every sample has the same difference
 
 
 def test_labels_are_in_the_order_of_their_numbers(run, tmp_path):

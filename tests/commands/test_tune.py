@@ -110,7 +110,7 @@ def test_a_report_and_something_else_on_stdin_are_refused(shop, others):
         (("--lenpen", "0:10:0.001"), 2, b"10,001 values, and 1,000 are the most"),
         (("--beam", 1), 2, b"--beam"),
         (("--get", "bleu", "--format", "tsv"), 2, b"--get prints one figure"),
-        (("empty.jsonl",), 2, b"there are no records to tune on"),
+        (("empty.jsonl",), 65, b"empty.jsonl: no records to tune on"),
         (("bare.jsonl",), 65, b"bare.jsonl:2: no tgt to compare with"),
     ],
 )

@@ -30,8 +30,6 @@ from synmt_cli.formats.reports.score.scores import (
     Settings,
 )
 
-SMALLEST = 20  # sentences: in fewer, the bootstrap calls chance a difference too often
-
 
 @dataclass(frozen=True, slots=True)
 class Questions:
@@ -85,7 +83,7 @@ def evaluate(
             n_comparisons=n_comparisons,
             n_bucket_comparisons=n_in_buckets,
             interval=test.interval if test else "",
-            smallest=SMALLEST,
+            smallest=significance.SMALLEST,
             options=questions.options,
             versions={
                 "synmt": __version__,
@@ -152,7 +150,7 @@ def _buckets(
             for i in range(n_systems)
         ]
         paired: list[dict[str, PairedComparison]] = []
-        if test and n >= SMALLEST and n_systems > 1:
+        if test and n >= significance.SMALLEST and n_systems > 1:
             found = significance.compare(test, metrics, chosen, against_first(n_systems))
             paired = [{}] + [
                 {m.name: of_metric[i] for m, of_metric in zip(metrics, found.pairs, strict=True)}

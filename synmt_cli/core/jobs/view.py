@@ -143,7 +143,7 @@ def of_transitions(source: reading.Source, first: int, job: DelinearizeJob) -> I
 
 def _of_text(source: reading.Source, first: int) -> Iterator[Record]:
     """Nothing for an empty source. Raises DataError for any other."""
-    for _ in reading.lines(source):
+    for _ in reading.text_lines(source):
         raise DataError(source.name, 1, "text has no trees: synmt parse makes them")
     yield from ()
 

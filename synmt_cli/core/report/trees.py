@@ -31,7 +31,7 @@ def read(path: str) -> list[list[Picture]]:
         kind, source = detect(opened)
         if kind in readers:
             return [*readers[kind](source)]
-        if any(True for _ in reading.lines(source)):
+        if any(True for _ in reading.text_lines(source)):
             raise DataError(source.name, 1, "expected CoNLL-U or records: text has no trees")
         return []
 

@@ -217,6 +217,8 @@ class Run:
         """config.toml as plain tables. Raises ReadError, DataError, ConfigError."""
         tables = dict(self.settings().tables)
         stated = tables.get("format")
+        if stated is None:
+            raise ConfigError(f"{printable(str(self.config))} is not whole: format is missing")
         if type(stated) is not int or stated != FORMAT:
             shown = printable(repr(stated))[:QUOTE_LIMIT]
             raise ConfigError(f"{printable(str(self.config))}: format {shown}, expected {FORMAT}")

@@ -89,13 +89,11 @@ def opened(
 ) -> Iterator[MeasuredStream]:
     """The segments of files of one kind: text, jsonl, conllu, or the one that they show.
 
-    src: a text that gives the lengths and is not among the parts; only for text, so that
-    `auto` is text with it. Several files of records are one side without a name. Raises
-    DataError, ReadError; UsageError where src does not fit.
+    src: a text that gives the lengths and is not among the parts; only for text. Several files
+    of records are one side without a name. Raises DataError, ReadError; UsageError where src does
+    not fit.
     """
     with ExitStack() as stack:
-        if kind == "auto" and src is not None:
-            kind = "text"
         stream = stack.enter_context(reader.opened(paths, kind))
         if stream.kind == "text":
             measured = [stack.enter_context(reading.open_source(src))] if src is not None else []

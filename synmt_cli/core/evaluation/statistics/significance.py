@@ -56,6 +56,7 @@ SEED_FORMULAS = {
         "takes the seeds as they are, so that p is too small where they differ"
     },
 }
+SMALLEST = 20  # segments: with fewer, the bootstrap calls chance a difference too often
 TIE = 1e-9  # of a score point: equal scores whose floats were summed in another order
 
 Runs = Sequence[Array]  # sentence statistics of a system, (n_sentences, k) for each seed
@@ -108,6 +109,14 @@ def against_first(n_systems: int) -> list[Pair]:
 def all_pairs(n_systems: int) -> list[Pair]:
     """Each system with every one before it."""
     return [(one, other) for one in range(n_systems) for other in range(one + 1, n_systems)]
+
+
+def doubt(test: SignificanceTest, n: int, units: str) -> str:
+    """Why a test over n `units` is not to be relied on, "" if nothing speaks against it."""
+    if test.name != "bs" or n >= SMALLEST:
+        return ""
+    few = f"with fewer than {SMALLEST} {units}, here {n},"
+    return f"{few} the bootstrap calls chance a difference too often"
 
 
 def compare(
@@ -191,6 +200,8 @@ def _paired(
             counts=(wins, losses, ties),
             contradicts=better * (wins - losses) < 0,
         )
+    if test.name == "bs" and len(pair.runs[0][0]) == 1:  # all samples are that segment
+        return build(n=n, ci95=ci95, p=1.0)
     p = p_value(test, delta, differences if swapped is None else swapped)
     return build(n=n, ci95=ci95, p=p)
 
