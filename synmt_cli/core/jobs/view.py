@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
 from synmt_cli.core.pictures import sentences as pictures
-from synmt_cli.core.pictures.sentences import Picture
-from synmt_cli.core.segments.comments import LINE, lines, status_of
+from synmt_cli.core.pictures.sentences import ROOT, Picture
+from synmt_cli.core.segments.comments import lines
 from synmt_cli.core.text.display_width import cut, padded, width
 from synmt_cli.core.trees.drawing import ASCII, UNICODE, TooLarge, branches
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats import conllu, record
-from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.detect import detect_file, detected
-from synmt_cli.formats.record import OK, Record
 from synmt_cli.io import reading
 
 if TYPE_CHECKING:
@@ -34,16 +31,14 @@ _RESET = "\x1b[0m"
 _BOLD, _DIM, _CYAN, _GREEN, _YELLOW = (f"\x1b[{code}m" for code in (1, 2, 36, 32, 33))
 
 
-def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Record | Attention]:
-    """Yields a record for each segment that is drawn: each block of CoNLL-U is one.
+def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Picture | Attention]:
+    """Yields the picture of each segment that is drawn: each block of CoNLL-U is one.
 
     Or the weights of each segment, where the input is of `analyze attention`.
 
     Ids that the input does not give count from 1 over all of it. job: reads transitions, its
     format conllu. Raises DataError, ReadError.
     """
-    transitions = partial(of_transitions, job=job)
-    readers = {"jsonl": record.read, "conllu": of_conllu, "text": _of_text}
     n = 0
     for kind_of_file, source in detected(files, kind, detect_file):
         if kind_of_file == "attention":
@@ -51,8 +46,7 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Recor
 
             yield from attention.read(source)
             continue
-        _refuse_others(kind_of_file, source)
-        for one in readers.get(kind_of_file, transitions)(source, n + 1):
+        for one in _of_source(source, kind_of_file, n + 1, job):
             n += 1
             yield one
 
@@ -60,38 +54,62 @@ def read(files: Sequence[str], kind: str, job: DelinearizeJob) -> Iterator[Recor
 def read_pictures(
     files: Sequence[str], kind: str, job: DelinearizeJob, by_line: bool = False
 ) -> Iterator[Picture]:
-    """Yields the picture of each segment, which also has multiword tokens and empty nodes.
+    """As `read`, of trees alone.
 
-    by_line: whether the sentences of one synmt_line are one segment, as they are in a record. Other
-    arguments, ids and errors are those of `read`.
+    by_line: whether the sentences of one synmt_line are one segment, as they are in a record.
     """
     n = 0
     for kind_of_file, source in detected(files, kind, detect_file):
-        _refuse_others(kind_of_file, source)
-        if kind_of_file == "conllu":
-            found = _of_blocks(source, n + 1, by_line)
-        else:
-            reader = {"jsonl": record.read, "text": _of_text}.get(
-                kind_of_file, partial(of_transitions, job=job)
-            )
-            found = (
-                pictures.of_record(one, (source.name, number))
-                for number, one in enumerate(reader(source, n + 1), 1)
-            )
-        for one in found:
+        for one in _of_source(source, kind_of_file, n + 1, job, by_line):
             n += 1
             yield one
 
 
-def _of_blocks(source: reading.Source, first: int, by_line: bool) -> Iterator[Picture]:
-    """first: the id of the first if it has none."""
-    sentences = conllu.read(source)
+def _of_source(
+    source: reading.Source, kind: str, first: int, job: DelinearizeJob, by_line: bool = False
+) -> Iterator[Picture]:
+    """first: the id of the first if it has none. Raises DataError."""
+    if kind in OTHERS:
+        raise DataError(source.name, 1, f"no trees: it is {OTHERS[kind]}")
+    match kind:
+        case "conllu":
+            return of_conllu(source, first, by_line)
+        case "jsonl":
+            return of_records(source, first)
+        case "text":
+            return _of_text(source)
+        case _:
+            return _of_transitions(source, first, job)
+
+
+def of_conllu(source: reading.Source, first: int = 1, by_line: bool = False) -> Iterator[Picture]:
+    """Yields the picture of each block, or of each line. first: the id of the first."""
     if by_line:
-        for number, line in enumerate(lines(sentences), first):
+        for number, line in enumerate(lines(conllu.read(source)), first):
             yield pictures.of_line(line, str(number))
     else:
-        for number, sentence in enumerate(sentences, first):
+        for number, sentence in enumerate(conllu.read(source), first):
             yield pictures.of_sentence(sentence, str(number))
+
+
+def of_records(source: reading.Source, first: int = 1) -> Iterator[Picture]:
+    """Yields the picture of each record. first: the id of the first if it has none."""
+    for number, one in enumerate(record.read(source, first), 1):
+        yield pictures.of_record(one, (source.name, number))
+
+
+def _of_transitions(source: reading.Source, first: int, job: DelinearizeJob) -> Iterator[Picture]:
+    for number, data in enumerate(reading.lines(source), 1):
+        line = TransitionLine(source.name, number, str(first + number - 1), data, is_json=False)
+        batch = conllu.RawBlocks(source.name, number, job.run(line).data)
+        yield from (pictures.of_sentence(one, line.id) for one in conllu.sentences(batch))
+
+
+def _of_text(source: reading.Source) -> Iterator[Picture]:
+    """Nothing for an empty source. Raises DataError for any other."""
+    for _ in reading.text_lines(source):
+        raise DataError(source.name, 1, "text has no trees: synmt parse makes them")
+    yield from ()
 
 
 OTHERS = {
@@ -104,50 +122,6 @@ OTHERS = {
 }
 
 
-def _refuse_others(kind: str, source: reading.Source) -> None:
-    """Raises DataError for a file that synmt writes and that has no trees."""
-    if kind in OTHERS:
-        raise DataError(source.name, 1, f"no trees: it is {OTHERS[kind]}")
-
-
-def of_conllu(source: reading.Source, first: int = 1) -> Iterator[Record]:
-    """Yields the record of each block. first: the id of the first if it has none."""
-    for number, sentence in enumerate(conllu.read(source), first):
-        yield _of_sentence(sentence, str(number))
-
-
-def _of_sentence(sentence: Sentence, id: str) -> Record:
-    metadata = sentence.metadata()
-    id = metadata.get("sent_id") or metadata.get(LINE) or id
-    text = metadata.get("text")
-    status, reason = status_of(sentence)
-    if status != OK:
-        return Record(id, text or "", status, reason)
-    return Record(
-        id,
-        " ".join(sentence.forms) if text is None else text,
-        words=sentence.forms,
-        heads=[head - 1 for head in sentence.heads],
-        upos=sentence.upos,
-        deprels=sentence.deprels,
-    )
-
-
-def of_transitions(source: reading.Source, first: int, job: DelinearizeJob) -> Iterator[Record]:
-    """Yields the record of each line. first: the id of the first."""
-    for number, data in enumerate(reading.lines(source), 1):
-        line = TransitionLine(source.name, number, str(first + number - 1), data, is_json=False)
-        batch = conllu.RawBlocks(source.name, number, job.run(line).data)
-        yield from (_of_sentence(one, line.id) for one in conllu.sentences(batch))
-
-
-def _of_text(source: reading.Source, first: int) -> Iterator[Record]:
-    """Nothing for an empty source. Raises DataError for any other."""
-    for _ in reading.text_lines(source):
-        raise DataError(source.name, 1, "text has no trees: synmt parse makes them")
-    yield from ()
-
-
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """How segments are drawn. width: the longest line in columns, None for any length."""
@@ -156,33 +130,34 @@ class Drawing:
     width: int | None = None
     colour: bool = False
 
-    def block(self, one: Record | Attention) -> str:
+    def block(self, one: Picture | Attention) -> str:
         """The lines of a segment, and an empty line."""
-        if not isinstance(one, Record):
+        if not isinstance(one, Picture):
             from synmt_cli.core.jobs import view_attention
 
             return view_attention.block(one, self.ascii, self.width)
-        status = "" if one.words else "no tree"
-        if one.status != OK:
-            status = f"{one.status}: {one.reason}" if one.reason else one.status
         parts = [(f"# {printable(one.id)}", _BOLD)]
-        if status:
-            parts.append((f"  ({printable(status)})", _YELLOW))
-        if one.src:
-            parts.append((f"  {printable(one.src)}", ""))
+        if one.problem:
+            parts.append((f"  ({printable(one.problem)})", _YELLOW))
+        if one.text:
+            parts.append((f"  {printable(one.text)}", ""))
         rows = [self._line(parts)]
-        if not status:
+        if not one.problem:
             try:
                 rows += self._rows(one)
             except TooLarge as problem:
                 rows.append(self._line([(f"not drawn: {problem}", _YELLOW)]))
         return "\n".join(rows) + "\n\n"
 
-    def _rows(self, one: Record) -> Iterator[str]:
-        lines = branches(one.heads or [], ASCII if self.ascii else UNICODE)
-        words, tags, labels = (
-            [*map(printable, texts or ())] for texts in (one.words, one.upos, one.deprels)
-        )
+    def _rows(self, one: Picture) -> Iterator[str]:
+        """A row for each word; empty nodes have none."""
+        tree = sorted(one.tree().items())
+        word_of = {column: word for word, (column, _) in enumerate(tree)} | {ROOT: ROOT}
+        heads = [word_of[arc.head] for _, arc in tree]
+        lines = branches(heads, ASCII if self.ascii else UNICODE)
+        words = [printable(one.columns[column].form) for column, _ in tree]
+        tags = [printable(one.columns[column].tag) or "_" for column, _ in tree]
+        labels = [printable(arc.label) for _, arc in tree]
         first = next(lines)
         taken = len(first) + 1 + 2 * GAP + _widest(tags) + _widest(labels)
         if self.width is not None:

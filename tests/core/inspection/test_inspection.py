@@ -9,7 +9,7 @@ import pytest
 
 from synmt_cli.core.inspection import counts
 from synmt_cli.core.inspection.problems import Search
-from synmt_cli.core.jobs.view import Drawing, of_conllu
+from synmt_cli.core.jobs.view import Drawing, of_conllu, of_records
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu, record
 from synmt_cli.io.reading import Source
@@ -60,7 +60,7 @@ def failure(results):
     ("kind", "data", "read", "views"),
     [
         ("conllu", CONLLU, conllu.read, of_conllu),
-        ("jsonl", RECORDS, record.read, record.read),
+        ("jsonl", RECORDS, record.read, of_records),
     ],
 )
 def test_the_first_problem_is_the_readers_and_the_rest_follow(kind, data, read, views):
