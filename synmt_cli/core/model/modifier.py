@@ -116,7 +116,7 @@ class Site(NamedTuple):
     """
 
     layer: int  # 0 is the bottom layer
-    x: Tensor  # (B, Tq, D) the layer's input
+    x: Tensor  # (B, Tq, D) what queries and keys are made of
     q: Tensor  # (B, H, Tq, D / H)
     k: Tensor  # (B, H, T, D / H)
 
