@@ -66,6 +66,13 @@ def test_table(run, folder):
     )
 
 
+def test_a_test_over_few_sentences_is_called_doubtful(run, folder):
+    compared = ("evaltree", "gold", "gold", "joined")
+    few = b"with fewer than 20 sentences, here "
+    assert few in run(*compared, cwd=folder).stderr
+    assert few not in run(*compared, "--paired", "ar", cwd=folder).stderr
+
+
 def test_other_tokens(run, folder):
     done = run("evaltree", "gold", "joined", "--format", "tsv", cwd=folder)
     rows = {

@@ -123,7 +123,7 @@ def _by_numbers(spec: Spec, numbers: Sequence[int | None]) -> Division:
 
 def _by_labels(spec: Spec, labels: Sequence[str]) -> Division:
     """Labels in the order in which people count: `9` before `10`."""
-    names = sorted(sorted(set(labels)), key=_natural)
+    names = sorted(set(labels), key=lambda label: (_natural(label), label))
     places = {name: place for place, name in enumerate(names)}
     none: list[tuple[int | None, int | None]] = [(None, None)] * len(names)
     return Division(spec.text, names, none, np.array([places[label] for label in labels]))

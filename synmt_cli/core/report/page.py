@@ -199,20 +199,24 @@ def _segments(content: Content, render: Render, room: int) -> tuple[list[str], i
     texts: list[str] = []
     for one in segments_of.shown(content.texts):
         text = render(one=one, trees=())
-        room -= len(text.encode())
-        if room < 0 and texts:
+        size = len(text.encode())
+        if size > room and texts:
             break
+        room -= size
         shown.append(one)
         texts.append(text)
-    room = max(room, 0) + for_trees
-    for n_drawn, one in enumerate(shown):
-        trees = _trees(content, one.number)
+    room += for_trees
+    n_drawn = 0
+    for one in shown:
+        if not (trees := _trees(content, one.number)):
+            break
         text = render(one=one, trees=trees)
         room -= len(text.encode()) - len(texts[n_drawn].encode())
-        if room < 0 or not trees:
-            return texts, n_drawn
+        if room < 0:
+            break
         texts[n_drawn] = text
-    return texts, len(texts)
+        n_drawn += 1
+    return texts, n_drawn
 
 
 def _trees(content: Content, number: int) -> list[tuple[str, str]]:

@@ -135,6 +135,22 @@ def test_one_table_cannot_serve_two_vocabularies():
     assert Transformer(small(tied="decoder"), 5, 6).output.weight.shape == (6, 12)
 
 
+class Losing(Modifier):
+    """A modifier with a loss."""
+
+    name = "losing"
+
+    def loss(self, state):
+        return torch.zeros(())
+
+
+def test_losses_of_a_decoder_that_rereads_are_refused_since_they_would_be_lost():
+    with pytest.raises(ValueError, match=r"has no losses: \['losing'\]"):
+        Transformer(small(), 5, 5, decoder=[Losing()], rereads=True)
+    Transformer(small(), 5, 5, decoder=[Losing()])
+    Transformer(small(), 5, 5, encoder=[Losing()], rereads=True)
+
+
 @NORMS
 def test_gradient_reaches_every_parameter(norm):
     model = make(small(norm, tied="none"), n=5)
