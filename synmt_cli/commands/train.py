@@ -63,6 +63,7 @@ MANUAL = Manual(
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
 TRIAL = 5.0, 20  # seconds and updates at most that --dry-run times
 SOME, SETTLED = 20, 10.0  # updates and seconds after which the speed is known
+COSTLY = 3, 1 / 3  # validations that together take this share of the time are too many
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -405,11 +406,15 @@ def show_estimate(session: Session) -> None:
 
 
 class Watch:
-    """Shows what training does, and once, when its speed is known, when it will end."""
+    """Shows what training does, and says once each when it will end, when its speed is known, and
+    that validations take much of the time, if they do.
+    """
 
-    def __init__(self, bar: console.Progress, length: Length) -> None:
-        self._bar, self._length = bar, length
+    def __init__(self, bar: console.Progress, length: Length, validate_every: int) -> None:
+        self._bar, self._length, self._every = bar, length, validate_every
         self._first, self._begin, self._told = bar.done, time.monotonic(), False
+        self._since: float | None = None  # a validation began
+        self._validations: list[float] = []  # seconds of each
 
     def __call__(self, pulse: Pulse) -> None:
         """Moves the bar."""
@@ -418,11 +423,26 @@ class Watch:
             rate = f"{pulse.tokens_per_second:,.0f} tokens/s"
             nll = "" if math.isnan(pulse.nll) else f"nll {pulse.nll:.3f}, "
             note = f"epoch {pulse.epoch}, {nll}{rate}"
+        elif self._since is None:
+            self._since = time.monotonic()
         self._bar.advance(pulse.step - self._bar.done, note)
         is_known = pulse.step - self._first >= SOME and time.monotonic() - self._begin >= SETTLED
         if is_known and not self._told and not pulse.doing:
             self._told = True
             self._tell(pulse)
+
+    def validated(self) -> None:
+        """Notes that a validation is over."""
+        now = time.monotonic()
+        self._validations.append(now - (now if self._since is None else self._since))
+        self._since = None
+        n, share = COSTLY
+        taken = sum(self._validations) / max(now - self._begin, 1e-9)
+        if len(self._validations) == n and taken > share:
+            console.info(
+                f"validations have taken {taken:.0%} of the time: with training.validate_every "
+                f"above {self._every} there are fewer, also in a resumed run"
+            )
 
     def _tell(self, pulse: Pulse) -> None:
         seconds = (self._length.updates - pulse.step) * self._length.tokens
@@ -450,13 +470,14 @@ def follow(
         board = [contextlib.closing(EventFile(Path(tensorboard)))] if tensorboard else []
         metrics = Metrics(place, step, *(stack.enter_context(file).add for file in board))
         bar = stack.enter_context(console.progress("training", length.updates, "steps", done=step))
-        trainer.watch = Watch(bar, length)
+        watch = trainer.watch = Watch(bar, length, trainer.settings.validate_every)
         for event in events:
             match event:
                 case Report():
                     metrics.add({"event": "train", **dataclasses.asdict(event)})
                 case Validated():
                     console.info(validation(event))
+                    watch.validated()
                     fields = dataclasses.asdict(event)
                     known = {name: value for name, value in fields.items() if value is not None}
                     metrics.add({"event": "dev", **known})
