@@ -46,7 +46,7 @@ class Search:
             yield from each
         except DataError as error:
             self.is_whole = False
-            problem = f"{error.problem}; nothing behind it was checked"
+            problem = f"{error.problem}; the rest was not checked"
             yield DataError(error.source, error.line, problem)
 
     def _of_lines(self, source: reading.Source, kind: TreeKind) -> Iterator[DataError]:
