@@ -7,7 +7,7 @@
 # used and the first 1,000 of dev. EN_MODEL: a UDPipe model for English. OUT: a new folder (default:
 # runs/europarl); `make -j2 -C OUT` goes on after an interruption.
 set -euo pipefail
-data=$1 model=$2 out=${3:-runs/europarl} variants=${4:-vanilla,pascal,dep+rel} seeds=${5:-3} pairs=${6:-30000}
+data=$1 model=$2 out=${3:-runs/europarl} variants=${4:-vanilla,pascal,rel,dep+rel} seeds=${5:-3} pairs=${6:-30000}
 text=$(dirname "$out")/text.$(basename "$out")
 mkdir -p "$text"
 for side in en fr; do

@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# What a gold tree is worth to the models of an experiment (`synmt init`): other sentences, which have
-# one, are translated with it, with the tree that the experiment's parser gives the same words, and
-# with a random one.
+# What a gold tree is worth to the models of an experiment (`synmt init`): sentences with gold trees
+# are translated with the gold tree, with the tree that the experiment's parser gives the same
+# words, and with a random one.
 #
-#   bash examples/gold-trees.sh EXPERIMENT GOLD REFERENCE [VARIANT] [BASELINE]
+#   bash examples/gold-trees.sh EXPERIMENT GOLD REFERENCE [VARIANT]
 #
 # EXPERIMENT: its folder, after `make`. GOLD: sentences with gold trees (CoNLL-U). REFERENCE: their
-# translations, one a line. VARIANT: pascal, or another one that reads trees. BASELINE: the first
-# variant, on which the length penalty was tuned (vanilla). Translations go to EXPERIMENT/gold-trees,
-# with scores.VARIANT.txt, in which each model is compared with itself, and VARIANT-BASELINE.txt.
+# translations, one a line. VARIANT: pascal, or another of its variants that reads trees.
+# Translations go to EXPERIMENT/gold-trees, with scores.VARIANT.txt, in which each model is compared
+# with itself, and VARIANT-FIRST.txt, with the experiment's first variant.
 set -euo pipefail
 gold=$(realpath "$2") reference=$(realpath "$3")
 cd "$1"
-variant=${4:-pascal} baseline=${5:-vanilla} out=gold-trees
+variant=${4:-pascal} out=gold-trees
+# The first variant, on which the experiment tuned the length penalty
+baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
+ls -d models/"$variant".* > /dev/null # the experiment has it
 mkdir -p "$out"
 tuned=() systems=() plain=()
 for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done

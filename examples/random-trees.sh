@@ -2,15 +2,18 @@
 # Is it the tree? A variant trained again with random trees, against its models of an experiment
 # (`synmt init`), which were trained with the parser's.
 #
-#   bash examples/random-trees.sh EXPERIMENT [VARIANT] [BASELINE]
+#   bash examples/random-trees.sh EXPERIMENT [VARIANT]
 #
-# EXPERIMENT: its folder, after `make`. VARIANT: dep+rel, or another one that reads trees. BASELINE:
-# the first variant, on which the length penalty was tuned (vanilla). Each sentence gets one random
-# tree, the same for all seeds. Records, runs, translations and scores.VARIANT.txt go to
-# EXPERIMENT/random-trees; run it again after an interruption, and trainings go on.
+# EXPERIMENT: its folder, after `make`. VARIANT: dep+rel, or another of its variants that reads trees.
+# Each sentence gets one random tree, the same for all seeds. Records, runs, translations and
+# scores.VARIANT.txt go to EXPERIMENT/random-trees; run it again after an interruption, and trainings
+# go on.
 set -euo pipefail
 cd "$1"
-variant=${2:-dep+rel} baseline=${3:-vanilla} out=random-trees
+variant=${2:-dep+rel} out=random-trees
+# The first variant, on which the experiment tuned the length penalty
+baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
+ls output/"$variant".*.txt > /dev/null # the experiment has it
 mkdir -p "$out"
 tuned=() parsed=() random=()
 for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done

@@ -2,15 +2,18 @@
 # What a right tree is worth to the models of an experiment (`synmt init`): the test set with the
 # parser's trees, with a tenth and three tenths of the heads wrong, and with random trees.
 #
-#   bash examples/right-trees.sh EXPERIMENT [VARIANT] [BASELINE] [OTHER_PARSER]
+#   bash examples/right-trees.sh EXPERIMENT [VARIANT] [OTHER_PARSER]
 #
-# EXPERIMENT: its folder, after `make`. VARIANT: pascal, or another one that reads trees. BASELINE:
-# the first variant, on which the length penalty was tuned (vanilla). OTHER_PARSER: a UDPipe model
-# whose trees are tried, too. Translations and scores.VARIANT.txt go to EXPERIMENT/right-trees.
+# EXPERIMENT: its folder, after `make`. VARIANT: pascal, or another of its variants that reads trees.
+# OTHER_PARSER: a UDPipe model whose trees are tried, too. Translations and scores.VARIANT.txt go to
+# EXPERIMENT/right-trees.
 set -euo pipefail
-parser=${4:+$(realpath "$4")}
+parser=${3:+$(realpath "$3")}
 cd "$1"
-variant=${2:-pascal} baseline=${3:-vanilla} out=right-trees
+variant=${2:-pascal} out=right-trees
+# The first variant, on which the experiment tuned the length penalty
+baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
+ls -d models/"$variant".* > /dev/null # the experiment has it
 mkdir -p "$out"
 tuned=() systems=()
 for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done

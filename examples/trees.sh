@@ -3,10 +3,10 @@
 #
 #   bash examples/trees.sh TRAIN DEV TEST SRC TGT TGT_MODEL [OUT] [VARIANTS] [SEEDS]
 #
-# TRAIN, DEV, TEST: names of texts without the ending of a language, as data/train for
-# data/train.en.gz and data/train.de.gz. SRC, TGT: those endings, as en and de. TGT_MODEL: a UDPipe
-# model for the target language. OUT: a new folder (default: runs/trees-SRC-TGT); `make -j2 -C OUT`
-# goes on after an interruption.
+# TRAIN, DEV, TEST: file names without the suffix of a language: data/train for data/train.en.gz and
+# data/train.de.gz. SRC, TGT: those suffixes, such as en and de. TGT_MODEL: a UDPipe model for the
+# target language. OUT: a new folder (default: runs/trees-SRC-TGT); `make -j2 -C OUT` goes on after
+# an interruption.
 #
 # Decoders that read their prefix again for each token take their time, so all models have two
 # layers in the decoder and 6,000 updates. A training takes 10 to 90 minutes on a core of 2024.

@@ -251,9 +251,10 @@ def synmt(
 
     \b
       synmt parse -m de.udpipe < train.de | synmt featurize --spm spm.model --tgt train.en > t.jsonl
+      synmt parse -m de.udpipe < dev.de | synmt featurize --spm spm.model --tgt dev.en > d.jsonl
       synmt train --variant pascal --train t.jsonl --dev d.jsonl --parser de.udpipe --run runs/p
       synmt translate -m runs/p < test.de > pascal.en
-      synmt score test.en base.en pascal.en
+      synmt score test.en pascal.en
     """
 
 

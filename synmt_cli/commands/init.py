@@ -45,7 +45,7 @@ def init(
     ] = None,
     variants: Annotated[
         str, option("--variants LIST", "Models to compare; the first is the baseline.")
-    ] = "vanilla,pascal,dep+rel",
+    ] = "vanilla,pascal,rel,dep+rel",
     seeds: Annotated[
         int,
         option(

@@ -220,14 +220,14 @@ def train(
     linearized, parent and gcn learn to write transitions, which build a tree with its words: their
     records are those of `featurize --tgt-conllu FILE`, and their vocabulary has the symbols that
     `linearize --format symbols` writes. bitran, parent and gcn reread the whole prefix for each
-    token, so an update costs the decoder about half the target's length times as much;
-    training.prefix_share=0.25 trains on a random quarter of the prefixes, which count four times,
-    so that the gradient is the same on average. training.transition_weight and
-    training.transition_smoothing are the weight of arcs in the loss and their label smoothing.
-    Batches count pieces, not arcs, so that models with and without trees see the same sentences in
-    an update. On dev, perplexity is shown separately for words and arcs, and metrics.jsonl has
-    their nats per token and per sentence, and their accuracy; with metric=bleu it also counts the
-    trees that had to be closed (see translate).
+    token, so for a target of n tokens the decoder's share of an update takes about n/2 times as
+    long. training.prefix_share=0.25 trains on a random quarter of the prefixes and weights them by
+    four, which leaves the expected gradient unchanged, but makes it noisier.
+    training.transition_weight and training.transition_smoothing are the weight of arcs in the loss
+    and their label smoothing. Batches count pieces, not arcs, so that models with and without trees
+    see the same sentences in an update. On dev, perplexity is shown separately for words and arcs,
+    and metrics.jsonl has their nats per token and per sentence, and their accuracy; with
+    metric=bleu it also counts the trees that had to be closed (see translate).
     """
     limit = seconds(time_limit)
     if not run and not dry_run:

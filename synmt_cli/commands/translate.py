@@ -134,12 +134,12 @@ def translate(
     counted. An empty line stays empty and never reaches the model. A source of more than
     --max-pieces pieces is translated in parts without its tree, and the parts are joined.
 
-    The score of a translation is log P / length^A, with the end of sentence counted, as in
-    fairseq (not GNMT's). The search ends when no prefix can still enter the n-best by that score,
-    or with --patience 1 when K translations are finished, as in fairseq and CTranslate2, which is
-    faster. The unknown piece is never written. A translation that reaches the limit of
-    --max-output-len is cut there and counted. Several models average their probabilities; they
-    must share a vocabulary.
+    The score of a translation is log P / length^A, with the end of sentence counted, as in fairseq
+    (not GNMT's). The search ends when no prefix can still enter the n-best by that score, or with
+    --patience 1 when as many translations are finished as the beam is wide, as in fairseq and
+    CTranslate2, which is faster. The unknown piece is never written. A translation that reaches the
+    limit of --max-output-len is cut there and counted. Several models average their probabilities;
+    they must share a vocabulary.
 
     Models of linearized, parent and gcn write a tree with its words. The search offers only
     continuations that can still become one tree; the length counts pieces, not transitions; at the
@@ -159,14 +159,15 @@ def translate(
     unless --precision fp32 is given.
 
     --engine ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`) is faster: torch computes what a
-    variant changes in the encoder, and CTranslate2 the rest. It translates with one model whose
-    decoder is plain, so all variants of the source, alone or combined; no ensembles, trees, or rel
-    in the decoder; and no exact search, so --beam needs --patience (or --lenpen 0 without --nbest).
-    Whatever it cannot do, auto leaves to torch, and -v shows which engine runs. Both engines search
-    alike, but round differently: a tie may fall the other way, and scores leave out the probability
-    of pieces that are never written. So the default stays torch, and installing a package changes
-    no output. With --threads N (and -j 1) CTranslate2 translates N batches at the same time. It
-    reads the folders of `synmt export` too.
+    variant changes in the encoder, and CTranslate2 the rest. It supports single models with a plain
+    decoder, which all variants of the source have, alone or combined; it does not support
+    ensembles, decoders that write trees, or rel in the decoder. Its beam search is not exact, so
+    --beam needs --patience (or --lenpen 0 without --nbest). Whatever it cannot do, auto leaves to
+    torch, and -v shows which engine runs. Both engines search alike, but round differently: a tie
+    may fall the other way, and scores leave out the probability of pieces that are never written.
+    So the default stays torch, and installing a package changes no output. With --threads N (and -j
+    1) CTranslate2 translates N batches at the same time. It reads the folders of `synmt export`
+    too.
 
     Segments are sorted by length within a --window; --line-buffered, or text typed at a terminal,
     sets it to 1. From a pipe the first windows are shorter, and the next one is read while one is
