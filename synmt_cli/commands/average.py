@@ -61,4 +61,5 @@ def average(
     chosen = averaging.members(run, checkpoints or averaging.last(run, n_last))
     averaging.average(run, chosen, Path(output))
     names = ", ".join(printable(one.name) for one in chosen)
-    console.info(f"averaged {len(chosen)} checkpoints ({names}) into {printable(output)}")
+    n = f"{len(chosen)} checkpoint{'s' * (len(chosen) > 1)}"
+    console.info(f"averaged {n} ({names}) into {printable(output)}")

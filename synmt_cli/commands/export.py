@@ -44,10 +44,10 @@ def export(
 ) -> None:
     """Write a trained model in the format of another program.
 
-    `synmt translate -m DIR` needs the folder alone, and no run directory. It works for models with
-    a plain decoder: all variants of the source, alone or combined, but not decoders that write
-    trees, re-read their prefix, or have rel (78). What a variant changes in the encoder is stored
-    for torch (encoder.safetensors), everything after it for CTranslate2.
+    `synmt translate -m DIR --patience 1` needs the folder alone, and no run directory. It works for
+    models with a plain decoder: all variants of the source, alone or combined, but not decoders
+    that write trees, re-read their prefix, or have rel (78). What a variant changes in the encoder
+    is stored for torch (encoder.safetensors), everything after it for CTranslate2.
 
     Where nothing is changed (vanilla, multitask, mixed-encoder) CTranslate2 has the whole model,
     and its own library runs it, too: pieces in (`synmt vocab encode`), pieces out (`synmt vocab

@@ -87,7 +87,7 @@ def filter(
         float,
         option(
             "--lang-prob P",
-            "Reject unless the expected language has at least probability P.",
+            "Reject if the expected language is the likeliest with less than P.",
             min=0,
             max=1,
         ),

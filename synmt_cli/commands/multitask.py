@@ -96,8 +96,9 @@ def multitask(
     --brackets text needs only the tags: brackets are split into pieces like any text, as in the
     paper.
 
-    Ids end in :TR and :PA. A record that is not ok, or has no tree, gives only its translation;
-    it is counted, and --strict stops there (65). An empty line is not a failure.
+    Ids end in :TR and :PA. A record that is not ok, or has no tree, gives no parse; it is counted,
+    and --strict stops there (65), unless --task translate asks for no parses. An empty line is not
+    a failure.
     """
     if form == "symbols":
         _write_symbols(files or (), penn, output)

@@ -135,8 +135,8 @@ PropertyFormat = Annotated[
 ]
 
 # Work.
-Jobs = Annotated[int, option("-j, --jobs N", "Processes; 0 uses every core.", min=0)]
-Strict = Annotated[bool, option("--strict", "End at the first failed segment (65).")]
+Jobs = Annotated[int, option("-j, --jobs N", "Processes; 0 uses every core.", min=0, max=9999)]
+Strict = Annotated[bool, option("--strict", "End at the first failed or skipped segment (65).")]
 Seed = Annotated[int, option("--seed N", "Seed of every random choice.", min=0, callback=_seed)]
 Quiet = Annotated[bool, option("-q, --quiet", "Show errors only.", callback=_quiet)]
 Verbose = Annotated[

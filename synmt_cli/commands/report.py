@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError, printable, quoted
 from synmt_cli.formats.reports.score.scores import ScoreReport
 from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
+    from synmt_cli.core.evaluation.systems import SystemFiles
     from synmt_cli.core.pictures.charts import HeatMap
     from synmt_cli.core.pictures.sentences import Picture
     from synmt_cli.core.report.segments import Texts
-    from synmt_cli.formats.reports.tuning import TuningReport
 
     Trees = list[list[Picture]]
 
@@ -50,7 +50,7 @@ def report(
         list[str] | None,
         option(
             "--segments [NAME=]FILE",
-            "Output of a system; repeatable, the first is the baseline.",
+            "Output of a system, one for each; repeatable, the first is the baseline.",
             shown_default="the files that --score names, the first of each system",
         ),
     ] = None,
@@ -108,24 +108,34 @@ def report(
     in the data cannot become markup. It needs Jinja2 and matplotlib: pip install
     'synmt-cli[report]'.
     """
+    from synmt_cli.core.evaluation import systems
     from synmt_cli.core.report import page
 
-    files = [score, src, ref, trees, tgt_trees, awsl, attention, *(segments or []), *(tuned or [])]
+    outputs, penalties = systems.parse(segments or ()), systems.parse(tuned or ())
+    named = [file for one in (*outputs, *penalties) for file in one.files]
+    files = [score, src, ref, trees, tgt_trees, awsl, attention, *named]
     options.refuse_two_stdins(files)
+    twice = next((one.name for one in outputs if len(one.files) > 1), "")
     options.refuse(
-        {"there is nothing to report: name runs, --score or --segments": not (runs or any(files))}
+        {
+            "there is nothing to report: name runs, --score or --segments": not (
+                runs or any(files)
+            ),
+            f"--segments names {quoted(twice)} twice; the page shows one output of a system": twice,
+        }
     )
     page.require()
     from synmt_cli.core.pictures import awsl as awsl_charts
     from synmt_cli.core.report import runs as run_facts
     from synmt_cli.core.report import trees as tree_files
+    from synmt_cli.formats.reports import tuning
     from synmt_cli.formats.reports.analysis import awsl as awsl_reports
     from synmt_cli.formats.reports.score import files as score_files
 
     with writing.output(output) as writer:
         scored = score_files.read(score) if score else None
         missing: list[str] = []
-        texts = _texts(segments, src, ref, scored, missing)
+        texts = _texts(outputs, src, ref, scored, missing)
         if texts is None and (src or ref or trees or tgt_trees) and not missing:
             missing.append("Segments are not shown: name outputs by --segments or --score.")
         of_source = tree_files.read(trees) if trees else []
@@ -143,7 +153,7 @@ def report(
             of_target,
             awsl_charts.chart(awsl_reports.read(awsl).runs) if awsl else None,
             _attention(attention, of_source) if attention else (),
-            _tuned(tuned) if tuned else {},
+            {one.name: tuning.read_all(one.files) for one in penalties},
             missing,
             _commands(drawn, score, scored, awsl, attention, trees),
         )
@@ -153,7 +163,7 @@ def report(
 
 
 def _texts(
-    segments: Sequence[str] | None,
+    outputs: Sequence[SystemFiles],
     src: str,
     ref: str,
     scored: ScoreReport | None,
@@ -163,11 +173,11 @@ def _texts(
 
     Raises DataError for files of other lengths, ReadError.
     """
-    from synmt_cli.core.evaluation import parallel_lines, systems
+    from synmt_cli.core.evaluation import parallel_lines
     from synmt_cli.core.report.segments import Texts, refuse_other_lengths
 
-    if segments:
-        named = {one.name: one.files[0] for one in systems.parse(segments)}
+    if outputs:
+        named = {one.name: one.files[0] for one in outputs}
     else:
         named = {one.name: one.files[0] for one in scored.systems if one.files} if scored else {}
         absent = [file for file in named.values() if not os.path.exists(file)]
@@ -191,17 +201,8 @@ def _texts(
         first = next(iter(lines))
         name = printable(reading.source_name(first))
         refuse_other_lengths(lines, len(lines[first]), f"in {name}")
-    outputs = {name: lines[file] for name, file in named.items()}
-    return Texts(outputs, lines.get(src), lines.get(ref))
-
-
-def _tuned(named: Sequence[str]) -> dict[str, TuningReport]:
-    """The reports by the names of their systems. Raises DataError, ReadError."""
-    from synmt_cli.core.evaluation import systems
-    from synmt_cli.formats.reports import tuning
-
-    each = systems.parse(named)
-    return {one.name: tuning.read_all(one.files) for one in each}
+    written = {name: lines[file] for name, file in named.items()}
+    return Texts(written, lines.get(src), lines.get(ref))
 
 
 def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:

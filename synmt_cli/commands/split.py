@@ -1,6 +1,7 @@
 """`synmt split`: a parallel text into training, development and test sets."""
 
 import os
+import re
 from typing import Annotated
 
 from synmt_cli import console
@@ -39,8 +40,9 @@ def split(
     Each --part gets exactly N pairs, and --rest the others, all in the order of the text. Pairs
     that share a line on either side, directly or through other pairs, stay in the same part, so
     that nothing that is tested has been trained on. Lines are the same if they differ only in white
-    space or Unicode composition (NFC). A pair with an empty or blank side goes to the rest. The
-    pairs are chosen by a hash of their lines and --seed, not by their place.
+    space or Unicode composition (NFC). A pair with an empty or blank side goes to the rest, and so
+    do those that share a line with it. The pairs are chosen by a hash of their lines and --seed,
+    not by their place.
 
     --out-template puts {part} into the names, and {name}, the last part of each FILE, or {side},
     its number from 1. The files appear when all of them are complete. Files are read twice, so
@@ -48,8 +50,10 @@ def split(
     """
     from synmt_cli.core.filtering import partition
     from synmt_cli.core.segments import reader, splitting
+    from synmt_cli.core.segments.segment import line
 
     sizes = _sizes(part)
+    options.refuse({"--rest is the name of a part, not empty": not rest})
     names = [*sizes, rest]
     if len(set(names)) < len(names):
         raise UsageError(f"--part and --rest name {quoted(names[-1])} twice")
@@ -62,7 +66,7 @@ def split(
     with splitting.written_together(outputs) as writers:
         for sides, number in zip(reader.text_rows(files), parts, strict=True):
             for writer, text in zip(writers[number], sides, strict=True):
-                writer.write(text.encode() + b"\n")
+                writer.write(line(text))
     counts = [f"{name} {parts.count(number):,}" for number, name in enumerate(names[:-1])]
     counts.append(f"{rest} {parts.count(partition.REST):,}")
     console.info(f"split {len(parts):,} pairs by a hash of their lines: {', '.join(counts)}")
@@ -72,7 +76,7 @@ def _sizes(parts: list[str]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for one in parts:
         name, _, size = one.partition("=")
-        if not name or not size.isascii() or not size.isdigit() or not int(size):
+        if not name or not re.fullmatch("[1-9][0-9]{0,8}", size):
             raise UsageError(f"--part is NAME=N, such as dev=1000, not {quoted(one)}")
         if name in sizes:
             raise UsageError(f"--part names {quoted(name)} twice")

@@ -132,12 +132,12 @@ def grid(text: str) -> list[float]:
     n = 0
     try:
         low, high, step = map(Decimal, (text if text.count(":") == 2 else f"{text}:0.1").split(":"))
-        if 0 <= low <= high <= GREATEST and 0 < step < math.inf:
-            n = int((high - low) / step) + 1
+        if text.isascii() and 0 <= low <= high <= GREATEST and 0 < step < math.inf:
+            n = int(min((high - low) / step, Decimal(MOST))) + 1
     except (ArithmeticError, ValueError):  # no numbers, another number of them, or not finite
         pass
     if n > MOST:
-        problem = f"{n:,} values, and {MOST:,} are the most"
+        problem = f"more than {MOST:,} values"
     if not 1 <= n <= MOST:
         raise UsageError(f"--lenpen {quoted(text)}: {problem}")
     return [float(low + i * step) for i in range(n)]

@@ -1,7 +1,7 @@
 """`synmt view`: dependency trees drawn for a terminal, a page or a paper."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Annotated, Literal
 
@@ -169,10 +169,18 @@ def view(
                 title = ", ".join(files or ["trees"])
                 draw = _html if form == "html" else _svg
                 parts = draw(drawn, layout or "arcs", width or 720, title)
+            if wanted:  # few: before anything is written, all must be there
+                parts = iter([*parts])
+                _refuse_missing(wanted)
             for part in parts:
                 writer.write(part.encode())
-        if missing := [one for one, found in wanted.items() if not found]:
-            raise UsageError(f"--id {quoted(missing[0])}: no segment has this id")
+        _refuse_missing(wanted)
+
+
+def _refuse_missing(wanted: Mapping[str, bool]) -> None:
+    """Raises UsageError for an id that was not found."""
+    if missing := [one for one, found in wanted.items() if not found]:
+        raise UsageError(f"--id {quoted(missing[0])}: no segment has this id")
 
 
 def _for_terminal(ascii: bool, width: int | None, output: str) -> Drawing:

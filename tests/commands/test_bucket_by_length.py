@@ -41,6 +41,13 @@ def test_annotates_text_in_a_first_column(run, folder):
     )
 
 
+def test_a_carriage_return_of_the_text_stays(run, tmp_path):
+    labelled = run("bucket-by-length", "--format=labelled", stdin=b"a b\r\r\n").stdout
+    assert labelled == b"0-19\ta b\r\r\n"
+    run("bucket-by-length", "--out-template", "{bucket}", stdin=b"a b\r\r\n", cwd=tmp_path)
+    assert (tmp_path / "0-19").read_bytes() == b"a b\r\r\n"
+
+
 def test_annotates_records_and_trees(run):
     records = b'{"src":"a b"}\n{"src":""}\n'
     done = run("bucket-by-length", "--format=labelled", "--by=length:2", stdin=records)

@@ -238,6 +238,20 @@ def test_a_flipped_bit_is_found(place, run, name, problem):
     assert done.stdout.count(b"\n") == 1
 
 
+def test_a_lost_model_is_missed_once_a_run_has_been_validated(place, run):
+    (run / "model.safetensors").unlink()
+    done = place("check", "pascal", status=1)
+    assert done.stdout.startswith(b"pascal: no model.safetensors; synmt train writes it again")
+    assert done.stdout.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("command", ["check", "info"])
+def test_stdin_is_read_once(forked, command):
+    done = forked(command, "-", "-", stdin=b"a\n")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"only one input can be stdin" in done.stderr
+
+
 def test_everything_wrong_with_a_run_is_told_in_one_go(place, run):
     state = json.loads((run / "checkpoints/step-1/state.json").read_bytes())
     state["state"]["step"] = 7

@@ -151,6 +151,8 @@ def test_too_great_features_make_a_segment_skipped(monkeypatch):
     found = json.loads(done.records[0])
     assert found["reason"] == "struct_rel has 9 values, at most 8 are written"
     assert "depth" not in found
+    strict = Featurizer(emit=("depth", "struct_rel"), strict=True).run(work)
+    assert (str(strict.error), strict.records) == (f"f:1: {found['reason']}", [])
 
 
 def split(line, *forms):

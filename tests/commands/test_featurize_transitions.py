@@ -90,6 +90,12 @@ def test_transitions_that_are_no_symbols_are_counted(run, folder):
     assert (
         b"4 transitions of 2 kinds are not in the vocabulary, such as 'LEFT-ARC:det'" in done.stderr
     )
+    twice = (
+        "1\tDer\t_\tX\t_\t_\t3\tdet\t_\t_\n2\tDer\t_\tX\t_\t_\t3\tdet\t_\t_\n"
+        "3\tHund\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    )
+    done = featurize(run, folder, twice, "--spm", folder / "without")
+    assert b"2 transitions of 1 kinds are not in the vocabulary" in done.stderr
     assert not featurize(run, folder, HUND, "--spm", folder / "with").stderr
 
 

@@ -106,6 +106,20 @@ def test_annotated_records_are_as_many_and_are_left_out_by_their_status(run, fol
     assert found[4]["reason"] == "max-len: 8 source words"
 
 
+def test_each_block_of_a_line_is_marked(run):
+    """Other tools read blocks; together they are one segment that was skipped."""
+    blocks = "".join(
+        f"# sent_id = 1.{k}\n# text = {form}\n# synmt_line = 1\n"
+        f"1\t{form}\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+        for k, form in enumerate("ab", 1)
+    ).encode()
+    marked = run("filter", "--format=marked", "--max-len", "1", stdin=blocks).stdout
+    reason = b"# synmt_status = skipped\n# synmt_reason = max-len: 2 source words\n"
+    assert marked.count(reason) == marked.count(b"# sent_id") == 2
+    record = json.loads(run("featurize", stdin=marked).stdout)
+    assert (record["status"], record["reason"]) == ("skipped", "max-len: 2 source words")
+
+
 def test_test_sets_of_any_kind_are_excluded(run, folder):
     tree = "# text = Yes\n1\tYes\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
     (folder / "test.conllu").write_text(tree)

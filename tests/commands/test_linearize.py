@@ -228,6 +228,8 @@ def test_symbols_are_both_directions_of_every_label(run):
         ("<+> a", "token 1: <+> before the first word", [ROOT]),
         ("a <+>", "token 2: <+> glues nothing", [ROOT]),
         ("a b <+> LEFT-ARC:x", "token 3: <+> glues nothing", [1, ROOT]),
+        ("a b <+> LEFT-ARC ARC:x", "token 3: <+> glues nothing", [1, ROOT]),
+        ("a b LEFT-ARC ARC:x <+>", "token 5: <+> glues nothing", [1, ROOT]),
         ("LEFT-ARC:x", "token 1: the arc 'x' finds fewer", []),
     ],
 )
@@ -239,6 +241,12 @@ def test_broken_sequences_are_refused_or_repaired(line, problem, repaired):
     again = Delinearizer(repair=True).sentence(tokens)
     assert again.heads == repaired
     assert again.n_repairs >= 1
+
+
+def test_a_glue_before_half_an_arc_is_one_repair():
+    found = Delinearizer(repair=True).sentence(["a", "b", "<+>", "LEFT-ARC", "c", "RIGHT-ARC:x"])
+    assert (found.glued, found.heads) == ([False, False, False], [1, ROOT, 1])
+    assert found.n_repairs == 2  # the glue, and the label that the direction lacks
 
 
 @given(st.lists(st.sampled_from(["w", "LEFT-ARC:x", "RIGHT-ARC:y"]), max_size=8))

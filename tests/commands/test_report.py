@@ -149,6 +149,8 @@ def test_scores_of_other_programs_and_runs_without_a_curve(forked, folder, tmp_p
         (["--segments", "one", "--src-trees", "one"], 65, b"one:1: expected CoNLL-U or records"),
         (["--segments", "one", "--ref", "ref"], 65, b"ref: 12 lines, but 1 in one"),
         (["runs"], 66, b"runs is not a run directory"),
+        (["--ref", "-", "--segments", "a=-"], 2, b"only one input can be stdin"),
+        (["--segments", "a=one", "--segments", "a=ref"], 2, b"--segments names 'a' twice"),
     ],
 )
 def test_bad_input_is_named(forked, folder, arguments, status, message):

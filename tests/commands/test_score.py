@@ -25,6 +25,7 @@ def folder(tmp_path):
     (tmp_path / "scores").write_text("new\t1\nnew\t2\nbase\t3\nnew\t3\n")
     (tmp_path / "nan").write_text("new\t1\nnew\tnan\n")
     (tmp_path / "many").write_text("new\t1\n" * 5)
+    (tmp_path / "both").write_text("a\t1\n" * 4 + "new\t2\n" * 4)
     (tmp_path / "large").write_text("a\t1e101\n")
     (tmp_path / "gap").write_text("a\n\tx\na\nb\n")
     (tmp_path / "missing").write_text("new\t1\nnew\tNone\n")
@@ -186,6 +187,11 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["--segment-scores", "x=scores", "-M", "bleu,x"], 2, "bleu needs REF and the outputs"),
         (["--segment-scores", "x=scores"], 65, "scores:3: 1 scores of 'base', but 3 segments"),
         (["--segment-scores", "x=none"], 65, "none: no scores"),
+        (
+            ["ref", "a=new", "base", "--segment-scores", "x=both"],
+            65,
+            "both:5: scores of 'new', which have come as 'a'",
+        ),
         (
             ["--segment-scores", "x=missing"],
             65,
@@ -511,6 +517,18 @@ def test_buckets_of_trees_words_and_labels(run, folder):
         "rare:train": [("0", 2), ("1", 0), ("2", 0), ("3+", 2)],
         "length:3": [("0-2", 1), ("3+", 3)],
     }
+
+
+def test_segments_without_a_tree_are_as_long_as_their_text(run, folder):
+    text = "a b c d e"
+    failed = f"# synmt_status = failed\n# text = {text}\n1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    (folder / "trees").write_text(failed * 4)
+    (folder / "src").write_text(f"{text}\n" * 4)
+    by = ("--by", "length:3", "--format", "json")
+    for source in (("--src-trees", "trees"), ("--src", "src")):
+        done = run("score", "ref", "new", *by, *source, cwd=folder)
+        found = [(one["name"], one["n"]) for one in json.loads(done.stdout)["buckets"]]
+        assert found == [("0-2", 0), ("3+", 4)]
 
 
 def test_what_bucket_by_length_and_challenge_label_fits(run, folder):

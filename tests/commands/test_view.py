@@ -228,3 +228,4 @@ def test_wrong_wishes_for_pictures(run, tmp_path, arguments, status, message):
     done = run("view", *arguments, stdin=TREE + TREE, cwd=tmp_path)
     assert done.returncode == status
     assert message in done.stderr
+    assert not (done.stdout and "--id" in arguments)

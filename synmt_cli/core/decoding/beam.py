@@ -42,6 +42,7 @@ from synmt_cli.core.decoding.hypothesis import (
     hypothesis,
     limits,
     normalised_score,
+    refuse_nan,
 )
 from synmt_cli.core.decoding.progress import (
     SPECIAL,
@@ -243,9 +244,13 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, step: Extensions, running: Running) -> Seen:
-        """All of it in one copy: in single precision ids and lengths below 2^24 are exact."""
+        """All of it in one copy: in single precision ids and lengths below 2^24 are exact.
+
+        Raises ConfigError for scores that are not numbers.
+        """
         parts = (*step, *running.progress.lengths(step.tokens))
         look = torch.cat(parts, dim=1).cpu().numpy()
+        refuse_nan(bool(np.isnan(look).any()))
         edges = np.cumsum([part.size(1) for part in parts])[:-1]
         eos, parents, tokens, scores, *counted = np.split(look, edges, 1)
         every = np.concatenate((scores, eos), axis=1)  # (B, K' + K)

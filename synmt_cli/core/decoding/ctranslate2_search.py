@@ -29,7 +29,7 @@ import torch
 
 from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.data.ragged import Array, Ragged
-from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, limits, normalised_score
+from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, limits
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.moving import moved
@@ -292,7 +292,6 @@ class CTranslate2Search:
             length = len(ids)
             cut = not ids or ids[-1] != EOS
             log_prob = score * length**lenpen
-            score = normalised_score(log_prob, length, lenpen)
             found.append(Hypothesis(ids if cut else ids[:-1], log_prob, length, score, cut))
         return found
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from synmt_cli.core.text.vocabulary import EOS
+from synmt_cli.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,14 @@ class Hypothesis:
     score: float
     cut: bool = False
     n_closing: int = 0
+
+
+def refuse_nan(is_nan: bool) -> None:
+    """Raises ConfigError where a score is not a number: all that search could find is noise."""
+    if is_nan:
+        raise ConfigError(
+            "the model's scores are not numbers: try --precision fp32, or another checkpoint"
+        )
 
 
 def normalised_score(log_prob: float, length: int, lenpen: float) -> float:

@@ -78,9 +78,9 @@ class TransitionProgress(PieceProgress):
 
     Limits are the most pieces, EOS counted. features: FEATURES of BOS and each token after it, as
     `Grammar.features`, where with_features asks for them. constrained: only tokens that the
-    system allows may follow, and EOS after any whole word; else any may, and illegal ones draw no
-    arc, as in the published code. closing: only arcs may follow, until the tree is one, and then
-    EOS.
+    system allows may follow, and EOS after any whole word; else any piece, arc or EOS may, pieces
+    while there is room, and illegal tokens draw no arc, as in the published code. closing: only
+    arcs may follow, until the tree is one, and then EOS.
     """
 
     reads_parents = True

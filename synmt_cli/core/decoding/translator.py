@@ -96,7 +96,7 @@ class Translator:
     """Models that translate together. encoding: of the features that any of them reads.
 
     prepare: is applied to each source, or part of a long one, before it is read. search: of
-    another program, which needs no `models`; None is `beam.search`.
+    another program, which needs no `models`; None is `beam.stream`.
     """
 
     models: Sequence[Transformer]

@@ -59,8 +59,7 @@ def evaluate(
     """
     test = questions.test
     n = len(statistics[0][0][0])
-    pairs = significance.all_pairs(len(systems)) if questions.all_pairs else None
-    pairs = pairs or against_first(len(systems))
+    pairs = (significance.all_pairs if questions.all_pairs else against_first)(len(systems))
     found = significance.compare(test, metrics, statistics, pairs) if test else None
     scored = [_scored(metrics, statistics, i, one, found) for i, one in enumerate(systems)]
     buckets = [

@@ -68,10 +68,11 @@ class Division:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The words of a segment. heads: 0-based, -1 the root; empty where there is no tree."""
+    """A segment. heads: 0-based, -1 the root; empty where there is no tree. length: in words."""
 
     heads: Sequence[int]
     deprels: Sequence[str]
+    length: int
 
 
 def parse(text: str) -> Spec:
@@ -96,7 +97,7 @@ def divided(
     match spec.kind:
         case "length" if lines is None:
             assert trees is not None  # the command asks for one of the two
-            return _by_numbers(spec, [len(tree.heads) for tree in trees])
+            return _by_numbers(spec, [tree.length for tree in trees])
         case "length":
             return _by_numbers(spec, [n_words(line) for line in lines or ()])
         case "rare":
@@ -177,11 +178,11 @@ def _tree(segment: Segment) -> Tree:
     heads = segment.heads
     if isinstance(segment, TreeSegment):
         record = segment.record
-        return Tree(record.heads or (), record.deprels or ())
+        return Tree(record.heads or (), record.deprels or (), segment.length)
     if isinstance(segment, RecordSegment):
         if heads is None and segment.status not in (EMPTY, "failed", "skipped"):
             raise DataError(*segment.place, "no tree: the record has no heads")
-        return Tree(heads or (), segment.fields.get("deprels") or ())
+        return Tree(heads or (), segment.fields.get("deprels") or (), segment.length)
     raise DataError(*segment.place, "expected trees: CoNLL-U or records")
 
 

@@ -1,6 +1,5 @@
 """BLEU of translations that differ in a setting of the search."""
 
-import math
 from collections.abc import Sequence
 
 from synmt_cli.core.evaluation.metrics.registry import Metric, build
@@ -31,7 +30,8 @@ def _value(
     metric: Metric, lenpen: float, lines: Sequence[str], n_cut: int, n_closed: int | None
 ) -> TunedValue:
     sums = metric.statistics(lines).sum(0)
-    n_words, n_reference = sums[:2].tolist()  # as sacreBLEU's statistics begin
-    penalty = 1.0 if n_words >= n_reference else math.exp(1 - n_reference / max(n_words, 1e-9))
+    parts = metric.parts(sums)
+    n_words, n_reference = parts["hypothesis words"], parts["reference words"]
     ratio = n_words / n_reference if n_reference else None
+    penalty = parts["brevity penalty"]
     return TunedValue(lenpen, metric.corpus(sums), penalty, ratio, n_cut, n_closed)

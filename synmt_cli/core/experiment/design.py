@@ -45,7 +45,10 @@ class Design:
 
     @property
     def readers(self) -> tuple[str, ...]:
-        """The variants whose encoders read trees, which those of `synmt multitask` do not."""
+        """The variants whose encoders read trees of the source text.
+
+        Not those trained on records of `synmt multitask`, some of whose sources are no text.
+        """
         plans = self.plans.items()
         return tuple(name for name, one in plans if one.source_trees and not one.data)
 

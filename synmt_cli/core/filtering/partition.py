@@ -3,7 +3,7 @@
 Pairs that share a line on the same side, as `line_hashes.same` compares them, belong to one group,
 and so do pairs that are joined by a chain of such pairs. A group goes whole to one part. Groups
 are taken in the order of a hash of their first source line and the seed, so that the cut depends
-on the text and the seed alone. A pair with a blank side goes to the rest.
+on the text and the seed alone. A pair with a blank side goes to the rest, and with it its group.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ class Groups:
         self._above: list[int] = []  # for each pair another one of its group, itself at the root
         self._first: list[dict[int, int]] = []  # for each side, the first pair of each line
         self._hashes: list[int] = []  # of the first side
-        self._whole: list[bool] = []  # whether no side is blank
+        self._blank: list[int] = []  # pairs with a blank side
 
     def __len__(self) -> int:
         return len(self._above)
@@ -33,13 +33,14 @@ class Groups:
         number = len(self._above)
         self._first = self._first or [{} for _ in sides]
         self._above.append(number)
-        self._whole.append(all(map(str.strip, sides)))
         for seen, text in zip(self._first, sides, strict=True):
             hash = int.from_bytes(digest([text])[:8], "little")
             if seen is self._first[0]:
                 self._hashes.append(hash)
-            if self._whole[-1]:
+            if text.strip():
                 self._join(seen.setdefault(hash, number), number)
+        if not all(map(str.strip, sides)):
+            self._blank.append(number)
 
     def parts(self, sizes: Sequence[int], seed: int) -> list[int]:
         """The part of each pair: the number of one of `sizes`, which has that many, or REST.
@@ -47,7 +48,9 @@ class Groups:
         Raises UsageError if the groups do not fill a part.
         """
         roots = [self._root(number) for number in range(len(self))]
-        members = Counter(root for root, whole in zip(roots, self._whole, strict=True) if whole)
+        members = Counter(roots)
+        for number in self._blank:
+            members.pop(roots[number], None)
         part_of, left = dict.fromkeys(members, REST), [*sizes]
         for root in sorted(members, key=lambda root: _place(self._hashes[root], seed)):
             for part, room in enumerate(left):
@@ -61,7 +64,7 @@ class Groups:
             if room:
                 raise UsageError(
                     f"no part of {size:,} pairs: {len(self):,} pairs are too few, or too many of "
-                    "them share a line"
+                    "them share a line; another --seed may do"
                 )
         return [part_of.get(root, REST) for root in roots]
 

@@ -56,8 +56,19 @@ def _of_parts(run: Run) -> Iterator[SynmtError]:
         yield from _of_model(run.model, run)
     elif not steps:
         yield ReadError(f"{printable(str(run.folder))}: no model.safetensors and no checkpoint")
+    else:
+        yield from problem_of(partial(_refuse_lost_model, run, steps[-1]))
     for step in steps:
         yield from of_checkpoint(run.checkpoint(step), run, step)
+
+
+def _refuse_lost_model(run: Run, step: int) -> None:
+    """Raises ReadError if a run had a model at this step, its last one, which is missing."""
+    is_validated = read_state(run.checkpoint(step), step)["best_value"] is not None
+    data = run.tables().get("data")
+    if is_validated or not (isinstance(data, dict) and data.get("dev")):  # then the last is best
+        name = printable(str(run.folder))
+        raise ReadError(f"{name}: no model.safetensors; synmt train writes it again on resuming")
 
 
 def _of_exported(run: Run) -> Iterator[SynmtError]:

@@ -106,8 +106,8 @@ class Featurizer:
         if linear.reason is None:
             one.transitions = linear.tokens
             if (vocabulary := self.linearizer.vocabulary) is not None:
-                unknown = filter(is_symbol, set(linear.tokens).difference(vocabulary.symbols))
-                done.unknown.update(unknown)
+                unknown = set(linear.tokens).difference(vocabulary.symbols)
+                done.unknown.update(t for t in linear.tokens if t in unknown and is_symbol(t))
         elif one.status in ("ok", "empty"):
             one.status, one.reason = linear.status, f"target: {linear.reason}"
             return True

@@ -147,8 +147,6 @@ class MultitaskJob:
         units = piece_word  # the items of the brackets: words, or leaves of a Penn tree
         if tree is not None:
             units = piece_leaves(record.src, tree.words, pieces, self.source)
-        if max(units, default=-1) < 0:
-            raise Mismatch("no piece belongs to a word")
         bracketed, indices = lexicalised(items, pieces, units, self.spelled)
         return changed(
             record,

@@ -66,11 +66,11 @@ class Done:
     error: SynmtError | None = None
 
     def count(self, status: str, reason: str | None, place: tuple[str, int], strict: bool) -> None:
-        """Counts a line. Raises DataError if it failed and `strict` is set."""
+        """Counts a line. Raises DataError if it failed or was skipped, and `strict` is set."""
         self.statuses[status] += 1
         if status in ("failed", "skipped"):
             where = DataError(*place, printable(reason or ""))
-            if strict and status == "failed":
+            if strict:
                 raise where
             self.first_failure = self.first_failure or str(where)
 

@@ -59,7 +59,10 @@ def require(what: str) -> None:
 
 
 def picture(charts: Charts, kind: str, size: Size | None = None) -> bytes:
-    """The bytes of the picture's file. kind: one of KINDS."""
+    """The bytes of the picture's file. kind: one of KINDS.
+
+    Raises UsageError for a size that has no room for its text, unless it is for a page.
+    """
     size = size or Size()
     with _matplotlib(size) as figure_type:
         figure = figure_type(layout="constrained")
@@ -69,7 +72,13 @@ def picture(charts: Charts, kind: str, size: Size | None = None) -> bytes:
             _charts(figure, charts, size)  # type: ignore[arg-type]
         buffer = io.BytesIO()
         dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(buffer, format=kind, dpi=300, metadata=dates[kind], transparent=size.live)
+        try:
+            figure.savefig(
+                buffer, format=kind, dpi=300, metadata=dates[kind], transparent=size.live
+            )
+        except UserWarning:
+            problem = "the picture is too small for its text: take a larger --width or a smaller"
+            raise UsageError(f"{problem} --font-size") from None
     return buffer.getvalue()
 
 
@@ -90,6 +99,8 @@ def _matplotlib(size: Size) -> Iterator[Any]:
     """The type of figures, with settings that hold only here."""
     with _temporary_cache(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        collapsed = "constrained_layout not applied"
+        warnings.filterwarnings("ignore" if size.live else "error", collapsed, UserWarning)
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         import matplotlib
         from matplotlib.figure import Figure

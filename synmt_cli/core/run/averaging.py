@@ -68,6 +68,8 @@ def last(run: Run, n: int | None) -> list[str]:
     names = [f"step-{step}" for step in run.steps()]
     if not names and run.averaged:
         raise ReadError(f"{printable(str(run.folder))} is a mean, without checkpoints of its own")
+    if not names and run.is_exported:
+        raise ReadError(f"{printable(str(run.folder))} is an exported model, without checkpoints")
     if len(names) < (n or 1):
         raise ReadError(
             f"{printable(str(run.folder))} has {len(names)} checkpoints, not {n or 'any'}; "

@@ -129,17 +129,20 @@ def text_of(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
     """The line: the texts of its sentences, joined as `synmt parse` cut them."""
     if len(sentences) == 1 and "text" in metadata:
         return metadata["text"]
-    line = ""
+    line = after = ""
     for sentence in sentences:
         tokens = _tokens([sentence])
+        parts = [part for row in tokens.rows for part in (row[FORM], _space_after(row[MISC]))]
         text = sentence.comment("text")
+        if text is None:
+            text = "".join(parts[:-1])
         if line and (match := _RANGE.search(tokens.rows[0][MISC])):
             gap = int(match[1]) - len(line)  # some tools trim the text
             line += " " * gap if gap <= LONGEST_GAP else ""
-        if text is None:
-            parts = [part for row in tokens.rows for part in (row[FORM], _space_after(row[MISC]))]
-            text = "".join(parts[:-1])
+        elif line[-1:].strip() and text[:1].strip():
+            line += after
         line += text
+        after = parts[-1]
     return line
 
 

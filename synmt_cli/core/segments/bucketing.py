@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 from synmt_cli.core.segments import reader, splitting
 from synmt_cli.core.segments.buckets import Buckets, n_words
-from synmt_cli.core.segments.comments import commented
-from synmt_cli.core.segments.segment import Segment, TreeSegment
+from synmt_cli.core.segments.segment import Segment, ended
 from synmt_cli.errors import UsageError, printable
-from synmt_cli.formats import conllu
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
@@ -57,11 +55,7 @@ class MeasuredStream:
         for segment in self.segments:
             bucket = buckets.names[buckets.index(segment.length)]
             if isinstance(segment, ParallelLines):
-                yield b"\t".join([bucket.encode(), *segment.lines]) + b"\n"
-            elif isinstance(segment, TreeSegment):  # each of its blocks
-                label = {f"synmt_{BUCKET}": bucket}
-                blocks = (commented(one, label) for one in segment.sentences)
-                yield b"".join(map(conllu.to_bytes, blocks))
+                yield ended(b"\t".join([bucket.encode(), *segment.lines]))
             else:
                 yield segment.marked({BUCKET: bucket})
 
@@ -76,7 +70,7 @@ class MeasuredStream:
             for segment in self.segments:
                 of_bucket = writers[buckets.index(segment.length)]
                 if isinstance(segment, ParallelLines):
-                    parts = [line + b"\n" for line in segment.lines]
+                    parts = [*map(ended, segment.lines)]
                 else:
                     parts = [segment.written()]
                 for writer, part in zip(of_bucket, parts, strict=True):

@@ -32,8 +32,13 @@ from synmt_cli.formats.transitions import is_symbol
 
 
 def line(text: str) -> bytes:
-    """The line that is read as `text`: one CR before LF would be dropped again."""
-    return f"{text}\r\n".encode() if text.endswith("\r") else f"{text}\n".encode()
+    """The line that is read as `text`."""
+    return ended(text.encode())
+
+
+def ended(text: bytes) -> bytes:
+    """The same of bytes. One CR before LF would be dropped again, so such a line gets another."""
+    return text + (b"\r\n" if text.endswith(b"\r") else b"\n")
 
 
 class TextSegment:
@@ -126,7 +131,10 @@ class RecordSegment:
 
 
 class TreeSegment:
-    """The blocks of one line. Marked, the first has the values as comments, `synmt_NAME`."""
+    """The blocks of one line. Marked, each has the values as comments, `synmt_NAME`.
+
+    The first also has the target.
+    """
 
     target: str | None = None
 
@@ -171,10 +179,11 @@ class TreeSegment:
         return b"".join(map(conllu.to_bytes, self.sentences))
 
     def marked(self, values: Mapping[str, str], target: str | None = None) -> bytes:
-        added = dict(values) if target is None else {**values, "tgt": target}
-        comments = {f"synmt_{name}": value for name, value in added.items()}
-        first = commented(self.sentences[0], comments)
-        return b"".join(map(conllu.to_bytes, [first, *self.sentences[1:]]))
+        comments = {f"synmt_{name}": value for name, value in values.items()}
+        blocks = [commented(one, comments) for one in self.sentences]
+        if target is not None:
+            blocks[0] = commented(blocks[0], {"synmt_tgt": target})
+        return b"".join(map(conllu.to_bytes, blocks))
 
 
 Segment = TextSegment | RecordSegment | TreeSegment

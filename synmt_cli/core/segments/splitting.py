@@ -40,7 +40,7 @@ def filled(
         for value in values
     ]
     flat = list(chain.from_iterable(every))
-    if len(set(flat)) < len(flat):
+    if len({*map(os.path.realpath, flat)}) < len(flat):
         needed = f"{{{kind}}}" if len(sides) < 2 else f"{{{kind}}} and {{side}}"
         raise UsageError(f"--out-template {quoted(template)} names a file twice: use {needed}")
     return every

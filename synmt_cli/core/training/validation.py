@@ -1,5 +1,6 @@
 """How good a model is on held-out pairs: negative log-likelihood, accuracy, BLEU."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -68,7 +69,7 @@ class Validation:
                 figures = self._teacher_forced()
                 every = figures["all"]
                 match self.settings.metric:
-                    case "bleu":
+                    case "bleu" if math.isfinite(every.nll):
                         bleu, n_closed = self._bleu()
                         closed = n_closed if "arcs" in figures else None
                         return Measured(every.nll, bleu, figures, closed)
@@ -124,7 +125,7 @@ class Validation:
             (rows.tolist(), [to_device(self.dev.sources(rows), self.device)])
             for rows in self._unless_asked(batches, "translating dev")
         )
-        rules = Rules(beam=1)
+        rules = Rules(beam=1, scores=False)
         room = Room(ROWS, ROWS * int(self.dev.source.lengths.max(initial=1)))
         for some in stream([self.model], sources, rules, [rules.lenpen], room):
             for row, ((best, *_),) in some:

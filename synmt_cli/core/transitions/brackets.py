@@ -109,10 +109,10 @@ def lexicalised(
     pieces, piece_word: of the sentence; each piece occurs once. A piece of no word (-1) goes
     with the piece after it, at the end with the one before it. spelled: the pieces of the
     bracket that a label opens, or of the closing bracket for None; their index is -1. Raises
-    ValueError if no piece has a word.
+    Mismatch if no piece has a word.
     """
     if max(piece_word, default=-1) < 0:
-        raise ValueError("no piece belongs to a word")
+        raise Mismatch("no piece belongs to a word")
     of_word: dict[float, list[int]] = {}
     backwards = filled([None if word < 0 else word for word in reversed(piece_word)])
     for piece, word in enumerate(reversed(backwards)):

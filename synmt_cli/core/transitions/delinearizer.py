@@ -78,7 +78,7 @@ class Delinearizer:
                 begins = Move.CONTINUE if builder.awaits_glued else Move.BEGIN
                 move = begins if self.vocabulary is None else move_of_piece(text)
                 builder.add(number, move, text)
-        return builder.finish(self.vocabulary)
+        return builder.finish(len(tokens), self.vocabulary)
 
 
 def _check(number: int, text: str) -> None:
@@ -110,6 +110,7 @@ class _Builder:
             self._settle()
             move = Move.LEFT if half.direction == LEFT else Move.RIGHT
             if half.label is None:
+                self._configuration = self._open_to(number, move)
                 self._direction = number, move
             else:
                 self.add(number, move, half.label)
@@ -176,10 +177,10 @@ class _Builder:
             raise Broken(f"token {number}: {problem}")
         self._sentence.n_repairs += 1
 
-    def finish(self, vocabulary: Vocabulary | None) -> Delinearized:
-        """The sentence after the last token. Raises Broken."""
+    def finish(self, n_tokens: int, vocabulary: Vocabulary | None) -> Delinearized:
+        """The sentence after the last of n_tokens. Raises Broken."""
         self._settle()
-        configuration = self._open_to(self._configuration.n_tokens + 1, Move.FINISH)
+        configuration = self._open_to(n_tokens + 1, Move.FINISH)
         n_headless = max(configuration.n_words - 1, 0)  # besides the root
         if n_headless and not self._repair:
             raise Broken(f"{n_headless + 1} words are left without a head, only one is the root")

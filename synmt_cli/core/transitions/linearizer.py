@@ -5,7 +5,7 @@ not projective, or with several sentences has no sequence, and its status is not
 
 A token is a word, written as its form, or a piece of one. Each word is split by itself, whatever
 its neighbours are, so that no piece belongs to two words. Either way a form comes back character
-by character.
+by character, unless the vocabulary normalizes text.
 """
 
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ with another head, which a Python loop would take seconds for where n is in the 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synmt_cli.core.trees.heads import ROOT, children, from_roots, is_projective
-from synmt_cli.core.trees.perturbation import projective_heads
+from synmt_cli.core.trees.perturbation import move, projective_heads
 from synmt_cli.core.trees.relations import ROOT_LABEL, universal
 from synmt_cli.core.trees.shapes import Draw, permutation
 
@@ -154,7 +154,7 @@ class Confusions:
             if len(others):
                 sums = np.cumsum(self._weights(tree, word, others))
                 place = int(np.searchsorted(sums, draw() * sums[-1], side="right"))
-                _move(heads, dependents, word, int(others[min(place, len(others) - 1)]))
+                move(heads, dependents, word, int(others[min(place, len(others) - 1)]))
         return heads
 
     def _weights(self, tree: Tree, word: int, heads: Indices) -> npt.NDArray[np.float64]:
@@ -244,21 +244,6 @@ def _upwards(heads: Sequence[int], word: int) -> list[int]:
         path.append(word)
         word = heads[word]
     return path
-
-
-def _move(heads: list[int], dependents: Sequence[list[int]], word: int, head: int) -> None:
-    """Gives a word another head; that of the root becomes the root."""
-    if heads[word] == ROOT:
-        _remove(dependents[heads[head]], head)
-        heads[head] = ROOT
-    else:
-        _remove(dependents[heads[word]], word)
-    heads[word] = head
-    insort(dependents[head], word)
-
-
-def _remove(dependents: list[int], word: int) -> None:
-    del dependents[bisect_left(dependents, word)]
 
 
 def _numbered(heads: Sequence[int]) -> tuple[list[int], list[int]]:

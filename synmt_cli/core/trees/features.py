@@ -192,9 +192,9 @@ def _after_all(tree: PieceTree) -> int:
     return len(tree.piece_word)
 
 
-# The papers say for EOS: it is its own parent (our reading of PASCAL), and its depth is the
-# greatest depth + 1 (Wang et al.). Where they are silent it has no place in the tree: depth 0, no
-# label, no path.
+# EOS is its own parent (our reading of PASCAL, which does not say), and its depth is the greatest
+# depth + 1 (Wang et al.). For all else, where papers are silent, it has no place in the tree: depth
+# 0, no label, no path.
 FEATURES: dict[str, Feature] = {
     "depth": Feature(depth, lambda tree: 0, "int"),
     "parent_middle": Feature(parent_middle, lambda tree: float(_after_all(tree)), "float"),

@@ -124,11 +124,23 @@ def other_projective_heads(heads: Sequence[int], share: float, draw: Draw) -> li
         candidates = projective_heads(other, dependents, word)
         candidates = [head for head in candidates if head != heads[word]]
         if candidates:
-            siblings = dependents[other[word]]
-            del siblings[bisect_left(siblings, word)]
-            other[word] = candidates[int(draw() * len(candidates))]
-            insort(dependents[other[word]], word)
+            move(other, dependents, word, candidates[int(draw() * len(candidates))])
     return other
+
+
+def move(heads: list[int], dependents: Sequence[list[int]], word: int, head: int) -> None:
+    """Gives a word another head; that of the root becomes the root. dependents: of each word."""
+    if heads[word] == ROOT:
+        _remove(dependents[heads[head]], head)
+        heads[head] = ROOT
+    else:
+        _remove(dependents[heads[word]], word)
+    heads[word] = head
+    insort(dependents[head], word)
+
+
+def _remove(dependents: list[int], word: int) -> None:
+    del dependents[bisect_left(dependents, word)]
 
 
 def projective_heads(heads: Sequence[int], dependents: Sequence[list[int]], word: int) -> list[int]:

@@ -17,6 +17,7 @@ from synmt_cli.core.decoding.progress import SPECIAL, PieceProgress
 from synmt_cli.core.decoding.scorer import Prefixes
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
+from synmt_cli.errors import ConfigError
 
 
 class Table:
@@ -135,6 +136,18 @@ def by_table(table, limit, beam, nbest, lenpen, **others):
     running = Running(Table(table), PieceProgress(), supply, beam, cpu)
     (((_, nbests),),) = BeamSearch(running, rules, [rules.lenpen]).run()
     return nbests
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("scores", [True, False])
+@torch.inference_mode()
+def test_scores_that_are_not_numbers_are_refused(beam, scores):
+    """As products that overflow in half precision give: an infinity minus another."""
+    torch.manual_seed(5)
+    net = model()
+    net.decoder.layers[0].cross.out.weight.mul_(1e38)
+    with pytest.raises(ConfigError, match="scores are not numbers"):
+        search([net], sources(), Rules(beam=beam, scores=scores))
 
 
 def test_length_counts_eos_in_the_score():

@@ -157,6 +157,19 @@ def test_a_trimmed_text_is_filled_up_by_token_range():
     assert record(*parts).src == "a  bc"
 
 
+def test_sentences_without_token_range_stand_apart_unless_misc_says_otherwise():
+    line = "synmt_line = 1"
+    parts = (
+        block("a", ["text = a", line]),
+        block("b", ["text = b", line], ["SpaceAfter=No"]),
+        block("c", ["text = c ", line]),
+        block("d", [line]),
+    )
+    found = record(*parts)
+    assert found.src == "a bc d"
+    assert cuts(found) == ["a", "b", "c", "d"]
+
+
 def test_lines_begin_where_the_mark_changes():
     lone = block("x", ["sent_id = 9"])
     text = "".join([lone, *PARTS, *PARTS[:2], PARTS[0].replace("= 1", "= 2"), lone, lone])

@@ -78,15 +78,17 @@ class Running:
     def most_probable(self, with_scores: bool) -> tuple[Tensor, Tensor]:
         """The most probable token that may come next and its log-probability, (B, K) each.
 
-        with_scores: whether log-probabilities are wanted; otherwise they are 0. The choice is the
-        same: it is made before the softmax, which may round two numbers to one.
+        with_scores: whether log-probabilities are wanted; otherwise they are 0, or NaN where
+        scores are. The choice is the same: it is made before the softmax, which may round two
+        numbers to one.
         """
         found = self._scorer.step(self._prefixes(), normalised=False)
         log_probs = found.log_softmax(-1) if with_scores else None
         self.progress.forbid(found)
-        token = top(found, 1)[1]  # (B, K, 1)
+        score, token = top(found, 1)  # (B, K, 1) each; NaN is the largest of all
         if log_probs is None:
-            return token[..., 0], torch.zeros_like(self.scores)
+            zero = torch.zeros_like(self.scores)
+            return token[..., 0], zero.masked_fill(score[..., 0].isnan(), torch.nan)
         return token[..., 0], log_probs.gather(-1, token)[..., 0]
 
     def read(self) -> None:

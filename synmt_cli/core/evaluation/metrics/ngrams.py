@@ -67,7 +67,7 @@ def matches(hypothesis: Symbols, reference: Symbols, n_orders: int) -> Array:
         if n == 1:
             return _counted(hypothesis, reference, n_orders)
         parts = ((0, n // 2), (n // 2, n))
-        halves = [matches(hypothesis.part(*p), reference.part(*p), n_orders) for p in parts]
+        halves = [matches(sides[0].part(*p), sides[1].part(*p), n_orders) for p in parts]
         return np.concatenate(halves)
     windows = [_windows(side, n_bits, n_orders) << 1 for side in sides]
     joined = np.concatenate([windows[0], windows[1] | 1])

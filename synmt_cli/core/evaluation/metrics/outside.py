@@ -80,6 +80,10 @@ def statistics(found: dict[str, Scores], systems: Sequence[SystemFiles], n: int)
         if name not in known:
             problem = f"no system {quoted(name)}; there are {', '.join(map(printable, known))}"
             raise DataError(*scores.places[0], problem)
+    for file, label in (pair for one in systems for pair in one.outputs()):
+        if label != file and label in found and file in found:
+            problem = f"scores of {quoted(file)}, which have come as {quoted(label)}"
+            raise DataError(*found[file].places[0], problem)
     last = next(reversed(found.values())).places[-1]
     return [
         [_column(label, found.get(label) or found.get(file), last, n) for file, label in outputs]

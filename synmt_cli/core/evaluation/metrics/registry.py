@@ -1,8 +1,9 @@
 """The metrics of `synmt score`: statistics of each sentence, and scores of their sums.
 
-BLEU, chrF and TER are sacreBLEU's: its tokenizers, its sentence statistics, its corpus score,
-its signature. Every metric is linear up to its last step: sentence statistics are summed,
-then one formula gives the score of any set of sentences (a bucket, a bootstrap sample).
+BLEU, chrF and TER are sacreBLEU's: its tokenizers, its sentence statistics (ngrams.py counts the
+same where there is one reference), its corpus score, its signature. Every metric is linear up to
+its last step: sentence statistics are summed, then one formula gives the score of any set of
+sentences (a bucket, a bootstrap sample).
 """
 
 from __future__ import annotations

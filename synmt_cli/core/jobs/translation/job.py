@@ -325,7 +325,7 @@ def where(windows: Sequence[Window]) -> str:
 
 
 def placed(records: Placed, strict: bool) -> Placed:
-    """Yields the same records. Raises DataError at the first that failed, if `strict`."""
+    """Yields the same records. Raises DataError at the first failed or skipped one, if `strict`."""
     for record, place in records:
         if strict and record.status in ("failed", "skipped"):
             raise DataError(*place, printable(record.reason or record.status))
