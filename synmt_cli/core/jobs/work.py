@@ -196,17 +196,39 @@ def _whole_lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
 
     The last line waits for the next batch if its blocks have `# synmt_line`: more may follow.
     """
-    held: RawBlocks | None = None
+    held: list[RawBlocks] = []  # parts of a line
+    starts = LineStarts()
     for batch in batches:
-        if held is not None and held.source == batch.source:
-            batch = RawBlocks(held.source, held.line, held.data + batch.data)
-        elif held is not None:
-            yield held
-        batch, held = _without_last_line(batch) if _MARK in batch.data else (batch, None)
-        if batch.data:
-            yield batch
-    if held is not None:
-        yield held
+        if held and held[0].source != batch.source:
+            yield _joined(held)
+            held = []
+        if not held:
+            starts = LineStarts()
+        n = _n_whole(batch.data, starts)
+        if n is None:
+            held.append(batch)
+            continue
+        if held or n:
+            yield _joined([*held, replace(batch, data=batch.data[:n])])
+        line = batch.line + batch.data.count(b"\n", 0, n)
+        held = [RawBlocks(batch.source, line, batch.data[n:])] if n < len(batch.data) else []
+    if held:
+        yield _joined(held)
+
+
+def _n_whole(data: bytes, starts: LineStarts) -> int | None:
+    """How many bytes end lines, without the last line if more of it may follow.
+
+    None where everything belongs to a line that began before.
+    """
+    last = begin = None
+    for last in _blocks(data, starts) if _MARK in data else ():
+        begin = last.at if last.begins else begin
+    return begin if last is not None and last.marked else len(data)
+
+
+def _joined(parts: Sequence[RawBlocks]) -> RawBlocks:
+    return replace(parts[0], data=b"".join(part.data for part in parts))
 
 
 def with_targets(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
@@ -267,24 +289,12 @@ def _sizes(batch: RawBlocks) -> list[int] | None:
     if _MARK not in batch.data:
         return None
     sizes: list[int] = []
-    for block in _blocks(batch.data):
+    for block in _blocks(batch.data, LineStarts()):
         if block.begins or not sizes:
             sizes.append(1)
         else:
             sizes[-1] += 1
     return sizes
-
-
-def _without_last_line(batch: RawBlocks) -> tuple[RawBlocks, RawBlocks | None]:
-    """The batch without its last line, and that line, if more of the line may follow."""
-    last = begin = None
-    for last in _blocks(batch.data):
-        begin = last.at if last.begins else begin
-    if last is None or begin is None or not last.marked:
-        return batch, None
-    line = batch.line + batch.data.count(b"\n", 0, begin)
-    rest = RawBlocks(batch.source, line, batch.data[begin:])
-    return RawBlocks(batch.source, batch.line, batch.data[:begin]), rest
 
 
 class _Block(NamedTuple):
@@ -293,8 +303,7 @@ class _Block(NamedTuple):
     marked: bool  # whether it says which line it belongs to
 
 
-def _blocks(data: bytes) -> Iterator[_Block]:
-    starts = LineStarts()
+def _blocks(data: bytes, starts: LineStarts) -> Iterator[_Block]:
     for match in _BLOCK.finditer(data):
         line, sent_id = (
             comment[1].decode("utf-8", "replace") if comment else None
