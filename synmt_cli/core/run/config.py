@@ -78,7 +78,10 @@ class Training:
     validate_every: Annotated[int, "updates between validations", Bounds(1)] = 1000
     save_every: Annotated[int, "updates between checkpoints", Bounds(1)] = 1000
     patience: Annotated[
-        int, "stop after so many validations without a better one; 0 never stops", Bounds(0)
+        int,
+        "stop after so many validations that are better neither by the metric nor by perplexity; "
+        "0 never stops",
+        Bounds(0),
     ] = 0
     metric: Annotated[
         Literal["bleu", "accuracy", "loss"],

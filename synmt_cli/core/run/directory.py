@@ -58,6 +58,7 @@ _STATE_FIELDS: json_files.Fields = {
     **dict.fromkeys(("step", "epoch", "batch", "best_step", "stale", "validated"), _COUNT),
     "best_value": (lambda v: v is None or json_files.is_number(v), "a number or null"),
     "best_nll": (lambda v: v is None or json_files.is_number(v), "a number or null"),
+    "least_nll": (lambda v: v is None or json_files.is_number(v), "a number or null"),
     **dict.fromkeys(("loss", "nll"), _NUMBER),
     "losses": (
         lambda v: isinstance(v, dict) and all(map(json_files.is_number, v.values())),
@@ -77,6 +78,7 @@ _STATE_LATER = (
     "scale",
     "scale_age",
     "best_nll",
+    "least_nll",
     "for_stop",
 )
 

@@ -400,9 +400,10 @@ class Trainer:
         return 0 < self.settings.patience <= self.state.stale
 
     def _validate(self, regular: bool, request: signals.Request) -> Validated:
-        """regular: one that is no better than the best counts toward early stopping.
+        """regular: counts toward early stopping, unless it is the best or the least perplexed.
 
-        The extra one at the end of a training does not.
+        BLEU next to 0 is chance for thousands of updates, while perplexity falls. The extra one
+        at the end of a training does not count.
         """
         state, settings = self.state, self.settings
         with self.share.gathered(), compiled.paused(settings.compile):
@@ -418,10 +419,13 @@ class Trainer:
                 "training.warmup; saved checkpoints are whole"
             )
         state.validated, self._saved = state.step, None  # what is saved knows nothing of it
-        best = self._is_best(value, nll)
+        best, is_least = self._is_best(value, nll), nll < self._least_nll()
         if best:
             self._save_best()
             state.best_step, state.best_value, state.best_nll = state.step, value, nll
+        if is_least:
+            state.least_nll = nll
+        if best or is_least:
             state.stale = 0
         elif regular:
             state.stale += 1
@@ -446,6 +450,11 @@ class Trainer:
         if best_value is None or value != best_value:
             return best_value is None or value > best_value
         return best_nll is not None and nll < best_nll
+
+    def _least_nll(self) -> float:
+        """Of all validations; of early versions the best one's, if that is known."""
+        known = (self.state.least_nll, self.state.best_nll)
+        return next((nll for nll in known if nll is not None), math.inf)
 
     def _measured(self, request: signals.Request) -> Measured | None:
         """In the first process the figures on dev, None if it was abandoned."""

@@ -21,6 +21,7 @@ from synmt_cli.core.text.vocabulary import EOS, Vocabularies
 from synmt_cli.core.training.device.loss_scale import LossScale
 from synmt_cli.core.training.events import Ended, Saved, Validated
 from synmt_cli.core.training.loop import Trainer
+from synmt_cli.core.training.validation import Measured
 
 N = 12
 SIZE = Size(d_model=8, d_ff=8, n_heads=2, encoder_layers=1, decoder_layers=1, dropout=0.1)
@@ -84,6 +85,19 @@ def test_patience_ends_a_run_that_gets_no_better(trainer):
     worse = trainer(max_steps=100, patience=2, lr=0.0, initial_lr=0.0)
     events = list(worse.events(signals.Request(), None))
     assert events[-1] == Ended(6, "patience", True)
+
+
+@pytest.mark.parametrize("stops", [(100,), (4, 100), (6, 8, 100)])
+def test_a_validation_that_is_the_least_perplexed_costs_no_patience(trainer, stops):
+    """BLEU next to 0 is chance while a model learns; resuming changes nothing."""
+    found = iter([(5.0, 0.5), (4.0, 0.3), (3.0, 0.4), (3.5, 0.2), (3.2, 0.1)])
+    for max_steps in stops:
+        one = trainer(max_steps=max_steps, patience=2)
+        one.resume()
+        one._measured = lambda request: Measured(*next(found))
+        *_, last = one.events(signals.Request(), None)
+    assert last == Ended(10, "patience", True)
+    assert (one.state.best_step, one.state.least_nll) == (2, 3.0)
 
 
 @pytest.mark.parametrize(("patience", "end"), [(2, 6), (1, 6), (4, 10), (0, 12)])

@@ -34,8 +34,9 @@ class TrainingState:
     """The state of a training run.
 
     step: updates made. epoch, batch: the next batch to read. best_step, best_value: the best
-    validation, by the chosen metric; best_nll: its nats per token, None if an early version saved
-    it. stale: validations since then. validated: the step of the last validation. loss, nll,
+    validation, by the chosen metric; best_nll: its nats per token; least_nll: the fewest of any;
+    None if an early version saved them. stale: validations since one was the best by the metric
+    or by nats. validated: the step of the last validation. loss, nll,
     losses, tokens: sums since the last report; losses are those of the modifiers, by variant.
     gradient_norm: its sum over those updates. finished: why training is over, or "". for_stop: it
     is saved for a stop alone, at a step that otherwise has none. random: generator states. scale,
@@ -48,6 +49,7 @@ class TrainingState:
     best_step: int = 0
     best_value: float | None = None
     best_nll: float | None = None
+    least_nll: float | None = None
     stale: int = 0
     validated: int = 0
     loss: float = 0.0
