@@ -176,7 +176,7 @@ def test_sentences_of_a_line_are_one_segment_in_any_batches(models):
         assert lines == expected
     found = [json.loads(line) for line in expected]
     assert [f["id"] for f in found] == ["1", "5", "2", "1", "5", "2", "2", "8"]
-    assert [f["src"] for f in found] == ["abc", "", "de", "abc", "", "de", "f", "A dog."]
+    assert [f["src"] for f in found] == ["a b c", "", "d e"] * 2 + ["f", "A dog."]
     assert found[0]["sents"] == [0, 1, 2]
 
 

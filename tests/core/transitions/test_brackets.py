@@ -105,7 +105,7 @@ def test_every_piece_is_there_once_and_in_order_where_trees_are_projective(heads
 
 
 def test_no_piece_with_a_word_is_refused():
-    with pytest.raises(ValueError, match="no piece belongs to a word"):
+    with pytest.raises(Mismatch, match="no piece belongs to a word"):
         lexicalised(["root", 0, None], ["▁"], [-1], spelled)
 
 
