@@ -62,7 +62,7 @@ def test_ids(run, options, expected):
 def test_parallel_lines_stand_behind_text_and_ids(run, folder):
     command = ("challenge", *PARTICLE, "en.conllu", "--tgt", "de", "--format")
     done = run(*command, "text", cwd=folder)
-    assert done.stdout == b"Look it up\teins\nLook it upLook it up\tvier\n"
+    assert done.stdout == b"Look it up\teins\nLook it up Look it up\tvier\n"
     assert run(*command, "ids", cwd=folder).stdout == b"1\teins\n4\tvier\n"
 
 
@@ -72,9 +72,9 @@ def test_a_file_for_each_phenomenon_and_side(run, folder):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     written = {p.name: gzip.decompress(p.read_bytes()) for p in folder.glob("*.gz")}
     assert written == {
-        "particle.en.conllu.gz": b"Look it up\nLook it upLook it up\n",
+        "particle.en.conllu.gz": b"Look it up\nLook it up Look it up\n",
         "particle.de.gz": b"eins\nvier\n",
-        "preposition-stranding.en.conllu.gz": b"Look it up\nLook it upLook it up\n",
+        "preposition-stranding.en.conllu.gz": b"Look it up\nLook it up Look it up\n",
         "preposition-stranding.de.gz": b"zwei\nvier\n",
     }
 
