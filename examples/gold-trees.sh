@@ -16,6 +16,8 @@ variant=${4:-pascal} out=gold-trees
 # The first variant, on which the experiment tuned the length penalty
 baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
 ls -d models/"$variant".* > /dev/null # the experiment has it
+models=(models/"$variant".*) matched=()
+if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
 mkdir -p "$out"
 tuned=() systems=() plain=()
 for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
@@ -29,7 +31,7 @@ translate() { # MODEL TREES
   synmt translate -m "$1" --beam 5 --threads 1 "${tuned[@]}" -o "$out/${1##*/}.$2.txt" "$out/$2.conllu"
 }
 for kind in parsed gold random; do
-  for model in models/"$variant".*; do
+  for model in "${models[@]}"; do
     translate "$model" "$kind"
     systems+=("$kind=$out/${model##*/}.$kind.txt")
   done
@@ -39,6 +41,6 @@ for model in models/"$baseline".*; do
   plain+=("$baseline=$out/${model##*/}.parsed.txt")
 done
 buckets=(--by length:10,20,30 --by distance:5,10,15 --src-trees "$gold")
-synmt score --matched -M bleu,chrf "${buckets[@]}" -o "$out/scores.$variant.txt" "$reference" "${systems[@]}"
+synmt score "${matched[@]}" -M bleu,chrf "${buckets[@]}" -o "$out/scores.$variant.txt" "$reference" "${systems[@]}"
 synmt score -M bleu,chrf "${buckets[@]}" -o "$out/$variant-$baseline.txt" "$reference" "${plain[@]}" "${systems[@]}"
 head -n 7 "$out/scores.$variant.txt" "$out/$variant-$baseline.txt"

@@ -14,6 +14,8 @@ variant=${2:-pascal} out=right-trees
 # The first variant, on which the experiment tuned the length penalty
 baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
 ls -d models/"$variant".* > /dev/null # the experiment has it
+models=(models/"$variant".*) matched=()
+if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
 mkdir -p "$out"
 tuned=() systems=()
 for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
@@ -31,11 +33,11 @@ fi
 
 for kind in "${kinds[@]}"; do
   synmt featurize --spm spm.model --tgt text/test.tgt -o "$out/$kind.jsonl" "$out/$kind.conllu"
-  for model in models/"$variant".*; do
+  for model in "${models[@]}"; do
     synmt translate -m "$model" --beam 5 --threads 1 "${tuned[@]}" \
       -o "$out/${model##*/}.$kind.txt" "$out/$kind.jsonl"
     systems+=("$kind=$out/${model##*/}.$kind.txt")
   done
 done
-synmt score --matched -M bleu,chrf -o "$out/scores.$variant.txt" text/test.tgt "${systems[@]}"
+synmt score "${matched[@]}" -M bleu,chrf -o "$out/scores.$variant.txt" text/test.tgt "${systems[@]}"
 cat "$out/scores.$variant.txt"
