@@ -407,15 +407,13 @@ def show_estimate(session: Session) -> None:
 
 
 class Watch:
-    """Shows what training does, and says once each when it will end, when its speed is known, and
-    that validations take much of the time, if they do.
-    """
+    """Shows what training does. Says once when it will end, and once if validations take long."""
 
     def __init__(self, bar: console.Progress, length: Length, validate_every: int) -> None:
         self._bar, self._length, self._every = bar, length, validate_every
         self._first, self._begin, self._told = bar.done, time.monotonic(), False
-        self._since: float | None = None  # a validation began
-        self._validations: list[float] = []  # seconds of each
+        self._since: float | None = None  # when the validation began that is going on
+        self._n_validations, self._validating = 0, 0.0  # how many have ended, and their seconds
 
     def __call__(self, pulse: Pulse) -> None:
         """Moves the bar."""
@@ -435,11 +433,13 @@ class Watch:
     def validated(self) -> None:
         """Notes that a validation is over."""
         now = time.monotonic()
-        self._validations.append(now - (now if self._since is None else self._since))
+        if self._since is not None:
+            self._validating += now - self._since
         self._since = None
+        self._n_validations += 1
         n, share = COSTLY
-        taken = sum(self._validations) / max(now - self._begin, 1e-9)
-        if len(self._validations) == n and taken > share:
+        taken = self._validating / max(now - self._begin, 1e-9)
+        if self._n_validations == n and taken > share:
             console.info(
                 f"validations have taken {taken:.0%} of the time: with training.validate_every "
                 f"above {self._every} there are fewer, also in a resumed run"

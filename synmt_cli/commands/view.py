@@ -154,6 +154,7 @@ def view(
             for one in read(files or (), kind, job):
                 if _is_wanted(one.id, wanted):
                     writer.write(drawing.block(one).encode())
+            _refuse_missing(wanted)
         else:
             second = compare or beside
             pairs = _pairs(
@@ -174,7 +175,6 @@ def view(
                 _refuse_missing(wanted)
             for part in parts:
                 writer.write(part.encode())
-        _refuse_missing(wanted)
 
 
 def _refuse_missing(wanted: Mapping[str, bool]) -> None:

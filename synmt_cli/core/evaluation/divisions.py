@@ -68,7 +68,10 @@ class Division:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A segment. heads: 0-based, -1 the root; empty where there is no tree. length: in words."""
+    """The tree of a segment. heads: counted from 0, -1 for the root; empty if there is no tree.
+
+    length: the number of words, which is known without a tree, too.
+    """
 
     heads: Sequence[int]
     deprels: Sequence[str]

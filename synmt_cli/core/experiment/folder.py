@@ -36,7 +36,7 @@ SETTINGS = """\
 validate_every = 250  # updates
 save_every = 250
 keep = 5              # checkpoints; the mean of the last ones translates
-patience = 8          # validations, better neither in BLEU nor perplexity, that end a training
+patience = 8          # validations in a row; if none improves BLEU or perplexity, training ends
 precision = "{precision}"    # the same for all, so that they compare; {why}
 """
 

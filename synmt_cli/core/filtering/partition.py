@@ -39,8 +39,8 @@ class Groups:
                 self._hashes.append(hash)
             if text.strip():
                 self._join(seen.setdefault(hash, number), number)
-        if not all(map(str.strip, sides)):
-            self._blank.append(number)
+            else:
+                self._blank.append(number)
 
     def parts(self, sizes: Sequence[int], seed: int) -> list[int]:
         """The part of each pair: the number of one of `sizes`, which has that many, or REST.

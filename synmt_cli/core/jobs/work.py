@@ -197,7 +197,6 @@ def _whole_lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
     The last line waits for the next batch if its blocks have `# synmt_line`: more may follow.
     """
     held: list[RawBlocks] = []  # parts of a line
-    starts = LineStarts()
     for batch in batches:
         if held and held[0].source != batch.source:
             yield _joined(held)

@@ -56,9 +56,10 @@ _COUNT = (json_files.is_count, "an integer from 0 on")
 _NUMBER = (json_files.is_number, "a number")
 _STATE_FIELDS: json_files.Fields = {
     **dict.fromkeys(("step", "epoch", "batch", "best_step", "stale", "validated"), _COUNT),
-    "best_value": (lambda v: v is None or json_files.is_number(v), "a number or null"),
-    "best_nll": (lambda v: v is None or json_files.is_number(v), "a number or null"),
-    "least_nll": (lambda v: v is None or json_files.is_number(v), "a number or null"),
+    **dict.fromkeys(
+        ("best_value", "best_nll", "least_nll"),
+        (lambda v: v is None or json_files.is_number(v), "a number or null"),
+    ),
     **dict.fromkeys(("loss", "nll"), _NUMBER),
     "losses": (
         lambda v: isinstance(v, dict) and all(map(json_files.is_number, v.values())),
