@@ -25,8 +25,12 @@ from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.trees.arc_standard import NEVER
 
-CELLS = 2**14  # tokens of a pass; or more, where a batch has more
 IN_ROW = 2  # prefixes at most
+
+
+def cells_of(device: torch.device) -> int:
+    """Tokens of a pass; or more, where a batch has more. The cache of a CPU is small."""
+    return 2**13 if device.type == "cpu" else 2**14
 
 
 class Place(NamedTuple):
@@ -105,7 +109,7 @@ def packed(lengths: Sequence[int], width: int) -> list[Place]:
 
 
 def passes(
-    lengths: Sequence[int], longest: int, drawn: Sequence[int], n_cells: int = CELLS
+    lengths: Sequence[int], longest: int, drawn: Sequence[int], n_cells: int
 ) -> Iterator[Pass]:
     """Yields passes of at most n_cells tokens, padding counted, or of one row.
 

@@ -11,7 +11,7 @@ from synmt_cli.core.model.attention import KeysValues
 from synmt_cli.core.model.embedding import Embedding, token_table
 from synmt_cli.core.model.layers import Decoder, Encoder, Memory
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.model.prefixes import Pass, draw, passes
+from synmt_cli.core.model.prefixes import Pass, cells_of, draw, passes
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
@@ -62,8 +62,10 @@ class Transformer(nn.Module):
         sources = self.decoder.keys_values(memory)
         n_targets, n_tokens = target.ids.shape
         found, places = [], []
-        for one in passes([n_tokens] * n_targets, n_tokens, draw(n_tokens, 1)):
-            here = one.to(target.ids.device)
+        device = target.ids.device
+        lengths, drawn = [n_tokens] * n_targets, draw(n_tokens, 1)
+        for one in passes(lengths, n_tokens, drawn, cells_of(device)):
+            here = one.to(device)
             states = self.reread(here, target, sources, memory.allowed)
             found.append(states.flatten(0, 1).index_select(0, here.ends))
             places.append(here.following)

@@ -22,7 +22,7 @@ from torch import Tensor
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.moving import moved
-from synmt_cli.core.model.prefixes import CELLS, draw, passes
+from synmt_cli.core.model.prefixes import cells_of, draw, passes
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.training.loss import ArcLoss, cross_entropy
 
@@ -100,7 +100,8 @@ def _from_prefixes(
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
     smoothed = nll = torch.zeros((), device=target_out.device)
     lengths = [batch.lengths[row] for row in longest_first]
-    n_cells = max(CELLS, target_out.numel())  # as much memory as a batch takes that is read once
+    # As much memory as a batch takes that is read once.
+    n_cells = max(cells_of(target_out.device), target_out.numel())
     for one in passes(lengths, target_out.size(1), drawn, n_cells):
         here = one.to(order.device)
         states = model.reread(here, target, sources, ordered.allowed)  # (R, 2, D)

@@ -203,3 +203,16 @@ def test_the_output_of_some_tokens_needs_no_others(modified):
 
     some = layer(x, mask, active=active, keep=keep)
     torch.testing.assert_close(some, keep(layer(x, mask, active=active)))
+
+
+def test_the_output_of_some_tokens_has_dropout_on_its_weights(monkeypatch):
+    layer, x = attention(dropout=0.5).train(), inputs()
+    seen = []
+
+    def attend(q, k, v, **options):
+        seen.append(options["dropout_p"])
+        return q
+
+    monkeypatch.setattr("torch.nn.functional.scaled_dot_product_attention", attend)
+    layer(x, keep=lambda x: x[:, 2:4])
+    assert seen == [0.5]

@@ -127,12 +127,12 @@ def test_passes_of_targets_of_any_lengths_read_every_drawn_prefix():
     for _ in range(300):
         lengths = sorted(rng.integers(10, 30, 12).tolist(), reverse=True)
         drawn = (np.flatnonzero(rng.random(lengths[0]) < rng.choice([0.1, 0.25, 0.5])) + 1).tolist()
-        n_read = sum(len(one.ends) for one in passes(lengths, lengths[0], drawn))
+        n_read = sum(len(one.ends) for one in passes(lengths, lengths[0], drawn, 2**14))
         assert n_read == sum(n <= length for length in lengths for n in drawn)
 
 
 def test_prefixes_of_targets_of_one_even_length_need_no_padding():
-    (one,) = passes([6, 6], 6, range(1, 7))
+    (one,) = passes([6, 6], 6, range(1, 7), 2**14)
     assert (one.cells[1] >= 0).all()
     assert one.cells.shape == (5, 6, 7)
 

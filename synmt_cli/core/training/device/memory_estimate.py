@@ -6,7 +6,7 @@ import torch
 
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
-from synmt_cli.core.model.prefixes import CELLS
+from synmt_cli.core.model.prefixes import cells_of
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.training.batches import of_epoch
@@ -30,7 +30,9 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
     else:
         at_once = largest
     size = model.size
-    decoded = max(CELLS, at_once) if model.rereads else at_once  # prefixes make full passes
+    decoded = at_once
+    if model.rereads:  # prefixes make full passes
+        decoded = max(cells_of(model.output.weight.device), at_once)
     layers = size.encoder_layers * at_once + 1.6 * size.decoder_layers * decoded  # attends twice
     longest = math.sqrt(at_once)  # attention weights of a typical square batch
     activations = layers * (10 * size.d_model + 3 * size.d_ff + size.n_heads * min(longest, 64))

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Is it the tree? A variant trained again with wrong trees, against its models of an experiment
+# (`synmt init`), which were trained with the parser's.
+#
+#   bash examples/wrong-trees.sh EXPERIMENT [VARIANT] [TREES]
+#
+# EXPERIMENT: its folder, after `make`. VARIANT: dep+rel, or another of its variants that reads trees.
+# TREES: `random`, drawn from all trees over the words; or `borrowed`, the parser's tree of another
+# sentence of the same set with as many words, so that arcs are as long and trees as deep as the
+# parser's, but do not belong to the words. Each sentence gets one tree, the same for all seeds.
+# Records, runs, translations and scores.VARIANT.txt go to EXPERIMENT/TREES-trees; run it again
+# after an interruption, and trainings go on.
+set -euo pipefail
+cd "$1"
+variant=${2:-dep+rel} trees=${3:-random}
+out=$trees-trees
+# The first variant, on which the experiment tuned the length penalty
+baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
+ls output/"$variant".*.txt > /dev/null # the experiment has it
+mkdir -p "$out"
+tuned=() parsed=() wrong=()
+for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
+
+random() { # random FILE SEED
+  synmt perturb --seed "$2" --tree random "$1"
+}
+# borrowed FILE: heads and labels of the next sentence with as many words, and at the end of the file
+# those of the first one; a sentence that is alone with its length keeps its own.
+borrowed() {
+  LC_ALL=C awk 'BEGIN { FS = OFS = "\t" }
+    $1 ~ /^[0-9]+$/ { n++; head[n] = $7; label[n] = $8 }
+    NR > FNR && NF { line[++lines] = $0; next }
+    NF { next }
+    NR == FNR {
+      if (n) { k = ++count[n]; for (i = 1; i <= n; i++) heads[n, k, i] = head[i] OFS label[i] }
+      n = 0; next
+    }
+    {
+      k = n ? ++used[n] % count[n] + 1 : 0
+      for (j = i = 1; j <= lines; j++) {
+        fields = split(line[j], field, FS)
+        if (fields == 10 && field[1] ~ /^[0-9]+$/) {
+          split(heads[n, k, i++], lent, FS)
+          field[7] = lent[1]; field[8] = lent[2]; field[9] = "_"
+          line[j] = field[1]
+          for (f = 2; f <= 10; f++) line[j] = line[j] OFS field[f]
+        }
+        print line[j]
+      }
+      print ""; lines = n = 0
+    }' "$1" "$1"
+}
+
+draw=0
+for part in test train dev; do
+  draw=$((draw + 1))
+  "$trees" "data/$part.src.conllu" "$draw" |
+    synmt featurize --spm spm.model --tgt "text/$part.tgt" -o "$out/$part.jsonl"
+done
+
+for file in output/"$variant".*.txt; do
+  name=${file##*/} name=${name%.txt}
+  synmt train --preset "$(cat data/PRESET)" --config config.toml --threads 1 --spm spm.model \
+    --variant "$variant" --seed "${name##*.}" --train "$out/train.jsonl" --dev "$out/dev.jsonl" \
+    --run "$out/runs/$name"
+  rm -rf "$out/models/$name"
+  mkdir -p "$out/models"
+  synmt average -m "$out/runs/$name" -o "$out/models/$name"
+  synmt translate -m "$out/models/$name" --beam 5 --threads 1 "${tuned[@]}" \
+    -o "$out/$name.txt" "$out/test.jsonl"
+  wrong+=("$trees=$out/$name.txt")
+  parsed+=("parsed=$file")
+done
+synmt score -M bleu,chrf,ter -o "$out/scores.$variant.txt" text/test.tgt \
+  "${wrong[@]}" "${parsed[@]}"
+cat "$out/scores.$variant.txt"
