@@ -13,6 +13,10 @@
 set -euo pipefail
 cd "$1"
 variant=${2:-dep+rel} trees=${3:-random}
+case $trees in
+  random | borrowed) ;;
+  *) echo "wrong-trees.sh: TREES is random or borrowed, not $trees" >&2 && exit 64 ;;
+esac
 out=$trees-trees
 # The first variant, on which the experiment tuned the length penalty
 baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)

@@ -339,8 +339,9 @@ def _system(error: OSError) -> int:
     if error.errno == errno.ENOENT and error.filename is None:  # only tempfile names none
         console.error("no folder for temporary files can be written; set TMPDIR to one")
         return CreateError.exit_code
-    where = printable(str(error.filename or "stdout"))
-    console.error(f"{where}: {error.strerror or printable(str(error))}")
+    of_any_file = error.errno in (errno.EMFILE, errno.ENFILE)
+    where = error.filename or ("files" if of_any_file else "stdout")
+    console.error(f"{printable(str(where))}: {error.strerror or printable(str(error))}")
     return WriteError.exit_code
 
 

@@ -108,8 +108,9 @@ def requested() -> Iterator[Request]:
 
     def ask(number: int, frame: FrameType | None) -> None:
         if request:
-            raise Interrupted(number)
-        request.number = number
+            _arrive(number, frame)
+        else:
+            request.number = number
 
     previous = [signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)]
     try:

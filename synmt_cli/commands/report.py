@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.errors import DataError, UsageError, printable, quoted
 from synmt_cli.formats.reports.score.scores import ScoreReport
 from synmt_cli.io import reading, writing
 
@@ -152,7 +152,7 @@ def report(
             of_source,
             of_target,
             awsl_charts.chart(awsl_reports.read(awsl).runs) if awsl else None,
-            _attention(attention, of_source) if attention else (),
+            _attention(attention, of_source, missing) if attention else (),
             {one.name: tuning.read_all(one.files) for one in penalties},
             missing,
             _commands(drawn, score, scored, awsl, attention, trees),
@@ -212,7 +212,7 @@ def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:
             raise DataError(reading.source_name(name), None, problem)
 
 
-def _attention(path: str, trees: Trees) -> list[tuple[str, list[HeatMap]]]:
+def _attention(path: str, trees: Trees, missing: list[str]) -> list[tuple[str, list[HeatMap]]]:
     """The first maps of the first segments with weights, with the edges of their trees."""
     from synmt_cli.core.pictures import attention
     from synmt_cli.formats.attention import Attention, read
@@ -225,7 +225,15 @@ def _attention(path: str, trees: Trees) -> list[tuple[str, list[HeatMap]]]:
                 first = dict([*one.weights.items()][:ATTENTION_MAPS])
                 tree = by_id.get(one.id) if one.stack == "encoder" else None
                 whole = Attention(one.id, one.status, one.stack, None, one.tokens, one.keys, first)
-                found.append((one.id, attention.maps(whole, tree=tree)))
+                try:
+                    maps = attention.maps(whole, tree=tree)
+                except UsageError:
+                    maps = attention.maps(whole)
+                    missing.append(
+                        f"The attention in segment {one.id} is without the edges of its tree, "
+                        "whose words its pieces do not spell."
+                    )
+                found.append((one.id, maps))
             if len(found) == ATTENTION_SEGMENTS:
                 break
     return found

@@ -16,6 +16,8 @@ import orjson
 from synmt_cli.errors import DataError, printable
 from synmt_cli.io import reading
 
+ROUNDING = 1e-3  # by which a weight may be above 1
+
 
 @dataclass(frozen=True, slots=True)
 class Attention:
@@ -91,4 +93,6 @@ def _map(one: object, shape: tuple[int, int]) -> tuple[tuple[int, int], np.ndarr
         rows = np.array(None)
     if rows.shape != shape or rows.dtype.kind not in "fiu":  # null and texts make other kinds
         raise ValueError(f"weights that are not {shape[0]} rows of {shape[1]} numbers")
+    if not ((rows >= 0) & (rows <= 1 + ROUNDING)).all():
+        raise ValueError("a weight that is not from 0 to 1")
     return (one["layer"], one["head"]), rows.astype(np.float64)

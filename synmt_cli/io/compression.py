@@ -14,6 +14,7 @@ MAGIC = {
     b"BZh": "bz2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zst",
+    **{bytes([0x50 + i]) + b"\x2a\x4d\x18": "zst" for i in range(16)},  # a frame to skip
 }
 SUFFIXES = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
 LONGEST = max(map(len, MAGIC))
@@ -198,4 +199,7 @@ def compressed(raw: IO[bytes], name: str) -> IO[bytes]:
         return raw
     from xopen import xopen
 
-    return cast(IO[bytes], xopen(raw, "wb", threads=0, format=SUFFIXES[Path(name).suffix]))
+    stream = cast(IO[bytes], xopen(raw, "wb", threads=0, format=SUFFIXES[Path(name).suffix]))
+    if isinstance(stream, io.BufferedWriter):  # it passes nothing on, and zst needs a frame
+        stream.raw.write(b"")
+    return stream

@@ -4,6 +4,7 @@ Links are followed in a name that the user gave, and refused in a folder that ma
 somewhere else, such as a run directory.
 """
 
+import contextlib
 import errno
 import io
 import logging
@@ -121,14 +122,21 @@ def lines(path: Path, limit: int) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def append(path: Path) -> io.FileIO:
-    """A regular file that is not a link, made if it is missing, to write to its end.
+def append(path: Path, data: bytes) -> None:
+    """Adds all of the data to the end of a regular file that is not a link, or nothing of it.
 
-    Raises OSError.
+    The file is made if it is missing. Raises OSError.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = io.FileIO(os.open(path, flags, 0o666), "ab")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    return file
+    with io.FileIO(os.open(path, flags, 0o666), "ab") as file:
+        before = os.fstat(file.fileno())
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        rest = memoryview(data)
+        try:
+            while rest:  # a full disk takes a part, and refuses what is left
+                rest = rest[file.write(rest) or 0 :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.truncate(before.st_size)
+            raise

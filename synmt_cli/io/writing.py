@@ -230,12 +230,16 @@ def _new_folder(folder: Path) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes a rename in `folder` survive a power failure."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Makes a rename in `folder` survive a power failure, where the system lets folders do so."""
+    with contextlib.suppress(PermissionError):  # it may be written, but not read
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
+        finally:
+            os.close(descriptor)
 
 
 class _Closed(io.TextIOBase):

@@ -122,7 +122,10 @@ class _Forker:
 
     def start(self) -> Connection:
         """The pipe of a new worker. Raises Lost, WorkerLost."""
-        ours, theirs = multiprocessing.Pipe()
+        try:
+            ours, theirs = multiprocessing.Pipe()
+        except OSError as error:
+            raise WorkerLost(f"cannot start a worker process: {reason(error)}") from error
         with self._lock, theirs:
             try:
                 reduction.send_handle(self._connection, theirs.fileno(), self._process.pid)

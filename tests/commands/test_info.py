@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 from support.program import ROOT
@@ -207,3 +210,37 @@ assert cli._run(["info", *{files!r}]) == 0
 assert "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], cwd=place.folder, check=True)
+
+
+def test_a_named_pipe_is_opened_once(facts, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+
+    def write():
+        with (tmp_path / "pipe").open("wb") as file:
+            file.write(CONLLU.encode() * 2000)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    (found,) = facts(tmp_path / "pipe")
+    writer.join()
+    assert found["sentences"] == 8000
+
+
+def test_a_line_of_metrics_that_is_being_written_is_left_out(facts, place, tmp_path):
+    shutil.copytree(place.folder / "pascal", tmp_path / "run")
+    (whole,) = facts(tmp_path / "run")
+    with (tmp_path / "run/metrics.jsonl").open("ab") as file:
+        file.write(b'{"event":"dev","st')
+    assert facts(tmp_path / "run") == [whole]
+
+
+def test_numbers_that_json_does_not_have_are_text(facts, tmp_path):
+    (tmp_path / "c.toml").write_text("[training]\nlr = inf\nx = [nan, 1.5]\n")
+    (found,) = facts(tmp_path / "c.toml")
+    assert (found["training"]["lr"], found["training"]["x"]) == ("inf", ["nan", 1.5])
+
+
+def test_documents_are_not_nested_without_end(place, tmp_path):
+    (tmp_path / "x.json").write_text('{\n"started":1,"versions":' + "[" * 900 + "]" * 900 + "}")
+    done = place("info", tmp_path / "x.json", status=65)
+    assert b"lists and objects in one another" in done.stderr

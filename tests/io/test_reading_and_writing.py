@@ -341,7 +341,7 @@ def test_zeros_are_padding_where_the_format_has_it(tmp_path, kind, n_zeros):
 
 def test_frames_of_zst_that_hold_no_text_are_skipped(tmp_path):
     path, skipped = tmp_path / "x", b"\x53\x2a\x4d\x18\x04\0\0\0none"
-    data = COMPRESS["zst"](b"a\n") + skipped + COMPRESS["zst"](b"b\n") + skipped
+    data = skipped + COMPRESS["zst"](b"a\n") + skipped + COMPRESS["zst"](b"b\n") + skipped
     path.write_bytes(data)
     assert read(path) == [b"a", b"b"]
 
@@ -435,6 +435,15 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path):
         assert not path.exists()
         assert len(os.listdir(tmp_path)) == 1
     assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+def test_nothing_is_compressed_as_well(tmp_path, kind):
+    path = tmp_path / f"x.{kind}"
+    with output(str(path)):
+        pass
+    assert path.stat().st_size
+    assert DECOMPRESS[kind](path.read_bytes()) == b""
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import socket
 
 import pytest
@@ -57,8 +59,25 @@ def test_writing_goes_through_nothing_else(planted):
     with pytest.raises(CreateError, match="planted"):
         json_files.write(planted, 1)
     with pytest.raises(OSError):  # noqa: PT011
-        regular_files.append(planted)
+        regular_files.append(planted, b"x")
     assert {path.name for path in planted.parent.iterdir()} == {"outside", "planted"}
+
+
+def test_a_full_disk_takes_all_or_nothing(tmp_path):
+    path = tmp_path / "file"
+    regular_files.append(path, b"one\n")
+    previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            regular_files.append(path, b"two\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, previous)
+    assert path.read_bytes() == b"one\n"
+    regular_files.append(path, b"three\n")
+    assert path.read_bytes() == b"one\nthree\n"
 
 
 def test_a_link_that_the_user_named_is_followed(tmp_path):

@@ -146,9 +146,12 @@ def _rows(source: Source) -> Iterator[list[str]]:
 def _parsed(data: bytes, name: str) -> Any:
     """The value of a document. Raises DataError with the line of the problem."""
     try:
-        return orjson.loads(data.removeprefix(reading.BOM))
+        value = orjson.loads(data.removeprefix(reading.BOM))
     except orjson.JSONDecodeError as error:
         raise DataError(name, error.lineno, f"not JSON: {printable(error.msg)}") from None
+    if problem := json_files.unusual(value, bits=65):
+        raise DataError(name, None, problem)
+    return value
 
 
 def _of_json(source: Source) -> Facts:

@@ -109,13 +109,13 @@ def _folder_kind(folder: Path) -> FolderKind:
 
 def _compression(path: str) -> str:
     """The compression by the first bytes of a plain file, whose position stays the same."""
-    try:
+    try:  # a named pipe that is closed again would end its writer
+        if not stat.S_ISREG((os.fstat(0) if path == "-" else os.stat(path)).st_mode):
+            return ""
         descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError):
         return ""  # opening it properly says what is wrong
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ""
         start = os.pread(descriptor, compression.LONGEST, 0)
     except OSError:
         return ""

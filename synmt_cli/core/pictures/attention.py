@@ -1,7 +1,7 @@
 """Heat maps of the file that `synmt analyze attention` writes, with a tree's edges outlined."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from synmt_cli.core.pictures.charts import HeatMap
 from synmt_cli.core.pictures.sentences import Picture
@@ -57,36 +57,49 @@ def maps(
 def edges(one: Attention, tree: Picture) -> frozenset[tuple[int, int]]:
     """The cells (token, key) of a word's pieces and its head's. Raises UsageError.
 
-    Pieces belong to the words whose letters they have.
+    Pieces belong to the words whose letters they have, and those of a multiword token, such as
+    the French "du", to each of its words.
     """
     if one.stack != "encoder":
         raise UsageError(f"--trees outlines edges in encoder attention; this is {one.stack}'s")
-    word = _words_of_pieces(one.tokens, [column.form for column in tree.columns])
-    if word is None:
+    words = _words_of_pieces(one.tokens, tree)
+    if words is None:
         raise UsageError(
             f"--trees: the words of the tree are not those of segment {quoted(one.id)}"
         )
     heads = {dependent: arc.head for dependent, arc in tree.tree().items()}
     return frozenset(
         (i, j)
-        for i, a in enumerate(word)
-        for j, b in enumerate(word)
-        if a is not None and b is not None and heads.get(a) == b
+        for i, own in enumerate(words)
+        for j, others in enumerate(words)
+        if any(heads.get(word) in others for word in own)
     )
 
 
-def _words_of_pieces(pieces: Sequence[str], forms: Sequence[str]) -> list[int | None] | None:
-    """The word of each piece, None for one without letters; None where letters differ."""
-    letters = [(char, word) for word, form in enumerate(forms) for char in _letters(form)]
-    at, words = 0, []
+def _words_of_pieces(pieces: Sequence[str], tree: Picture) -> list[range] | None:
+    """The words of each piece, as columns, none for one without letters; None where they differ."""
+    letters = [(char, words) for form, words in _tokens(tree) for char in _letters(form)]
+    at, found = 0, []
     for piece in pieces:
         own = "" if piece in ("</s>", "<s>", "<pad>") else _letters(piece)
         expected = "".join(char for char, _ in letters[at : at + len(own)])
         if own != expected:
             return None
-        words.append(letters[at][1] if own else None)
+        found.append(letters[at][1] if own else range(0))
         at += len(own)
-    return words if at == len(letters) else None
+    return found if at == len(letters) else None
+
+
+def _tokens(tree: Picture) -> Iterator[tuple[str, range]]:
+    """The tokens of the text, each with its columns."""
+    multiword = {token.first: token for token in tree.tokens}
+    end = 0
+    for i, column in enumerate(tree.columns):
+        if token := multiword.get(i):
+            end = token.last + 1
+            yield token.form, range(i, end)
+        elif i >= end and not column.empty:
+            yield column.form, range(i, i + 1)
 
 
 def _letters(text: str) -> str:

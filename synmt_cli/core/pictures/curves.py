@@ -50,8 +50,6 @@ def read(folder: str) -> Curve:
         why = "it is a mean of checkpoints" if run.averaged else "nothing was trained there yet"
         raise ReadError(f"{printable(folder)} has no metrics.jsonl: {why}")
     for number, line in run.metric_lines():
-        if not line.endswith(b"\n"):
-            break  # a training is writing it
         event = read_metric(line, run.metrics, number)
         step = float(event["step"])
         if event.get("event") == "dev":

@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import Any
 
 from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
-from synmt_cli.core.pictures.sentences import shown
+from synmt_cli.core.pictures.sentences import shown, shown_end
 from synmt_cli.errors import UsageError, printable, require_packages
 
 KINDS = ("png", "svg", "pdf")
@@ -135,7 +135,7 @@ def _charts(figure: Any, charts: Sequence[Chart], size: Size) -> None:
     height = (0.4 if crowded else 0.62) * size.width / n_columns
     figure.set_size_inches(size.width, height * n_rows + 0.3)
     looks = {group: i for i, group in enumerate(dict.fromkeys(_groups(charts)))}
-    handles: dict[str, Any] = {}
+    handles: dict[str, tuple[str, Any]] = {}  # label and artist of each name
     for i, chart in enumerate(charts):
         axes = figure.add_subplot(n_rows, n_columns, i + 1)
         _chart(axes, chart, looks, handles)
@@ -148,12 +148,13 @@ def _most_intervals(width: float) -> int:
     return int(0.8 * (width - 0.5) * 72 / MARKER)
 
 
-def _legend(figure: Any, handles: dict[str, Any]) -> None:
+def _legend(figure: Any, handles: dict[str, tuple[str, Any]]) -> None:
     """Above the charts, in as many columns as fit."""
+    labels, artists = zip(*handles.values(), strict=True)
     for n_columns in range(len(handles), 0, -1):
         legend = figure.legend(
-            handles.values(),
-            handles.keys(),
+            artists,
+            labels,
             loc="outside upper center",
             ncols=n_columns,
             frameon=False,
@@ -168,18 +169,21 @@ def _groups(charts: Sequence[Chart]) -> Iterator[str]:
         yield from (one.group or one.name for one in chart.series)
 
 
-def _chart(axes: Any, chart: Chart, looks: dict[str, int], handles: dict[str, Any]) -> None:
+def _chart(
+    axes: Any, chart: Chart, looks: dict[str, int], handles: dict[str, tuple[str, Any]]
+) -> None:
     count = {one.group: sum(o.group == one.group for o in chart.series) for one in chart.series}
     named = [one.name for one in chart.series] == [*chart.ticks]  # below the axis
     for one in chart.series:
         several = bool(one.group) and count[one.group] > 1
-        name = shown(one.group or one.name)
+        name = one.group or one.name
+        label = shown_end(name)
         if several:
-            name += f" ({count[one.group]} seeds)"
-        look = looks[one.group or one.name]
+            label += f" ({count[one.group]} seeds)"
+        look = looks[name]
         drawn = _series(axes, one, look, chart.joined, faint=several)
         if drawn is not None and not named:
-            handles.setdefault(name, drawn)
+            handles.setdefault(name, (label, drawn))
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(shown(chart.y_label, 60))
     if chart.title:
@@ -197,7 +201,7 @@ def _chart(axes: Any, chart: Chart, looks: dict[str, int], handles: dict[str, An
 def _x_axis(axes: Any, chart: Chart) -> None:
     if chart.ticks:
         long = max(map(len, chart.ticks)) * len(chart.ticks) > 60
-        ticks = ["\n".join(shown(line, 24) for line in one.split("\n")) for one in chart.ticks]
+        ticks = ["\n".join(shown_end(line, 24) for line in one.split("\n")) for one in chart.ticks]
         turned = {"rotation": 30, "ha": "right"} if long else {}
         axes.set_xticks(range(len(ticks)), ticks, **turned)
         axes.set_xlim(-0.6, len(ticks) - 0.4)

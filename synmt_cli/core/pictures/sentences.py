@@ -81,6 +81,15 @@ def shown(text: str, limit: int = LONGEST_WORD) -> str:
     return cut(clean(text[: 4 * limit]), limit)  # no more of a million characters is shown
 
 
+def shown_end(text: str, limit: int = LONGEST_WORD) -> str:
+    """As `shown`, but a longer text loses its beginning: names of files differ at their ends.
+
+    >>> shown_end("runs/europarl/vanilla.1", 12)
+    '…l/vanilla.1'
+    """
+    return cut(clean(text[-4 * limit :])[::-1], limit)[::-1]
+
+
 def clean(text: str) -> str:
     """Text with control and bidi characters escaped, but not the joiners of a script."""
     if text.isprintable():
@@ -201,7 +210,7 @@ def differences(first: Picture, second: Picture) -> Differences:
     Empty nodes of the second are left out, since the two trees share the columns of the first.
     """
     if first.problem or second.problem:
-        return Differences(first, replace(first, arcs=()) if second.problem else second)
+        return Differences(first, second)
     ours, theirs = _words(first), _words(second)
     if (forms := [form for _, form in ours]) != (others := [form for _, form in theirs]):
         raise DataError(*second.place, _other_words(forms, others, first.id))

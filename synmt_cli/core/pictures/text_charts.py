@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
-from synmt_cli.core.pictures.sentences import shown
+from synmt_cli.core.pictures.sentences import shown, shown_end
 from synmt_cli.core.text.display_width import cut, padded, width
 
 MARKS = "ox+*#@%&"
@@ -47,7 +47,7 @@ def _lines(chart: Chart, columns: int) -> Iterator[str]:
     yield " " * room + " +" + "-" * n
     yield f"{' ' * room}  {ends[0]}{' ' * (gap // 2)}{ends[1]}{' ' * (gap - gap // 2)}{ends[2]}"
     for i, one in enumerate(chart.series):
-        yield f"  {MARKS[i % len(MARKS)]} {shown(one.name, columns - 4)}"
+        yield f"  {MARKS[i % len(MARKS)]} {shown_end(one.name, columns - 4)}"
 
 
 def _bars(chart: Chart, columns: int) -> Iterator[str]:
@@ -64,8 +64,8 @@ def _bars(chart: Chart, columns: int) -> Iterator[str]:
     low, high = min(values), max(values)
     own = [one.name for one in chart.series] != [*chart.ticks]  # else a row for each system
     several = len(chart.series) > 1 and own
-    names = [shown(one.replace("\n", " "), NAME_ROOM) for one in chart.ticks]
-    systems = [shown(one.name, NAME_ROOM) if several else "" for one in chart.series]
+    names = [shown_end(one.replace("\n", " "), NAME_ROOM) for one in chart.ticks]
+    systems = [shown_end(one.name, NAME_ROOM) if several else "" for one in chart.series]
     rooms = [max(map(width, texts), default=0) for texts in (names, systems)]
     n = max(columns - sum(rooms) - 14, 10)
     for at, name in enumerate(names):

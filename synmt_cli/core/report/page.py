@@ -223,7 +223,7 @@ def _trees(content: Content, number: int) -> list[tuple[str, str]]:
     """The drawings of a segment, each with its name, as far as there are trees for it."""
     sides = ("tree of the source", content.trees), ("tree that the decoder wrote", content.written)
     return [
-        (name, trees_of.drawing([*trees[number - 1]], f"{number}{name[-1]}"))
-        for name, trees in sides
+        (name, trees_of.drawing([*trees[number - 1]], f"{number}{'st'[i]}"))
+        for i, (name, trees) in enumerate(sides)
         if number <= len(trees)
     ]

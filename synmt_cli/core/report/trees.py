@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from synmt_cli.core.pictures.sentences import Picture, of_record, of_sentence
+from synmt_cli.core.pictures.sentences import Picture, of_line, of_record, of_sentence
 from synmt_cli.core.pictures.trees import svg
 from synmt_cli.core.segments import comments
 from synmt_cli.errors import DataError
@@ -38,7 +38,10 @@ def read(path: str) -> list[list[Picture]]:
 
 def _of_conllu(source: Source) -> Iterator[list[Picture]]:
     for number, group in enumerate(comments.lines(conllu.read(source)), 1):
-        yield [of_sentence(one, str(number)) for one in group]
+        if len(group) == 1:
+            yield [of_line(group, str(number))]
+        else:
+            yield [of_sentence(one, str(number)) for one in group]
 
 
 def _of_records(source: Source) -> Iterator[list[Picture]]:

@@ -284,8 +284,12 @@ class Run:
         return os.path.lexists(self.environment) and "averaged" in self.read_environment()
 
     def metric_lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields (number, line with its LF) of metrics.jsonl. Raises DataError, ReadError."""
-        return regular_files.lines(self.metrics, METRIC_LIMIT)
+        """Yields (number, line with its LF) of metrics.jsonl. Raises DataError, ReadError.
+
+        A last line without LF is left out: a training is writing it, or was killed as it did.
+        """
+        lines = regular_files.lines(self.metrics, METRIC_LIMIT)
+        return ((number, line) for number, line in lines if line.endswith(b"\n"))
 
     def copy_parser(self, path: str, sha256: str) -> None:
         """Copies the parser into the run, unless it is there. Raises SynmtError.

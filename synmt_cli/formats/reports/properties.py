@@ -1,6 +1,7 @@
 """The properties of one thing, as lines for people and as a JSON object for programs."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,8 +20,18 @@ def as_lines(properties: Properties) -> bytes:
 
 
 def as_object(properties: Properties, ascii_only: bool = False) -> bytes:
-    """One JSON object in a line. What JSON does not have, such as the dates of TOML, is text."""
-    return json.dumps(properties, ensure_ascii=ascii_only, default=str).encode() + b"\n"
+    """One JSON object in a line. What JSON does not have, such as TOML's dates, is text."""
+    known = _in_json(properties)
+    return json.dumps(known, ensure_ascii=ascii_only, allow_nan=False).encode() + b"\n"
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _in_json(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_json(one) for one in value]
+    is_known = value is None or isinstance(value, str | int)
+    return value if is_known or (isinstance(value, float) and math.isfinite(value)) else str(value)
 
 
 def _flat(properties: Properties, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -130,6 +130,16 @@ def test_the_header_of_a_table_is_known(name):
             )
             for row in (b"[null,0.0]", b'["1.0",0.0]', b"[[1.0],[0.0]]")
         ),
+        *(
+            (
+                attention.to_bytes(MAP, 2),
+                "attention",
+                {"segments": 1},
+                attention.to_bytes(MAP, 2).replace(b"[1.0,0.0]", row),
+                "f:1: not from `synmt analyze attention`: a weight that is not from 0 to 1",
+            )
+            for row in (b"[-5,0.0]", b"[1e308,0.0]", b"[1.1,0.0]")
+        ),
         (
             SCORES,
             "segment-scores",

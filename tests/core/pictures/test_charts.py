@@ -12,7 +12,7 @@ import pytest
 
 from synmt_cli.core.pictures import attention, awsl, curves, figures, score_charts, text_charts
 from synmt_cli.core.pictures.charts import Chart, HeatMap, Series
-from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture
+from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture, Token
 from synmt_cli.errors import DataError, ReadError, UsageError
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
@@ -191,6 +191,15 @@ def test_edges_join_the_pieces_of_a_word_and_of_its_head():
         attention.edges(attention_of(["▁A"]), tree)
 
 
+def test_a_piece_of_a_multiword_token_belongs_to_each_of_its_words():
+    forms = [("Le", ""), ("chat", ""), ("vu", ""), ("de", ""), ("le", ""), ("voisin", "")]
+    columns = [Column(form, tag, empty=form == "vu") for form, tag in forms]
+    arcs = [Arc(1, 0, "det"), Arc(ROOT, 1, "root"), Arc(5, 3, "case"), Arc(5, 4, "det")]
+    tree = Picture("1", "", columns, [*arcs, Arc(1, 5, "nmod")], [Token(3, 4, "du")])
+    pieces = ["▁Le", "▁chat", "▁d", "u", "▁voisin", "</s>"]
+    assert attention.edges(attention_of(pieces), tree) == {(0, 1), (2, 4), (3, 4), (4, 1)}
+
+
 @needs_matplotlib
 def test_heat_maps_are_drawn_in_all_forms():
     maps = [HeatMap("layer 0", ["a", "犬"], ["$b", "c"], [[0, 1], [0.5, 0.5]], frozenset({(0, 1)}))]
@@ -225,3 +234,14 @@ def test_a_legend_is_inside_the_figure(names, n_rows):
     lines = re.findall(r'd="M (-?[\d.]+) ', legend)
     assert all(float(x) >= 0 for x in lines)
     assert all(float(x) + narrow * len(text) <= width for x, _, text in texts)
+
+
+@needs_matplotlib
+def test_names_that_differ_at_their_end_can_be_told_apart():
+    names = [f"/data/experiments/2026/de-en/first/runs/{one}.1" for one in ("vanilla", "pascal")]
+    chart = Chart("", "x", "y", [Series(name, [0.0, 1.0], [1.0, 2.0]) for name in names])
+    svg = figures.picture([chart], "svg", figures.Size(live=True)).decode()
+    text = text_charts.text([chart], 40)
+    for end in ("runs/vanilla.1", "runs/pascal.1"):
+        assert end in svg
+        assert end in text

@@ -284,8 +284,6 @@ class Metrics:
         self._path, self._also, seconds = run.metrics, also, 0.0
         with writing.atomic(run.metrics, follow=False) as writer:
             for number, line in run.metric_lines() if os.path.lexists(run.metrics) else ():
-                if not line.endswith(b"\n"):
-                    break  # the writer was killed in the middle of it
                 values = read_metric(line, run.metrics, number)
                 if values["step"] <= step:
                     writer.write(line)
@@ -302,8 +300,7 @@ class Metrics:
         }
         line = {**values, **clock}
         try:
-            with regular_files.append(self._path) as file:
-                file.write(json.dumps(line).encode() + b"\n")
+            regular_files.append(self._path, json.dumps(line).encode() + b"\n")
         except OSError as error:
             raise cannot_write(self._path, error) from error
         self._also(line)

@@ -107,6 +107,14 @@ def test_text_never_becomes_markup_and_long_words_are_cut(layout):
         assert len(drawn.document()) < 30_000
 
 
+@pytest.mark.parametrize("draw", [lambda both: svg.compared(both).document(), tikz.compared])
+def test_a_tree_is_not_the_same_as_none(draw):
+    without = Picture("s1", "a", problem="failed: no tree")
+    for both in (differences(hostile(), without), differences(without, hostile())):
+        assert "(failed: no tree)" in draw(both)
+        assert "the same" not in draw(both)
+
+
 def test_what_is_shown_keeps_persian_joiners():
     assert shown("می\u200cخواهم") == "می\u200cخواهم"
 
