@@ -469,7 +469,8 @@ def follow(
     step = trainer.state.step
     with contextlib.ExitStack() as stack:
         board = [contextlib.closing(EventFile(Path(tensorboard)))] if tensorboard else []
-        metrics = Metrics(place, step, *(stack.enter_context(file).add for file in board))
+        also = [stack.enter_context(file).add for file in board]
+        metrics = Metrics(place, step, *also, is_validated=trainer.state.validated == step)
         bar = stack.enter_context(console.progress("training", length.updates, "steps", done=step))
         watch = trainer.watch = Watch(bar, length, trainer.settings.validate_every)
         for event in events:

@@ -54,6 +54,8 @@ TABLES = {
     b"parser\tgroup\tmetric\t": "evaltree",
     b"run\tlayer\thead\tvariants\t": "analyze awsl",
     b"group\ttask\tclasses\t": "analyze probe",
+    b"run\tlayer\trank\t": "analyze probe",
+    b"bucket\tn\t%": "bucket-by-length",
     b"system\tset\tmetric\t": "score --sign-over",
     b"system\tconstruction\torder\t": "mixup score",
     b"lenpen\tbleu\t": "tune",

@@ -7,6 +7,7 @@ The first line shows which of the two a file is.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
 LARGEST = 1e100  # of a score, so that sums are finite
+NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,9 @@ def _from_tsv(line: bytes, source: str, number: int) -> SegmentScore:
     if len(columns) != 2:
         problem = f"{len(columns)} columns, expected SYSTEM<TAB>SCORE"
         raise DataError(source, number, problem)
-    try:
-        score = float(columns[1])
-    except ValueError:
-        raise DataError(source, number, _not_finite(columns[0], columns[1])) from None
-    return _checked(columns[0], score, columns[1], source, number)
+    if not NUMBER.fullmatch(columns[1]):
+        raise DataError(source, number, _not_finite(columns[0], columns[1]))
+    return _checked(columns[0], float(columns[1]), columns[1], source, number)
 
 
 def _from_json(line: bytes, source: str, number: int) -> SegmentScore:

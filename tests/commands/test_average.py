@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 
 import numpy as np
 import pytest
@@ -69,6 +71,14 @@ def test_checkpoints_have_names_and_folders(place, new):
     folder = "vanilla/checkpoints/step-3/"
     place("average", "-m", "vanilla", "step-2", folder, "best", "-o", new, status=0)
     assert json.loads((new / "env.json").read_bytes())["averaged"] == ["step-2", folder, "best"]
+
+
+def test_a_name_need_not_be_unicode(place, new):
+    other = os.fsdecode(b"r\xff")
+    shutil.copytree(place.folder / "vanilla", place.folder / other)
+    place("average", "-m", "vanilla", "step-2", f"{other}/checkpoints/step-3", "-o", new, status=0)
+    (name,) = json.loads((new / "env.json").read_bytes())["averaged"][1:]
+    assert name.isascii()
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,18 @@ def test_translate_needs_nothing_else(forked, example_folder, tmp_path, name):
     assert spread_scores == pytest.approx(scores, rel=0, abs=1.5e-4)
 
 
+def test_it_parses_text_as_the_run_does(forked, example_folder, tmp_path):
+    parser = ("--parser", example_folder / "en.udpipe")
+    train = ("--train", example_folder / "train.jsonl", "--run", tmp_path / "r", "--preset", "tiny")
+    options = ("--variant", "pascal", "--max-steps", 1, "-q")
+    assert forked("train", *train, *parser, *options).returncode == 0
+    assert forked("export", "-m", tmp_path / "r", "-o", tmp_path / "ct2").returncode == 0
+    (tmp_path / "r").rename(tmp_path / "gone")
+    text = b"\n".join((example_folder / "test.en").read_bytes().splitlines()[:3]) + b"\n"
+    done = forked("translate", "-m", tmp_path / "ct2", *SEARCH, stdin=text)
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 3), done.stderr
+
+
 def test_only_translate_reads_it(forked, example_folder, tmp_path):
     ct2, test = tmp_path / "ct2", example_folder / "test.jsonl"
     assert forked("export", "-m", example_folder / "runs/pascal", "-o", ct2).returncode == 0

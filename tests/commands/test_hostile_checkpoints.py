@@ -93,6 +93,7 @@ OPTIMIZERS = {
     "whole numbers": lambda found: replaced(found, "exp", lambda value: value.long()),
     "a short generator": lambda found: replaced(found, "random.", lambda value: value[:9]),
     "another kind of generator": lambda found: replaced(found, "random.", torch.Tensor.float),
+    "a generator that has no state": lambda found: replaced(found, "random.", torch.zeros_like),
 }
 
 

@@ -201,6 +201,17 @@ def test_another_run_in_the_same_folder_is_refused(train, option, what):
     assert what in done.stderr
 
 
+def test_a_parser_is_a_model_and_a_second_vocabulary_needs_a_first(train, tmp_path):
+    (tmp_path / "text").write_bytes(b"no model\n")
+    done = train("r", "--max-steps", 1, "--parser", tmp_path / "text")
+    assert (done.returncode, b"text: not a UDPipe 1 model" in done.stderr) == (65, True)
+    done = train("r", "--max-steps", 1, "--parser", tmp_path / "none")
+    assert done.returncode == 66
+    done = train("r", "--max-steps", 1, "--tgt-spm", tmp_path / "none")
+    assert (done.returncode, b"--tgt-spm needs --spm" in done.stderr) == (2, True)
+    assert not (tmp_path / "r").exists()
+
+
 def test_a_run_in_which_nothing_was_saved_may_be_begun_otherwise(train, tmp_path):
     done = train("r", "--max-steps", 2, "--set", "lr=1e30", "--set", "warmup=0")
     assert done.returncode == 78  # the loss is not a number
@@ -280,6 +291,7 @@ def test_a_folder_that_is_something_else_is_not_touched(train, tmp_path):
 
 def test_what_a_killed_run_left_is_tidied_and_taken_up(train, tmp_path):
     (tmp_path / "r").mkdir()
+    (tmp_path / "r/.lock").touch()
     for name in ("spm.model", "labels.json", ".config.toml.99.tmp"):
         (tmp_path / "r" / name).write_text("half")
     assert train("r", "--max-steps", 1).returncode == 0

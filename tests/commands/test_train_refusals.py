@@ -77,6 +77,9 @@ def test_another_vocabulary_is_refused(train, forked, tmp_path, example_folder):
         (b"[training]\nlr = 1979-05-27\n", (":2:", "training.lr")),
         (b"[model]\ndropout = [[0.1]]\n", (":2:", "model.dropout")),
         (b"model = 3\n", (":1:", "model")),
+        (b'variant = "pascal"\n\ntraining.lr = "x"\n', (":3:", "training.lr")),
+        (b'\n\ntraining = { lr = "x" }\n', (":3:", "training.lr")),
+        (b'[model]\ntraining.lr = 1\n\n[training]\nlr = "x"\n', (":2:", "model.training")),
         (b"[[model]]\nd_ff = 3\n", (":1:", "model")),
         (b'[model]\n"d\\nff" = 3\n', (":2:",)),
         (b"\xff\xfe[\x00", ("UTF-8",)),
@@ -137,7 +140,7 @@ def test_pairs_beyond_the_limit_are_left_out_and_counted(train, tmp_path, exampl
         records=tmp_path / "long.jsonl",
         run="none",
     )
-    refused(done, "long.jsonl", f"{len(lines) + 2} longer than 2", status=2)
+    refused(done, "long.jsonl", f"{len(lines) + 2} longer than 2", status=65)
     assert last_step(tmp_path / "none") == 0
 
 

@@ -285,6 +285,20 @@ def test_between_two_reports_nothing_waits(setting, tmp_path):
     assert counts.synchronisations == {"to the CPU": 2}  # losses, and norms
 
 
+def test_a_gradient_that_is_not_finite_is_named_and_not_saved(tmp_path):
+    one = trainer("vanilla", tmp_path, dev=False, max_steps=9, save_every=3, validate_every=3)
+    clip = one.share.clip
+
+    def overflow(limit):
+        norm = clip(limit)
+        return norm * torch.inf if one.state.step == 4 else norm
+
+    one.share.clip = overflow
+    with pytest.raises(ConfigError, match="the norm of the gradient is inf at step 5 "):
+        list(one.events(signals.Request(), None))
+    assert Run(tmp_path).steps() == [3]
+
+
 def test_a_loss_that_is_not_a_number_is_named_where_it_is_read(tmp_path):
     one = trainer("vanilla", tmp_path, dev=False, max_steps=9, save_every=3, validate_every=3)
 

@@ -15,7 +15,7 @@ from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
 from synmt_cli.core.trees.arc_standard import NEVER
-from synmt_cli.errors import UsageError
+from synmt_cli.errors import DataError
 
 WINDOW = 2**20  # pairs that are sorted by length together: bounds memory, and what is read at once
 BLOCK = 2**15  # neighbours that stay in one window, so that a disk is read in long runs
@@ -142,7 +142,7 @@ def _windows(n: int, seed: int, epoch: int) -> Iterator[Array]:
 
 
 def refuse_empty(corpus: Corpus, what: str) -> None:
-    """Raises UsageError if nothing is left to train or validate on."""
+    """Raises DataError if nothing is left to train or validate on."""
     if not len(corpus):
         reasons = ", ".join(f"{n} {why}" for why, n in corpus.left_out.items()) or "no records"
-        raise UsageError(f"nothing in {what}: {reasons}")
+        raise DataError(what, None, f"nothing is left to train or validate on: {reasons}")

@@ -87,7 +87,7 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
     is there twice.
     """
     with atomic_folder(folder) as beside:
-        new, names = Run(beside), [one.name for one in chosen]
+        new, names = Run(beside), [json_files.as_text(one.name) for one in chosen]
         vocabularies = run.vocabularies()
         seen: set[str] = set()
         for one in chosen:

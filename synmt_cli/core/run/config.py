@@ -196,13 +196,17 @@ class SettingsLayer:
 
     def _line(self, key: str) -> int:
         section, _, name = key.rpartition(".")
-        inside, place = not section, 1
+        inside, outside, place = not section, bool(section), 1
         written = "|".join(map(re.escape, (name, json.dumps(name)[1:-1])))
+        # section.name = ..., or section = {name = ...}
+        dotted = rf"\s*{re.escape(section)}\s*(\.\s*[\"']?(?:{written})[\"']?\s*[=.]|=)"
         for number, line in enumerate(self.text.split("\n"), 1):
             if header := re.match(r"\s*\[\s*([^]]*?)\s*]", line):
-                inside = header[1] == section
+                inside, outside = header[1] == section, False
                 place = number if header[1] == key else place
-            elif inside and re.match(rf"\s*[\"']?(?:{written})[\"']?\s*[=.]", line):
+            elif (outside and re.match(dotted, line)) or (
+                inside and re.match(rf"\s*[\"']?(?:{written})[\"']?\s*[=.]", line)
+            ):
                 return number
         return place
 

@@ -2,7 +2,7 @@
 
 model.bin, config.json, *_vocabulary.json           CTranslate2's own files
 encoder.safetensors                                 what torch computes of a model with modifiers
-config.toml, spm.model, spm.tgt.model, labels.json  as in a run directory
+config.toml, spm.model, labels.json and others      as in a run directory
 export.json                                         how weights are stored, and digests
 
 Without modifiers CTranslate2 has the whole model, and its library alone runs it.
@@ -19,7 +19,7 @@ import torch
 from synmt_cli.core.model import initialisation
 from synmt_cli.core.run import building, ctranslate2_model, tensors
 from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
-from synmt_cli.core.run.directory import EXPORT, Run
+from synmt_cli.core.run.directory import EXPORT, PARSER, Run
 from synmt_cli.errors import ConfigError, DataError, UsageError, printable
 from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.writing import atomic_folder
@@ -57,6 +57,9 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
         new.write_vocabularies(vocabularies)
         new.write_labels(run.labels())
         new.write_config(run.tables())
+        parser = run.parser()
+        if parser and os.path.lexists(run.folder / PARSER):
+            new.copy_parser(str(run.folder / PARSER), parser[1])
         spec.save(str(beside))
         if has_modifiers:
             encoder = ctranslate2_model.lower(model.encoder)

@@ -259,11 +259,7 @@ class Trainer:
         self._unread = []
         for step, n_tokens, numbers in zip(steps, tokens, torch.stack(sums).tolist(), strict=True):
             loss = numbers[0] + sum(numbers[2:])
-            if not math.isfinite(loss):
-                raise ConfigError(
-                    f"the loss is {loss} at step {step} (lr {self.settings.lr:g}); "
-                    "lower training.lr or raise training.warmup; saved checkpoints are whole"
-                )
+            self._refuse_infinite("the loss", loss, step)
             state.add(numbers, self._losses, n_tokens)
         self._nll = state.nll / state.tokens
 
@@ -333,12 +329,22 @@ class Trainer:
         self._seconds, self._timed = 0.0, 0
 
     def _read(self) -> None:
-        """Adds the losses and the norms of the gradients to the state."""
+        """Adds the losses and the norms of the gradients to the state. Raises ConfigError."""
         self._read_losses()
         if self._norms:
-            for norm in torch.stack(self._norms).tolist():  # one by one, whenever they are read
-                self.state.gradient_norm += norm
+            first = self.state.step - len(self._norms) + 1
+            for step, norm in enumerate(torch.stack(self._norms).tolist(), first):
+                self._refuse_infinite("the norm of the gradient", norm, step)
+                self.state.gradient_norm += norm  # one by one, whenever they are read
         self._norms = []
+
+    def _refuse_infinite(self, what: str, value: float, step: int) -> None:
+        """Raises ConfigError for a figure of an update that is not a number."""
+        if not math.isfinite(value):
+            raise ConfigError(
+                f"{what} is {value} at step {step} (lr {self.settings.lr:g}); "
+                "lower training.lr or raise training.warmup; saved checkpoints are whole"
+            )
 
     def _owes_validation(self) -> bool:
         """True if the run was stopped in the middle of a validation."""

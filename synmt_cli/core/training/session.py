@@ -31,8 +31,17 @@ from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.training.saving import run_folder
-from synmt_cli.errors import ConfigError, DataError, Stopped, UsageError, printable
+from synmt_cli.errors import (
+    ConfigError,
+    DataError,
+    Stopped,
+    UsageError,
+    cannot_read,
+    printable,
+)
 from synmt_cli.formats import record as records
+from synmt_cli.formats import udpipe_model
+from synmt_cli.io import regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.json_files import as_text
 from synmt_cli.pool import ordered_map
@@ -190,8 +199,7 @@ def open_session(
     kept: the folder for the training records as numbers, for the next start and for the other
     processes; None: memory. watch: called with the number of records just read.
     """
-    if "-" in (*inputs.train, inputs.dev):
-        raise UsageError("training reads its records more than once; name files, not -")
+    _refuse_unusable(inputs)
     chosen = own_device(device)
     vocabularies = _vocabularies(inputs)
     targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
@@ -221,6 +229,18 @@ def open_session(
         dev, _ = reader.corpus(chunks([inputs.dev], is_dev=True), train.encoding)
         refuse_empty(dev, inputs.dev)
     return Session(config, inputs, vocabularies, train, dev, digests, chosen)
+
+
+def _refuse_unusable(inputs: Inputs) -> None:
+    """Raises UsageError for records from a pipe, ReadError, DataError for another parser."""
+    if "-" in (*inputs.train, inputs.dev):
+        raise UsageError("training reads its records more than once; name files, not -")
+    if path := inputs.parser:
+        try:
+            with regular_files.named(path) as file:
+                udpipe_model.unpacked_size(file, path)
+        except (OSError, ValueError) as error:
+            raise cannot_read(path, error) from error
 
 
 def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[RecordLines]:
@@ -255,6 +275,8 @@ def _cached(
 
 def _vocabularies(inputs: Inputs) -> Vocabularies:
     if not inputs.spm:
+        if inputs.spm_target:
+            raise UsageError("--tgt-spm needs --spm")
         with contextlib.closing(lines_of(inputs.train)) as lines:
             first = next(lines, None)
         if first is None:

@@ -249,6 +249,11 @@ def _of_generator(name: str, state: Tensor) -> str:
     """What is wrong with a generator state, or "". A GPU's is checked when it is used."""
     like = torch.get_rng_state()
     fits = state.shape == like.shape or not name.startswith("cpu")
+    if fits and state.dtype == like.dtype and name == "cpu" and not state.is_meta:
+        try:
+            torch.Generator().set_state(state)
+        except RuntimeError:
+            fits = False
     return "" if fits and state.dtype == like.dtype else "is not a generator state"
 
 

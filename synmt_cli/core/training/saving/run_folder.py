@@ -58,15 +58,17 @@ def locked(folder: Path) -> Iterator[None]:
         raise CreateError(f"{name} is being written by another `synmt train`") from None
     except (OSError, ValueError) as error:
         raise cannot_create(folder, error) from error
+    begun = False
     try:
         try:
-            _begin(folder)
+            _begin(folder, is_new=lock.made_file)
+            begun = True
         except OSError as error:
             raise cannot_create(folder, error) from error
         yield
     finally:
         if not os.path.lexists(Run(folder).config):  # nothing was trained
-            lock.remove_new(folder)
+            lock.remove_new(folder, begun)
         os.close(lock.descriptor)  # last: until then nobody else takes the folder
 
 
@@ -78,14 +80,17 @@ class _Lock:
     made_folder: bool
     made_file: bool
 
-    def remove_new(self, folder: Path) -> None:
-        """Removes what it made, as far as the system allows it."""
+    def remove_new(self, folder: Path, begun: bool) -> None:
+        """Removes what it made, as far as the system allows it.
+
+        begun: whether files that are there now are those of a run, which a lock has to tell.
+        """
         with contextlib.suppress(OSError):
             if self.made_folder:  # renamed first: nobody begins in a half-removed folder
                 doomed = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
                 os.rename(folder, doomed)
                 shutil.rmtree(doomed)
-            elif self.made_file:
+            elif self.made_file and (not begun or os.listdir(folder) == [LOCK]):
                 os.unlink(folder / LOCK)
 
 
@@ -144,11 +149,14 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _begin(folder: Path) -> None:
-    """Refuses a folder that is not a run's, and tidies one that is. The caller holds the lock."""
+def _begin(folder: Path, is_new: bool) -> None:
+    """Refuses a folder that is not a run's, and tidies one that is. The caller holds the lock.
+
+    is_new: whether there was no lock before, which a run that was killed early would have left.
+    """
     name = printable(str(folder))
     run = Run(folder)
-    others = [one for one in os.listdir(folder) if not _is_ours(one)]
+    others = [one for one in os.listdir(folder) if one != LOCK and (is_new or not _is_ours(one))]
     if others and not os.path.lexists(run.config):
         raise CreateError(f"{name} is neither empty nor a run directory; name another --run")
     run.refuse_misplaced()
@@ -271,21 +279,28 @@ def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocab
 
 
 class Metrics:
-    """metrics.jsonl. Lines after the step that a run resumes from are dropped first.
+    """metrics.jsonl. Lines after the step that a run resumes from are dropped first, and its
+    validation where the checkpoint does not know of one, since it is made again.
 
     Each line has `time`, of the clock in UTC, and `seconds` since training began, without the
     time in which it was stopped. `also` is given each object, those that are kept first.
     """
 
     def __init__(
-        self, run: Run, step: int, also: Callable[[Mapping[str, Any]], None] = lambda _: None
+        self,
+        run: Run,
+        step: int,
+        also: Callable[[Mapping[str, Any]], None] = lambda _: None,
+        *,
+        is_validated: bool = True,
     ) -> None:
         """Raises DataError for a line that is not a report, ReadError, CreateError, WriteError."""
         self._path, self._also, seconds = run.metrics, also, 0.0
         with writing.atomic(run.metrics, follow=False) as writer:
             for number, line in run.metric_lines() if os.path.lexists(run.metrics) else ():
                 values = read_metric(line, run.metrics, number)
-                if values["step"] <= step:
+                is_dev = values.get("event") == "dev"
+                if values["step"] <= (step - 1 if is_dev and not is_validated else step):
                     writer.write(line)
                     also(values)
                     before = values.get("seconds")

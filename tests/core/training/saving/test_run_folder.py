@@ -90,7 +90,20 @@ def test_a_folder_in_which_nothing_was_trained_goes(tmp_path):
         with pytest.raises(KeyError):
             fail(tmp_path / name)
     assert not (tmp_path / "new/deep").exists()
-    assert [path.name for path in (tmp_path / "empty").iterdir()] == ["spm.model"]
+    assert {path.name for path in (tmp_path / "empty").iterdir()} == {".lock", "spm.model"}
+    with locked(tmp_path / "empty"):  # it may be begun again
+        (tmp_path / "empty/config.toml").write_bytes(b"")
+
+
+def test_files_of_a_users_own_are_left_alone_whatever_their_names(tmp_path):
+    names = ("spm.model", "spm.tgt.model", "labels.json", ".notes.2024.old", ".x.1.tmp")
+    for name in names:
+        folder = tmp_path / name.strip(".")
+        folder.mkdir()
+        (folder / name).write_bytes(b"mine")
+        with pytest.raises(CreateError, match="neither empty nor a run"), locked(folder):
+            pass
+        assert [path.name for path in folder.iterdir()] == [name]
 
 
 def test_a_folder_behind_a_link_may_be_trained_in(tmp_path):
@@ -143,6 +156,16 @@ def test_lines_after_the_step_and_half_a_line_are_dropped(tmp_path):
     assert datetime.fromisoformat(values.pop("time")).utcoffset() == timedelta(0)
     assert 0 <= values.pop("seconds") < 60
     assert values == {"step": 2, "loss": 0.5}
+
+
+@pytest.mark.parametrize("is_validated", [True, False])
+def test_a_validation_that_the_checkpoint_does_not_know_is_dropped(tmp_path, is_validated):
+    run = Run(tmp_path)
+    lines = [b'{"event": "dev", "step": 1}\n', b'{"event": "train", "step": 2}\n']
+    lines.append(b'{"event": "dev", "step": 2}\n')
+    run.metrics.write_bytes(b"".join(lines))
+    Metrics(run, 2, is_validated=is_validated)
+    assert run.metrics.read_bytes() == b"".join(lines[: 3 if is_validated else 2])
 
 
 def test_the_seconds_of_a_run_go_on_when_it_resumes(tmp_path):
