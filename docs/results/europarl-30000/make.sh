@@ -39,16 +39,19 @@ dep+rel pascal+rel
 pascal gps
 pairs
 
-# Trained with random trees, against what reads the same without a tree
-while read -r baseline variant; do
-  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "random-trees/$variant-random.txt" \
-    reference.txt.xz $(seeds random "$variant" random-trees/) $(seeds "$variant" "$variant")
-  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "random-trees/random-$variant-$baseline.txt" \
-    reference.txt.xz $(seeds "$baseline" "$baseline") $(seeds random "$variant" random-trees/)
+# Trained with random or borrowed trees, against what reads the same without a tree
+while read -r trees baseline variant; do
+  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$trees-trees/$variant-$trees.txt" \
+    reference.txt.xz $(seeds "$trees" "$variant" "$trees-trees/") $(seeds "$variant" "$variant")
+  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$trees-trees/$trees-$variant-$baseline.txt" \
+    reference.txt.xz $(seeds "$baseline" "$baseline") $(seeds "$trees" "$variant" "$trees-trees/")
 done <<'pairs'
-rel dep+rel
-vanilla struct-abs+struct-rel
+random rel dep+rel
+random vanilla struct-abs+struct-rel
+borrowed rel dep+rel
 pairs
+synmt score -M bleu,chrf,ter -o borrowed-trees/borrowed-random.txt reference.txt.xz \
+  $(seeds random dep+rel random-trees/) $(seeds borrowed dep+rel borrowed-trees/)
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
 # and on ParTUT the parser's, gold and random ones
