@@ -52,6 +52,9 @@ borrowed rel dep+rel
 pairs
 synmt score -M bleu,chrf,ter -o borrowed-trees/borrowed-random.txt reference.txt.xz \
   $(seeds random dep+rel random-trees/) $(seeds borrowed dep+rel borrowed-trees/)
+synmt score --matched -M bleu,chrf,ter -o borrowed-trees/reads.txt reference.txt.xz \
+  $(seeds borrowed dep+rel borrowed-trees/) \
+  $(for kind in parsed random; do seeds $kind dep+rel borrowed-trees/ .$kind; done)
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
 # and on ParTUT the parser's, gold and random ones
