@@ -21,8 +21,9 @@ over the same targets, and of one pass of the graph convolutions where there are
     limit = update + (n / T - 1) layers ((L - 1) + share of keys and values) / L
             + n / T convolutions
 
-An estimate, no bound: attention and edges over short prefixes take less. The limit of its
-layers leaves out the last line.
+An estimate, no bound: attention and edges over short prefixes take less, and so does the last
+layer, which makes no keys and values where weights have no dropout (decision 35). The limit of
+its layers leaves out the last line.
 
 Memory is what one update adds to a process of its own.
 """

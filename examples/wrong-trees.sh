@@ -32,27 +32,21 @@ random() { # random FILE SEED
 # those of the first one; a sentence that is alone with its length keeps its own.
 borrowed() {
   LC_ALL=C awk 'BEGIN { FS = OFS = "\t" }
-    $1 ~ /^[0-9]+$/ { n++; head[n] = $7; label[n] = $8 }
-    NR > FNR && NF { line[++lines] = $0; next }
-    NF { next }
-    NR == FNR {
-      if (n) { k = ++count[n]; for (i = 1; i <= n; i++) heads[n, k, i] = head[i] OFS label[i] }
-      n = 0; next
+    FNR == 1 { sentence = 1; n = 0 }
+    { is_word = $1 ~ /^[0-9]+$/; n += is_word }
+    NR == FNR { # the first reading: trees, and which sentences have as many words
+      if (is_word) tree[sentence, n] = $7 OFS $8
+      if (!NF) { size[sentence] = n; rank[sentence] = ++count[n]; ranked[n, count[n]] = sentence }
     }
-    {
-      k = n ? ++used[n] % count[n] + 1 : 0
-      for (j = i = 1; j <= lines; j++) {
-        fields = split(line[j], field, FS)
-        if (fields == 10 && field[1] ~ /^[0-9]+$/) {
-          split(heads[n, k, i++], lent, FS)
-          field[7] = lent[1]; field[8] = lent[2]; field[9] = "_"
-          line[j] = field[1]
-          for (f = 2; f <= 10; f++) line[j] = line[j] OFS field[f]
-        }
-        print line[j]
+    NR > FNR {
+      if (is_word) {
+        words = size[sentence]
+        split(tree[ranked[words, rank[sentence] % count[words] + 1], n], lent, FS)
+        $7 = lent[1]; $8 = lent[2]; $9 = "_"
       }
-      print ""; lines = n = 0
-    }' "$1" "$1"
+      print
+    }
+    !NF { sentence++; n = 0 }' "$1" "$1"
 }
 
 draw=0

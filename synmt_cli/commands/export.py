@@ -12,8 +12,8 @@ MANUAL = Manual(
     input="A run directory, as `synmt train` makes it.",
     output=(
         "A folder that `synmt translate` reads, with the sentencepiece model (spm.model; "
-        "spm.tgt.model too, where the target has its own). ctranslate2.Translator opens it if the "
-        "model has no modifiers."
+        "spm.tgt.model too, where the target has its own), and the parser if the run has a copy. "
+        "ctranslate2.Translator opens it if the model has no modifiers."
     ),
     memory="The model three times.",
     examples=(

@@ -221,9 +221,12 @@ def _segments(content: Content, render: Render, room: int) -> tuple[list[str], i
 
 def _trees(content: Content, number: int) -> list[tuple[str, str]]:
     """The drawings of a segment, each with its name, as far as there are trees for it."""
-    sides = ("tree of the source", content.trees), ("tree that the decoder wrote", content.written)
+    sides = (
+        ("s", "tree of the source", content.trees),
+        ("t", "tree that the decoder wrote", content.written),
+    )
     return [
-        (name, trees_of.drawing([*trees[number - 1]], f"{number}{'st'[i]}"))
-        for i, (name, trees) in enumerate(sides)
+        (name, trees_of.drawing([*trees[number - 1]], f"{number}{side}"))
+        for side, name, trees in sides
         if number <= len(trees)
     ]

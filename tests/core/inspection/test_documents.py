@@ -126,19 +126,19 @@ def test_the_header_of_a_table_is_known(name):
                 "attention",
                 {"segments": 1},
                 attention.to_bytes(MAP, 2).replace(b"[1.0,0.0]", row),
-                "f:1: not from `synmt analyze attention`: weights that are not 2 rows of 2 numbers",
+                f"f:1: not from `synmt analyze attention`: {problem}",
             )
-            for row in (b"[null,0.0]", b'["1.0",0.0]', b"[[1.0],[0.0]]")
-        ),
-        *(
-            (
-                attention.to_bytes(MAP, 2),
-                "attention",
-                {"segments": 1},
-                attention.to_bytes(MAP, 2).replace(b"[1.0,0.0]", row),
-                "f:1: not from `synmt analyze attention`: a weight that is not from 0 to 1",
+            for problem, rows in (
+                (
+                    "weights that are not 2 rows of 2 numbers",
+                    (b"[null,0.0]", b'["1.0",0.0]', b"[[1.0],[0.0]]"),
+                ),
+                (
+                    "a weight that is not from 0 to 1",
+                    (b"[-5,0.0]", b"[1e308,0.0]", b"[1.1,0.0]"),
+                ),
             )
-            for row in (b"[-5,0.0]", b"[1e308,0.0]", b"[1.1,0.0]")
+            for row in rows
         ),
         (
             SCORES,

@@ -248,13 +248,14 @@ def _check_moments(
 def _of_generator(name: str, state: Tensor) -> str:
     """What is wrong with a generator state, or "". A GPU's is checked when it is used."""
     like = torch.get_rng_state()
-    fits = state.shape == like.shape or not name.startswith("cpu")
-    if fits and state.dtype == like.dtype and name == "cpu" and not state.is_meta:
+    is_cpu = name.startswith("cpu")
+    fits = state.dtype == like.dtype and (state.shape == like.shape or not is_cpu)
+    if fits and is_cpu and not state.is_meta:
         try:
             torch.Generator().set_state(state)
         except RuntimeError:
             fits = False
-    return "" if fits and state.dtype == like.dtype else "is not a generator state"
+    return "" if fits else "is not a generator state"
 
 
 def _of_moment(kind: str, moment: Tensor, parameter: Tensor) -> str:
