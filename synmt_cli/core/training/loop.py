@@ -144,14 +144,16 @@ class Trainer:
         self.state.random = checkpoint.random_states(self.device)
 
     def seconds_of_update(self, budget: float, most: int) -> float:
-        """The mean time of `most` updates after the first. Nothing is saved; the model changes.
+        """The mean time of `most` updates of all lengths after a first. The model changes.
 
         budget: seconds after which no further batch begins, nor an update that would end later. Of
         an update that takes longer, the time is that of its batches so far, times their number.
+        Nothing is saved.
         """
         self.model.train()
         begin, times = time.perf_counter(), [0.0]
-        with contextlib.closing(self._updates_since(0, 0)) as updates:
+        ahead = prefetch(map(self._transfer.send, self.updates.over_lengths()))
+        with contextlib.closing(ahead) as updates:
             for update in updates:
                 end = _Deadline(begin + budget)
                 start = time.perf_counter()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
+from collections import Counter
+from itertools import islice
+
 import numpy as np
 import pytest
 from support import launches
@@ -9,6 +13,7 @@ from support import launches
 from synmt_cli.core.distributed.ranks import Ranks
 from synmt_cli.core.distributed.sharding import Shards, Share
 from synmt_cli.core.run.config import Training
+from synmt_cli.core.training.batches import of_epoch
 from synmt_cli.core.training.updates import Updates, shared_out
 
 
@@ -49,6 +54,26 @@ def test_every_pair_of_an_update_passes_once(size, micro):
     found = [line for update in each for line in lines(corpus, update)]
     assert sorted(found) == sorted(lines(corpus, whole))
     assert {update.n_tokens for update in each} == {whole.n_tokens}
+
+
+def test_updates_over_lengths_are_those_of_an_epoch_and_the_first_few_have_its_mean_length():
+    corpus = launches.corpus(400)
+    made = Updates(corpus, Training(batch_tokens=100, accumulate=2), Process(Share, 0, 1))
+    n = sum(1 for _ in of_epoch(corpus, made.settings, 0))
+    epoch = list(islice(made.since(0, 0), -(-n // 2)))
+    over = list(islice(made.over_lengths(), len(epoch) + 1))
+    length = [
+        update.n_tokens / sum(len(b.target_out) for b, _ in update.batches) for update in over
+    ]
+    assert Counter(map(tokens, over[:-1])) == Counter(map(tokens, epoch))
+    assert tokens(over[-1]) == tokens(over[0])  # it begins again
+    assert length[0] == statistics.median_low(length[:-1])
+    assert statistics.mean(length[1:7]) == pytest.approx(statistics.mean(length[:-1]), rel=0.1)
+
+
+def tokens(update):
+    """All target tokens of an update, as something that can be counted."""
+    return tuple(str(batch.target_out.tolist()) for batch, _ in update.batches)
 
 
 def test_processes_take_whole_batches_as_long_as_there_are_enough():
