@@ -56,6 +56,12 @@ synmt score --matched -M bleu,chrf,ter -o borrowed-trees/reads.txt reference.txt
   $(seeds borrowed dep+rel borrowed-trees/) \
   $(for kind in parsed random; do seeds $kind dep+rel borrowed-trees/ .$kind; done)
 
+# Relative positions in the encoder alone
+for baseline in vanilla struct-abs+struct-rel rel; do
+  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "rel-encoder/rel-encoder-$baseline.txt" \
+    reference.txt.xz $(seeds "$baseline" "$baseline") $(seeds rel-encoder rel rel-encoder/)
+done
+
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
 # and on ParTUT the parser's, gold and random ones
 synmt score --matched -M bleu,chrf -o right-trees/scores.tags.txt reference.txt.xz \
