@@ -256,6 +256,8 @@ def train(
         inputs = Inputs(train, dev, spm, tgt_spm, parser, parser_link, num_workers)
         open_it = partial(open_session, resolved, inputs, device, request)
         if dry_run:
+            if nproc > 1:
+                console.warn("these figures are for one process: --dry-run does not count --nproc")
             with console.progress("reading", unit="records") as bar:
                 session = open_it(watch=bar.advance)
             show_estimate(settled(session, choice))

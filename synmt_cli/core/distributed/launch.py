@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from synmt_cli import signals
-from synmt_cli.errors import UsageError, WorkerLost, reason
+from synmt_cli.errors import Stopped, UsageError, WorkerLost, reason
 
 MEETING, LIFELINE = "SYNMT_MEETING", "SYNMT_LIFELINE"  # a path, and the number of a descriptor
 DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
@@ -39,7 +39,8 @@ def launch(arguments: Sequence[str], n: int) -> int:
 
     A first SIGINT or SIGTERM asks all processes to end, and so does the failure of one, which
     leaves the others GRACE seconds; a second signal ends them at once. They print their own
-    messages. Raises WorkerLost where none can be started.
+    messages. Raises WorkerLost where none can be started, and Stopped where they were asked to end
+    before any of them could answer.
     """
     children: Children = []
     with signals.requested() as request, _meeting() as meeting, _lifeline() as lifeline:
@@ -87,7 +88,7 @@ def _start(
 
 def _watch(children: Children, request: signals.Request) -> int:
     is_asked, deadline = False, float("inf")
-    while any(child.poll() is None for child in children):
+    while None in [child.poll() for child in children]:
         is_failed = any(child.returncode for child in children)
         if is_failed:
             deadline = min(deadline, time.monotonic() + GRACE)
@@ -100,6 +101,8 @@ def _watch(children: Children, request: signals.Request) -> int:
                 child.kill()
         time.sleep(TICK)
     statuses = [child.returncode for child in children]
+    if request and any(statuses) and all(status <= 0 for status in statuses):
+        raise Stopped("stopped before training began; the same command starts again")
     return one_of(statuses) if any(statuses) else 0
 
 

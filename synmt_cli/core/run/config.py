@@ -302,11 +302,11 @@ def resolve(variant: str | None, preset: str, layers: Sequence[SettingsLayer]) -
     except ValueError as error:
         raise ConfigError(f"model: {error}") from None
     training = Training(**values["training"])
-    _refuse_shard(training, chosen, plan.rereads)
+    refuse_shard(training, chosen, plan.rereads)
     return Config(variant=chosen, preset=preset, model=size, training=training, options=options)
 
 
-def _refuse_shard(training: Training, variant: str, rereads: bool) -> None:
+def refuse_shard(training: Training, variant: str, rereads: bool) -> None:
     """Raises ConfigError where layers cannot be shared out."""
     if training.shard and rereads:
         raise ConfigError(

@@ -197,7 +197,8 @@ class Trainer:
             yield from self._validate_and_save(request)
         while not self.state.finished:
             if self.ranks.any(bool(request) or time.monotonic() >= deadline):
-                reason = "time limit" if time.monotonic() >= deadline else "signal"
+                # The limit of any process counts, since their clocks began at different times.
+                reason = "signal" if self.ranks.any(bool(request)) else "time limit"
                 yield from self._save()
                 yield Ended(self.state.step, reason, False)
                 return
@@ -208,9 +209,9 @@ class Trainer:
         yield Ended(self.state.step, self.state.finished, True)
 
     def _is_due(self) -> bool:
-        """Whether a run saves at this step anyway."""
+        """Whether a run saves at this step anyway; never before the first update."""
         every = self.settings.validate_every, self.settings.save_every
-        return any(self.state.step % n == 0 for n in every)
+        return self.state.step > 0 and any(self.state.step % n == 0 for n in every)
 
     def _advance(self, updates: Iterator[Update], request: signals.Request) -> bool:
         """Makes one update, or notes that training is over. False if an end was asked for."""

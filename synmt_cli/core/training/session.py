@@ -23,7 +23,7 @@ from synmt_cli.core.data.task_tags import refuse_parse, refuse_untagged
 from synmt_cli.core.distributed.ranks import Ranks, own_device
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.building import build, grammar, needs, target_needs
-from synmt_cli.core.run.config import Choice, Config, Precision, as_begun, flatten
+from synmt_cli.core.run.config import Choice, Config, Precision, as_begun, flatten, refuse_shard
 from synmt_cli.core.run.directory import PARSER, Run
 from synmt_cli.core.run.presets import AUTO, SIZES, by_data
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
@@ -128,6 +128,7 @@ class Session:
         model = build(self.config, self.vocabularies, len(labels))
         taken, why = self._precision(model, run, ranks)
         training = replace(self.config.training, precision=taken)
+        refuse_shard(training, self.config.variant, model.rereads)  # a run may begin with fp16
         session = replace(self, config=replace(self.config, training=training))
         return session._trainer(run, ranks, model, why)
 

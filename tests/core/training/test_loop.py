@@ -234,6 +234,26 @@ def test_a_signal_to_another_process_is_no_time_limit(trainer, monkeypatch):
     assert ended.reason == "signal"
 
 
+def test_the_time_limit_of_another_process_is_no_signal(trainer, monkeypatch):
+    one, answers = trainer(), iter([False, True, False])  # a lost model, an end, a signal
+    monkeypatch.setattr(one.ranks, "any", lambda flag: next(answers))
+    monkeypatch.setattr(one.ranks, "wait", lambda: None)
+    (*_, ended) = one.events(signals.Request(), None)
+    assert (ended.step, ended.reason) == (0, "time limit")
+
+
+def test_what_is_saved_before_the_first_update_is_not_kept(trainer):
+    request = signals.Request()
+    request.number = 15
+    settings = {"max_steps": 6, "validate_every": 2, "save_every": 2, "keep": 4}
+    stopped = trainer(**settings)
+    assert kinds(stopped.events(request, None)) == [("Saved", 0), ("Ended", 0)]
+    resumed = trainer(**settings)
+    assert resumed.resume()
+    list(resumed.events(signals.Request(), None))
+    assert resumed.run.steps() == [2, 4, 6]
+
+
 def test_the_norm_of_no_gradient_is_on_the_device(trainer):
     one = trainer()
     share = Share(one.model, one.ranks, torch.device("meta"))

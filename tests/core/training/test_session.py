@@ -17,7 +17,7 @@ from synmt_cli.core.run.presets import by_data
 from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.session import Inputs, open_session
-from synmt_cli.errors import DataError, Stopped
+from synmt_cli.errors import ConfigError, DataError, Stopped
 
 
 def test_a_signal_ends_the_reading_of_records(example_folder):
@@ -195,3 +195,18 @@ def test_the_time_of_a_long_update_is_that_of_its_batches(opened):
     seconds = trainer.seconds_of_update(0.0, 30)
     assert (len(made), trainer.state.step) == (1, 0)
     assert seconds > 5 * 0.05
+
+
+def test_a_run_in_fp16_does_not_go_on_with_shards(opened, tmp_path):
+    session, choice = opened
+    run = Run(tmp_path)
+    session, _ = session.settled(choice)
+    training = replace(session.config.training, precision="fp16")
+    half = replace(session, config=replace(session.config, training=training))
+    run.write_config(half.tables())
+    run.model.touch()
+    before = run.config.read_bytes()
+    shard = replace(session.config.training, precision="auto", shard=True)
+    with pytest.raises(ConfigError, match="not fp16"):
+        replace(session, config=replace(session.config, training=shard)).trainer(run, Ranks())
+    assert run.config.read_bytes() == before

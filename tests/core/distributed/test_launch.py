@@ -1,0 +1,28 @@
+"""Processes that are started and ended together."""
+
+import os
+import signal
+import subprocess
+import threading
+
+import pytest
+
+from synmt_cli.core.distributed import launch
+from synmt_cli.errors import Stopped
+
+
+def test_processes_that_a_signal_ends_before_they_begin_are_stopped(monkeypatch):
+    def start(*_):
+        return subprocess.Popen(["sleep", "60"], process_group=0)
+
+    monkeypatch.setattr(launch, "_start", start)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    with pytest.raises(Stopped, match="the same command starts again"):
+        launch.launch(["train"], 2)
+
+
+def test_a_process_that_something_else_ends_is_lost(monkeypatch):
+    commands = iter((["sleep", "60"], ["sh", "-c", "kill -9 $$"]))
+    monkeypatch.setattr(launch, "_start", lambda *_: subprocess.Popen(next(commands)))
+    assert launch.launch(["train"], 2) == 74
