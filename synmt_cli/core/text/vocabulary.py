@@ -14,6 +14,7 @@ pieces or ids leave symbols out.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ from synmt_cli.io import regular_files
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 MODEL_LIMIT = 256 * 2**20  # bytes of a model; those of 256,000 pieces have about 5 MiB
 SPACE = "▁"  # sentencepiece's mark for a space
+MARKED = re.compile(f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")  # a word, as pieces have it
 
 
 def sentencepiece() -> Any:
@@ -79,8 +81,8 @@ class Vocabulary:
         """The pieces of a text and [begin, end) of each in its characters.
 
         A piece that begins a word starts at the space before it. A piece that stands for no
-        character (the mark before the first word) is empty. The bytes of one character share
-        its place.
+        character (the mark before a word) is empty. The bytes of one character, and the pieces of
+        what it is normalized to, share its place.
         """
         pieces = self.pieces(text)
         if "".join(pieces) == SPACE + text.replace(" ", SPACE):  # nothing is normalized: count
@@ -88,26 +90,51 @@ class Vocabulary:
             return pieces, list(zip([0, *ends[:-1]], ends, strict=True))
         mapping = self._processor.encode_as_offset_mapping(text)
         offsets = mapping["offsets"]
-        if self._bytes:
-            # The library gives the whole character to the last of its bytes.
-            for i in range(len(mapping["pieces"]) - 2, -1, -1):
-                if offsets[i][0] == offsets[i][1] and mapping["pieces"][i] in self._bytes:
-                    offsets[i] = offsets[i + 1]
-        if len(pieces) > len(mapping["pieces"]):  # the characters of a look-alike share its place
-            offsets = [
-                place
-                for piece, place in zip(mapping["pieces"], offsets, strict=True)
-                for _ in range(len(piece) if piece in self._symbols else 1)
-            ]
+        # Of the pieces of one character, its bytes or what it is normalized to, the library gives
+        # the character to the last alone.
+        for i in range(len(offsets) - 2, -1, -1):
+            if offsets[i][0] == offsets[i][1] and mapping["pieces"][i] != SPACE:
+                offsets[i] = offsets[i + 1]
+        if len(pieces) > len(mapping["pieces"]):
+            places = zip(mapping["pieces"], offsets, strict=True)
+            offsets = [part for piece, place in places for part in self._places(text, piece, place)]
         return pieces, offsets
+
+    def _places(self, text: str, piece: str, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        """Where the parts of a piece of the library are; the characters of a look-alike share it.
+
+        Unknown words are where they are in the text, or share the place if they cannot be told.
+        """
+        parts, (begin, end) = self._apart([piece]), place
+        words = [
+            (begin + word.start(), begin + word.end())
+            for word in re.finditer(r"\s*\S+", text[begin:end])
+        ]
+        known = words if len(words) == len(parts) > 1 else [place] * len(parts)
+        for part, own in zip(parts, known, strict=True):
+            yield from [own] * len(self.without_symbols([part]))
+
+    def _apart(self, pieces: list[str]) -> list[str]:
+        """The pieces, of a vocabulary of words with each unknown word for itself.
+
+        The library makes one piece of unknown neighbours.
+        """
+        if self.making.type != "word":
+            return pieces
+        known = self._ids
+        return [
+            part
+            for piece in pieces
+            for part in ([piece] if piece in known else MARKED.findall(piece))
+        ]
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a text. None has the name of a symbol."""
-        return self.without_symbols(self._processor.encode(text, out_type=str))
+        return self.without_symbols(self._apart(self._processor.encode(text, out_type=str)))
 
     def inner_pieces(self, text: str) -> list[str]:
         """The pieces of a text that follows another without a space: no mark begins it."""
-        return self.without_symbols(self._inner_processor.encode(text, out_type=str))
+        return self.without_symbols(self._apart(self._inner_processor.encode(text, out_type=str)))
 
     def without_symbols(self, pieces: list[str]) -> list[str]:
         """The pieces, those with the name of a symbol as their characters."""

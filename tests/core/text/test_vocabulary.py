@@ -179,3 +179,26 @@ def test_real_text_keeps_its_characters(data):
     for line in lines:
         pieces = vocabulary.pieces(line)
         assert vocabulary.decode(vocabulary.ids(pieces)) == " ".join(filter(None, line.split(" ")))
+
+
+@pytest.mark.parametrize("normalization", ["identity", "nfkc"])
+def test_each_unknown_word_of_a_vocabulary_of_words_is_a_piece(normalization):
+    settings = VocabularySettings(size=8, type="word", normalization=normalization)
+    vocabulary = Vocabulary(train(["the dog sees the cat", "the cat sees"] * 2, settings))
+    for text in ("the old lazy dog sees red fat cats", "the  ｏld lazy  ＡＢ dog", "a b", "dog"):
+        pieces, offsets = vocabulary.encode(text)
+        assert len(pieces) == len(text.split()) == len(vocabulary.ids(pieces))
+        assert [text[begin:end].strip() for begin, end in offsets] == text.split()
+        assert vocabulary.pieces(text) == pieces
+
+
+def test_the_pieces_of_what_a_character_is_normalized_to_share_its_place():
+    text = "Wait… ½ cup"
+    made = train([*TEXT, "... 1⁄2 a b c W"], VocabularySettings(60, normalization="nfkc"))
+    pieces, offsets = Vocabulary(made).encode(text)
+    of = dict.fromkeys("…½", "")
+    for piece, (begin, end) in zip(pieces, offsets, strict=True):
+        if (character := text[begin:end].strip()) in of:
+            of[character] += piece
+    assert of["…"] == "..."
+    assert of["½"].removeprefix("▁") == "1⁄2"
