@@ -121,8 +121,9 @@ def commands(run, given, tmp_path):
     done = run("init", tmp_path / "e", *TEXT, *PARSERS, *options, cwd=given)
     assert done.returncode == 0, done.stderr.decode()
 
-    def made():
-        done = shell("make -s 2>&1", tmp_path / "e", first=program.parent)
+    def made(*arguments):
+        line = " ".join(("make -s", *arguments, "2>&1"))
+        done = shell(line, tmp_path / "e", first=program.parent)
         assert done.returncode == 0, done.stdout.decode()
         lines = done.stdout.decode().splitlines()
         return [line for line in lines if line.startswith("synmt ")]
@@ -159,6 +160,11 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     (commands.folder / "output/pascal.1.txt").unlink()
     made = commands()
     assert (trained(made), translated(made)) == ([], ["pascal.1"])
+    rules.write_text(text)  # with the penalty of two seeds again
+    made = commands()
+    assert (trained(made), len(translated(made))) == ([], 6)
+    assert commands("BY=length:5")[0].split(" --by ")[1].startswith("length:5 ")
+    assert commands("-n", "BEAM=4", "METRICS=ter")
     rules.write_text(text.replace("METRICS := bleu", "METRICS := chrf"))
     made = commands()
     assert {line.split()[1] for line in made} == {"score", "evaltree", "report"}

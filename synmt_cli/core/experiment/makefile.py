@@ -50,9 +50,13 @@ BEAM := 5
 METRICS := bleu,chrf,ter
 BY := length:10,20,30,40
 
-# Values as files, written when they change: what depends on one is then made again.
-$(foreach one,PRESET VOCABULARY BEAM,$(shell \\
-  echo '$($(one))' | cmp -s - data/$(one) || echo '$($(one))' > data/$(one)))
+# Values as files, written when they change: what depends on one is then made again. (The mean of
+# fewer seeds has another length penalty, too.) make -n writes nothing.
+DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
+CHANGED := $(foreach one,PRESET VOCABULARY BEAM SEEDS METRICS BY,$(shell \\
+  echo '$($(one))' | cmp -s - data/$(one) || \\
+  ( $(if $(DRY),,echo '$($(one))' > data/$(one);) echo data/$(one) )))
+.PHONY: $(if $(DRY),$(CHANGED))
 
 SEED := $(firstword $(SEEDS))
 SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
@@ -182,12 +186,14 @@ best = $(addprefix --tuned ,$(call tuning,$(1)))
 """
 _TRANSLATE_ONE = """
 $(SEEDS:%=output/{variant}.%.txt): output/{variant}.%.txt: \\
-		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl data/BEAM
+		models/{variant}.%/model.safetensors $(call tuning,{tuned}) \\
+		data/test.jsonl data/BEAM data/SEEDS
 	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) -o $@ data/test.jsonl
 """
 _TRANSLATE_TREES = """
 output/{variant}.%.txt output/{variant}.%.conllu: \\
-		models/{variant}.%/model.safetensors $(call tuning,{tuned}) data/test.jsonl data/BEAM
+		models/{variant}.%/model.safetensors $(call tuning,{tuned}) \\
+		data/test.jsonl data/BEAM data/SEEDS
 	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) \\
 		--trees-out output/{variant}.$*.conllu -o output/{variant}.$*.txt data/test.jsonl
 """
@@ -223,7 +229,7 @@ _TEST = """
 
 OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
 
-scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src Makefile
+scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src data/METRICS data/BY Makefile
 	synmt score -M $(METRICS) --by $(BY) --src text/test.src --format json -o $@ \\
 		text/test.tgt $(OUTPUTS)
 
