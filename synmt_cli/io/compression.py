@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+BZIP2_MARKS = b"1AY", b"\x17\x72\x45"
 MAGIC = {
     b"\x1f\x8b": "gz",
-    b"BZh": "bz2",
+    # A size, and how a block or the end begins: text may begin with "BZh".
+    **{b"BZh%d" % size + mark: "bz2" for size in range(1, 10) for mark in BZIP2_MARKS},
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zst",
     **{bytes([0x50 + i]) + b"\x2a\x4d\x18": "zst" for i in range(16)},  # a frame to skip

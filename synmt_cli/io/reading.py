@@ -5,6 +5,7 @@ before it is dropped, and a byte-order mark at the very start of a file.
 """
 
 import contextlib
+import io
 import logging
 import os
 import stat
@@ -14,6 +15,7 @@ from typing import BinaryIO, NoReturn
 
 from synmt_cli.errors import DataError, cannot_read, printable
 from synmt_cli.io import compression
+from synmt_cli.io.standard import Patient
 
 LINE_LIMIT = 64 * 2**20  # bytes; a longer line is refused, so that memory stays bounded
 BUFFER = 2**16  # bytes
@@ -51,7 +53,11 @@ def open_source(path: str) -> Iterator[Source]:
     """One input, decompressed. Raises ReadError."""
     name = source_name(path)
     try:
-        raw = open(0 if path == "-" else path, "rb", buffering=BUFFER, closefd=path != "-")  # noqa: SIM115
+        raw: BinaryIO = (
+            io.BufferedReader(Patient(0, closefd=False), BUFFER)
+            if path == "-"
+            else open(path, "rb", buffering=BUFFER)  # noqa: SIM115
+        )
     except (OSError, ValueError) as error:
         raise cannot_read(name, error) from error
     with _watched(path, raw), _closed(raw):

@@ -23,6 +23,7 @@ from synmt_cli import signals
 from synmt_cli.errors import CreateError, WriteError, cannot_create, cannot_write, printable
 from synmt_cli.io import compression
 from synmt_cli.io.reading import BUFFER
+from synmt_cli.io.standard import Patient
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ def output(path: str, line_buffered: bool = False) -> Iterator[Writer]:
         with atomic(path) as writer:
             yield writer
         return
-    with open(1, "wb", buffering=0, closefd=False) as file:
+    with Patient(1, "wb", closefd=False) as file:
         writer = Writer(file, "<stdout>", line_buffered or os.isatty(1))
         try:
             yield writer

@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -219,6 +220,11 @@ def test_plain_text_under_a_compressed_name_is_plain_text(tmp_path, name):
     assert read(path) == [b"B", b"Zh"]
 
 
+def test_text_may_begin_as_compressed_data_does(tmp_path):
+    (tmp_path / "text").write_bytes(b"BZh9 is how bzip2 begins.\n")
+    assert read(tmp_path / "text") == [b"BZh9 is how bzip2 begins."]
+
+
 @each_format
 def test_compression_is_known_on_stdin(kind):
     assert cat("-", stdin=COMPRESS[kind](TEXT)).stdout == TEXT
@@ -241,6 +247,36 @@ def test_a_short_first_line_is_not_held_back():
         child.stdin.write(b"B\n")
         assert child.stdout.read(2) == b"B\n"
         child.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_pipes_that_are_set_not_to_block_are_waited_for(compressed):
+    """Nothing is lost where no input is there yet, and where there is no room for more output."""
+    data = gzip.compress(TEXT) if compressed else TEXT
+    given, to_give = os.pipe()
+    to_take, taken = os.pipe()
+    os.set_blocking(given, False)
+    os.set_blocking(taken, False)
+    with subprocess.Popen(
+        [sys.executable, "-c", CAT, "-", "-"], stdin=given, stdout=taken, stderr=subprocess.PIPE
+    ) as process:
+        os.close(given)
+        os.close(taken)
+        time.sleep(1)  # the input is empty
+        os.write(to_give, data[:1])
+        time.sleep(0.2)
+
+        def give():
+            with open(to_give, "wb") as file:
+                file.write(data[1:])
+
+        giver = threading.Thread(target=give)
+        giver.start()
+        time.sleep(1)  # the output is full: a pipe holds 64 KiB
+        with open(to_take, "rb") as file:
+            assert file.read() == TEXT
+        giver.join()
+        assert process.wait(10) == 0, process.stderr.read()
 
 
 def test_a_terminal_gets_each_record_at_once():
