@@ -13,14 +13,13 @@ set -euo pipefail
 gold=$(realpath "$2") reference=$(realpath "$3")
 cd "$1"
 variant=${4:-pascal} out=gold-trees
-# The first variant, on which the experiment tuned the length penalty
-baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
+# The first variant that writes no trees; its length penalty is that of all but those that do
+baseline=$(cat data/SHARED)
 ls -d models/"$variant".* > /dev/null # the experiment has it
 models=(models/"$variant".*) matched=()
 if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
 mkdir -p "$out"
-tuned=() systems=() plain=()
-for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
+systems=() plain=()
 
 ln -sf "$gold" "$out/gold.conllu"
 synmt parse -m src.udpipe --from conllu -o "$out/parsed.conllu" "$gold"
@@ -28,7 +27,10 @@ synmt perturb --seed 1 --tree random -o "$out/random.conllu" "$gold"
 synmt evaltree "$gold" "$out/parsed.conllu" | grep -E '^[UL]AS '
 
 translate() { # MODEL TREES
-  synmt translate -m "$1" --beam 5 --threads 1 "${tuned[@]}" -o "$out/${1##*/}.$2.txt" "$out/$2.conllu"
+  local model=${1##*/} penalty=$baseline tuned=()
+  if [ -e "output/$model.conllu" ]; then penalty=${model%.*}; fi
+  for file in output/"$penalty".*.lenpen.json; do tuned+=(--tuned "$file"); done
+  synmt translate -m "$1" --beam 5 --threads 1 "${tuned[@]}" -o "$out/$model.$2.txt" "$out/$2.conllu"
 }
 for kind in parsed gold random; do
   for model in "${models[@]}"; do

@@ -11,14 +11,15 @@ set -euo pipefail
 parser=${3:+$(realpath "$3")}
 cd "$1"
 variant=${2:-pascal} out=right-trees
-# The first variant, on which the experiment tuned the length penalty
-baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
 ls -d models/"$variant".* > /dev/null # the experiment has it
 models=(models/"$variant".*) matched=()
 if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
+# The first variant's length penalty, which is that of all but those that write trees
+penalty=$(cat data/SHARED)
+if ls output/"$variant".*.conllu &> /dev/null; then penalty=$variant; fi
 mkdir -p "$out"
 tuned=() systems=()
-for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
+for file in output/"$penalty".*.lenpen.json; do tuned+=(--tuned "$file"); done
 for file in output/"$variant".*.txt; do systems+=("parsed=$file"); done
 
 synmt perturb --seed 1 --head-noise 0.1 -o "$out/wrong-10.conllu" data/test.src.conllu

@@ -18,12 +18,15 @@ case $trees in
   *) echo "wrong-trees.sh: TREES is random or borrowed, not $trees" >&2 && exit 64 ;;
 esac
 out=$trees-trees
-# The first variant, on which the experiment tuned the length penalty
-baseline=$(sed -nE 's/^VARIANTS := ([^ ]+).*/\1/p' Makefile)
 ls output/"$variant".*.txt > /dev/null # the experiment has it
+if ls output/"$variant".*.conllu &> /dev/null; then
+  echo "wrong-trees.sh: $variant writes trees, and records with wrong ones are not made here" >&2
+  exit 64
+fi
 mkdir -p "$out"
+# The length penalty of all variants that write no trees
 tuned=() parsed=() wrong=()
-for file in output/"$baseline".*.lenpen.json; do tuned+=(--tuned "$file"); done
+for file in output/"$(cat data/SHARED)".*.lenpen.json; do tuned+=(--tuned "$file"); done
 
 random() { # random FILE SEED
   synmt perturb --seed "$2" --tree random "$1"

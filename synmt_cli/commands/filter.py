@@ -77,6 +77,7 @@ def filter(
         list[str] | None,
         option("--exclude FILE", "Reject the lines of this file, such as a test set; repeatable."),
     ] = None,
+    exclude_kind: options.ExcludedKind = "auto",
     exclude_side: Annotated[
         Literal["any", "src", "tgt"], option("--exclude-side", "The side that --exclude compares.")
     ] = "any",
@@ -187,6 +188,7 @@ def filter(
         ),
         "--min-align is a number, not nan": min_align is not None and math.isnan(min_align),
         "--lang-prob and --lang-sure need --lang": lang is None and max(lang_prob, lang_sure) > 0,
+        "--exclude-format needs --exclude": not excluded and exclude_kind != "auto",
         "--exclude-side needs --exclude": not excluded and exclude_side != "any",
     }
     options.refuse(unfit)
@@ -200,7 +202,9 @@ def filter(
         "min-align": min_align is not None and partial(criteria.alignment, least=min_align),
         "projective": projective and criteria.projective,
         "exclude": excluded
-        and partial(criteria.excluded, lines=pairs.digests_of(excluded), side=exclude_side),
+        and partial(
+            criteria.excluded, lines=pairs.digests_of(excluded, exclude_kind), side=exclude_side
+        ),
     }
     sieve = Sieve(
         [Criterion(name, problem) for name, problem in problems.items() if callable(problem)],

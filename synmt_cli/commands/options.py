@@ -116,6 +116,10 @@ InputKind = Annotated[
     Literal["auto", "text", "jsonl", "conllu"],
     option("--from", "What the input is; auto looks at the first record."),
 ]
+ExcludedKind = Annotated[
+    Literal["auto", "text", "jsonl", "conllu"],
+    option("--exclude-format", "What the files of --exclude are; auto looks at each."),
+]
 Output = Annotated[
     str, option("-o, --output FILE", "Write to this file, whole or not at all; - is stdout.")
 ]

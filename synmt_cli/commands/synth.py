@@ -70,6 +70,7 @@ def synth(
             "Make no sentence of this file, on either side; repeatable.",
         ),
     ] = None,
+    exclude_kind: options.ExcludedKind = "auto",
     english_order: Annotated[
         Literal["marked", "plain"],
         option("--english-order", "marked: English fronts what German fronts."),
@@ -133,6 +134,7 @@ def synth(
     from synmt_cli.synth import files, settings
     from synmt_cli.synth.pairs import digest, pairs
 
+    options.refuse({"--exclude-format needs --exclude": not exclude and exclude_kind != "auto"})
     if template is not None and (side or kind or output != "-" or line_buffered):
         unfit = "--side, --format, --output, --line-buffered"
         raise UsageError(f"--out-template names its files: no {unfit}")
@@ -152,7 +154,7 @@ def synth(
     if template is not None:
         outputs = splitting.filled(template, "ext", [*files.FILES], [])
     splitting.refuse_inputs(outputs, exclude or [])
-    forbidden = frozenset(map(digest, _sentences(exclude or [])))
+    forbidden = frozenset(map(digest, _sentences(exclude or [], exclude_kind)))
     made = pairs(chosen, seed, n, unique, forbidden)
     if template is not None:
         with console.progress("synth", n, "pairs") as bar:
@@ -163,11 +165,11 @@ def synth(
             writer.write(files.record(pair, side or "en", kind))
 
 
-def _sentences(paths: Sequence[str]) -> Iterator[str]:
-    """The sentences of files of any kind; those of a line of TSV, and both sides of a record."""
+def _sentences(paths: Sequence[str], kind: str) -> Iterator[str]:
+    """The sentences of files of a kind; those of a line of TSV, and both sides of a record."""
     from synmt_cli.core.segments import reader
 
-    for segment in reader.read(paths) if paths else ():  # no paths would be stdin
+    for segment in reader.read(paths, kind) if paths else ():  # no paths would be stdin
         yield from segment.text.split("\t")
         if segment.target is not None:
             yield segment.target

@@ -132,6 +132,12 @@ def test_test_sets_of_any_kind_are_excluded(run, folder):
     done = run("filter", "jsonl", "--format=counts", "--exclude", "jsonl", "--exclude-side", "tgt",
                cwd=folder)  # fmt: skip
     assert b"\nexclude\t4\t" in done.stdout
+    (folder / "steps").write_text("1\tThe first.\nYes\n")
+    excluded = ("--format=counts", "--exclude", "steps")
+    done = run(*PAIR, *excluded, cwd=folder)
+    assert done.returncode == 65  # it begins like CoNLL-U
+    done = run(*PAIR, *excluded, "--exclude-format", "text", cwd=folder)
+    assert b"\nexclude\t1\t" in done.stdout
 
 
 def test_trees_are_filtered_with_their_targets(run, folder):
@@ -196,6 +202,7 @@ def test_scores_of_an_aligner(run, folder):
         ),
         (("filter", "en", "--lang", "en-xx"), 2, "--lang en-xx: xx is none"),
         (("filter", "en", "--lang-sure", "0.5"), 2, "--lang-prob and --lang-sure need --lang"),
+        (("filter", "en", "--exclude-format", "text"), 2, "--exclude-format needs --exclude"),
         (("filter", "en", "--exclude-side", "src"), 2, "--exclude-side needs --exclude"),
         (("filter", "en", "--min-align", "1"), 2, "--align-scores and --min-align go together"),
         (("filter", "en", "--min-align", "nan", "--align-scores", "de"), 2, "--min-align is a"),

@@ -179,6 +179,34 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     assert sorted(trained(commands())) == sorted(models)
 
 
+def test_a_variant_that_is_left_out_is_not_needed(commands):
+    """The first one, on which the length penalty of all was tuned; those with trees; and back."""
+    commands()
+    rules = commands.folder / "Makefile"
+    text = rules.read_text()
+
+    def left(variants):
+        rules.write_text(re.sub("(?m)^VARIANTS := .*", f"VARIANTS := {variants}", text))
+        made = commands()
+        return [line for line in made if line.split()[1] not in ("average", "score")]
+
+    tuned, again, *translations, report = left("pascal")
+    assert (tuned.split()[3], again.split()[3]) == ("models/pascal.1", "models/pascal.2")
+    assert translated(translations) == ["pascal.1", "pascal.2"]
+    assert all("--tuned output/pascal.1.lenpen.json" in line for line in translations)
+    assert "linearized" not in report
+    assert "--awsl" in report
+    *evaluated, report = left("vanilla linearized")
+    assert translated(evaluated) == ["vanilla.1", "vanilla.2"]
+    assert "--awsl" not in report
+    assert "--tuned vanilla=" in report
+    assert left("linearized")[-1].count("--tuned") == 2
+    assert "--tgt-trees" not in left("vanilla")[-1]
+    assert translated(left("pascal linearized")) == ["pascal.1", "pascal.2"]
+    assert len(translated(left("vanilla pascal linearized"))) == 4  # with the penalty of vanilla
+    assert commands() == []
+
+
 def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
     commands()
     config, runs = commands.folder / "config.toml", commands.folder / "runs"
@@ -220,8 +248,8 @@ def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
 
 
 def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):
-    for side, text in (("en", '{"a": 1}\n'), ("de", "1\tThe first.\n")):
-        (tmp_path / side).write_text("".join(f"{i} {text}" if i else text for i in range(40)))
+    for side, text in (("en", '{{"a": {}}}\n'), ("de", "{}\tThe first.\n")):
+        (tmp_path / side).write_text("".join(text.format(i) for i in range(1, 41)))
     done = run("init", tmp_path / "e", "--src", tmp_path / "en", "--tgt", tmp_path / "de", *PLAIN)
     assert done.returncode == 0, done.stderr.decode()
     make(tmp_path / "e", forked, "text/train.src")

@@ -71,8 +71,11 @@ def test_sentences_to_exclude_may_have_any_form(run, tmp_path, form):
         taken = run("featurize", stdin=taken).stdout
     (tmp_path / "taken").write_bytes(taken)
     lines = run(*few, "-n", 300).stdout.splitlines()
-    left = run(*few, "-n", 100, "--exclude", "taken", cwd=tmp_path).stdout.splitlines()
-    assert left == lines[200:]
+    kinds = ("auto", "text" if form == "tsv" else form)
+    for kind in kinds:
+        excluded = ("--exclude", "taken", "--exclude-format", kind)
+        done = run(*few, "-n", 100, *excluded, cwd=tmp_path)
+        assert done.stdout.splitlines() == lines[200:]
 
 
 def test_nothing_is_an_empty_file(run, tmp_path):
@@ -140,6 +143,7 @@ def test_too_few_sentences(run, tmp_path):
         (("--phenomena", "relativ"), "did you mean relative?"),
         (("--min-depth", "3"), "above --depth 2"),
         (("--mix", "1.1"), "expected 0 to 1"),
+        (("--exclude-format", "text"), "--exclude-format needs --exclude"),
         (("-n", "-1"), "-n"),
         (
             ("--exclude", "x.en", "--out-template", "x.{ext}"),

@@ -57,16 +57,6 @@ class Design:
         """The schemes of `synmt multitask` that any variant is trained on."""
         return tuple(dict.fromkeys(one.data for one in self.plans.values() if one.data))
 
-    @property
-    def searched(self) -> dict[str, str]:
-        """The variant on which the length penalty of each variant's search is tuned.
-
-        Those that write trees end in other places, and each has its own; the others share that of
-        the first, so that they differ in the model alone.
-        """
-        plain = [name for name, one in self.plans.items() if not one.transitions]
-        return {name: plain[0] if name in plain else name for name in self.variants}
-
     def check(self, parsers: Mapping[str, bool]) -> None:
         """Raises UsageError if a variant is named twice, or a parser is missing.
 

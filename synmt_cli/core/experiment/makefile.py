@@ -28,14 +28,13 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .PHONY: all data train translate
-all: scores.txt scores.json{judged} report.html
 
 # --- What to compare; change it as you like ---
 #
 # make then makes what is missing, such as the models of a further seed, tunes, translates and
-# scores again; other models stay. For a further variant, take the Makefile of a folder that
-# `synmt init` writes with it, and its links to parsers. If you leave one out here, also
-# remove it from TUNED, READERS and WRITERS below.
+# scores again; other models stay. A variant can be left out. For a further one, take the Makefile
+# of a folder that `synmt init` writes with it, and its links to parsers; the first one that reads
+# or writes trees changes the records or the vocabulary, and thus all models.
 
 VARIANTS := {variants}
 SEEDS := {seeds}
@@ -50,16 +49,25 @@ BEAM := 5
 METRICS := bleu,chrf,ter
 BY := length:10,20,30,40
 
+SEED := $(firstword $(SEEDS))
+SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
+# Those of the variants whose encoders read trees, and those that write them.
+READERS := $(filter $(VARIANTS),{readers})
+WRITERS := $(filter $(VARIANTS),{writers})
+WRITTEN := $(foreach variant,$(WRITERS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
+# Whose length penalty is tuned: the first that writes no trees, for all of these; and each writer.
+SHARED := $(firstword $(filter-out $(WRITERS),$(VARIANTS)))
+TUNED := $(SHARED) $(WRITERS)
+
 # Values as files, written when they change: what depends on one is then made again. (The mean of
 # fewer seeds has another length penalty, too.) make -n writes nothing.
 DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
-CHANGED := $(foreach one,PRESET VOCABULARY BEAM SEEDS METRICS BY,$(shell \\
+CHANGED := $(foreach one,PRESET VOCABULARY BEAM SEEDS METRICS BY SHARED READERS,$(shell \\
   echo '$($(one))' | cmp -s - data/$(one) || \\
   ( $(if $(DRY),,echo '$($(one))' > data/$(one);) echo data/$(one) )))
 .PHONY: $(if $(DRY),$(CHANGED))
 
-SEED := $(firstword $(SEEDS))
-SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
+all: scores.txt scores.json $(if $(WRITERS),trees.txt) report.html
 data: {records}
 train: $(SYSTEMS:%=runs/%.trained)
 translate: $(SYSTEMS:%=output/%.txt)
@@ -80,7 +88,7 @@ text/train.src text/train.tgt &: {src} {tgt} \\
 	synmt check --from text --parallel {src} {tgt}
 	synmt check --from text --parallel text/dev.src text/dev.tgt
 	synmt check --from text --parallel text/test.src text/test.tgt
-	synmt filter --from text --max-len 100 --ratio 9 --dedup pair \\
+	synmt filter --from text --max-len 100 --ratio 9 --dedup pair --exclude-format text \\
 		--exclude text/dev.src --exclude text/dev.tgt \\
 		--exclude text/test.src --exclude text/test.tgt \\
 		--tgt {tgt} --tgt-out text/train.tgt -o text/train.src {src}
@@ -167,10 +175,8 @@ models/%/model.safetensors: runs/%.trained
 	mkdir -p models
 	synmt average -m runs/$* -o models/$*
 
-# --- The length penalty that is best on dev by the mean over seeds, of the first variant for all;
-# --- models that write trees have their own ---
+# --- The length penalty that is best on dev by the mean over seeds ---
 
-TUNED := {tuned}
 # $(call tuning,VARIANT): the reports of its seeds.
 tuning = $(SEEDS:%=output/$(1).%.lenpen.json)
 
@@ -186,22 +192,19 @@ best = $(addprefix --tuned ,$(call tuning,$(1)))
 """
 _TRANSLATE_ONE = """
 $(SEEDS:%=output/{variant}.%.txt): output/{variant}.%.txt: \\
-		models/{variant}.%/model.safetensors $(call tuning,{tuned}) \\
-		data/test.jsonl data/BEAM data/SEEDS
-	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) -o $@ data/test.jsonl
+		models/{variant}.%/model.safetensors $(call tuning,$(SHARED)) \\
+		data/test.jsonl data/BEAM data/SEEDS data/SHARED
+	$(TRANSLATE) -m models/{variant}.$* $(call best,$(SHARED)) -o $@ data/test.jsonl
 """
 _TRANSLATE_TREES = """
 output/{variant}.%.txt output/{variant}.%.conllu: \\
-		models/{variant}.%/model.safetensors $(call tuning,{tuned}) \\
+		models/{variant}.%/model.safetensors $(call tuning,{variant}) \\
 		data/test.jsonl data/BEAM data/SEEDS
-	$(TRANSLATE) -m models/{variant}.$* $(call best,{tuned}) \\
+	$(TRANSLATE) -m models/{variant}.$* $(call best,{variant}) \\
 		--trees-out output/{variant}.$*.conllu -o output/{variant}.$*.txt data/test.jsonl
 """
 _JUDGE = """
 # --- The trees that models wrote, against those of the parser for the same text ---
-
-WRITERS := {writers}
-WRITTEN := $(foreach variant,$(WRITERS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
 
 $(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.udpipe
 	synmt parse -m tgt.udpipe -o $@ output/$*.txt
@@ -209,18 +212,17 @@ $(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.ud
 trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu) Makefile
 	( printf 'system\\tUAS\\tLAS\\n'; for system in $(WRITTEN); do \\
 		synmt evaltree --format tsv output/$$system.parsed.conllu output/$$system.conllu | \\
-		LC_ALL=C awk -v name=$$system '$$2 == "uas" {{ uas = $$5 }} \\
-			$$2 == "las" {{ printf "%s\\t%.2f\\t%.2f\\n", name, uas, $$5 }}'; done ) | tee $@
+		LC_ALL=C awk -v name=$$system '$$2 == "uas" { uas = $$5 } \\
+			$$2 == "las" { printf "%s\\t%.2f\\t%.2f\\n", name, uas, $$5 }'; done ) | tee $@
 """
 _READ = """
 # --- What encoders do with the trees: the weight of syntax by layer, attention in some segments ---
 
-READERS := {readers}
-
-output/awsl.json: $(READERS:%=models/%.$(SEED)/model.safetensors) data/dev.jsonl
+output/awsl.json: $(READERS:%=models/%.$(SEED)/model.safetensors) data/dev.jsonl data/READERS
 	synmt analyze awsl $(READERS:%=-m models/%.$(SEED)) --format json -o $@ data/dev.jsonl
 
-output/attention.jsonl: models/$(firstword $(READERS)).$(SEED)/model.safetensors data/test.jsonl
+output/attention.jsonl: models/$(firstword $(READERS)).$(SEED)/model.safetensors data/test.jsonl \\
+		data/READERS
 	head -n 20 data/test.jsonl | \\
 		synmt analyze attention -m models/$(firstword $(READERS)).$(SEED) -o $@
 """
@@ -259,6 +261,8 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         seeds=" ".join(map(str, range(1, design.n_seeds + 1))),
         preset=design.preset,
         judged=" trees.txt" if design.writers else "",
+        readers=" ".join(design.readers),
+        writers=" ".join(design.writers),
         records=" ".join(f"data/{name}.jsonl" for name in records),
     )
     if design.splits:
@@ -277,22 +281,28 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
             parser=" src.udpipe" if reads_trees else "",
             options=" --parser src.udpipe" if reads_trees else "",
         )
-    searched = design.searched
-    yield _TUNE.format(tuned=" ".join(dict.fromkeys(searched.values())))
-    for variant, tuned in searched.items():
+    yield _TUNE
+    for variant in design.variants:
         rule = _TRANSLATE_TREES if variant in design.writers else _TRANSLATE_ONE
-        yield rule.format(variant=variant, tuned=tuned)
-    shown = {"--src-trees": "data/test.src.conllu"} if design.source_trees else {}
+        yield rule.format(variant=variant)
+    shown = []  # what the page shows: the list that needs it, the option, the file
+    if design.source_trees:
+        shown.append(("", "--src-trees", "data/test.src.conllu"))
     if design.readers:
-        yield _READ.format(readers=" ".join(design.readers))
-        shown |= {"--awsl": "output/awsl.json", "--attention": "output/attention.jsonl"}
+        yield _READ
+        shown.append(("READERS", "--awsl", "output/awsl.json"))
+        shown.append(("READERS", "--attention", "output/attention.jsonl"))
     if design.writers:
-        yield _JUDGE.format(writers=" ".join(design.writers))
-        shown |= {"--tgt-trees": "output/$(firstword $(WRITERS)).$(SEED).conllu"}
-    options = "".join(f" \\\n\t\t{option} {file}" for option, file in shown.items())
-    yield _TEST.replace("{files}", "".join(f" {file}" for file in shown.values())).replace(
-        "{options}", options
-    )
+        yield _JUDGE
+        shown.append(("WRITERS", "--tgt-trees", "output/$(firstword $(WRITERS)).$(SEED).conllu"))
+    files = "".join(f" {_if(needs, file)}" for needs, _, file in shown)
+    options = "".join(f" \\\n\t\t{_if(needs, f'{option} {file}')}" for needs, option, file in shown)
+    yield _TEST.replace("{files}", files).replace("{options}", options)
+
+
+def _if(name: str, text: str) -> str:
+    """The text, where the variable of this name is not empty; always, if there is no name."""
+    return f"$(if $({name}),{text})" if name else text
 
 
 def _trees(design: Design) -> Iterator[str]:

@@ -111,14 +111,16 @@ def opened(
         yield pairs(stream, others[0], others[1])
 
 
-def digests_of(paths: Iterable[str]) -> Digests:
-    """Digests of all lines of files of any kind except blank ones; both sides of records.
+def digests_of(paths: Iterable[str], kind: str = "auto") -> Digests:
+    """Digests of all lines of files of one kind, or each of the kind that it shows (auto).
+
+    Blank lines do not count, and both sides of records do.
 
     Raises DataError, ReadError.
     """
     digests = Digests()
     for path in paths:
-        with opened([path]) as pairs_of_file:
+        with opened([path], kind) as pairs_of_file:
             for pair in pairs_of_file:
                 for text in filter(str.strip, pair.texts):
                     digests.add(digest([text]))
