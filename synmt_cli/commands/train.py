@@ -241,7 +241,7 @@ def train(
         from synmt_cli.core.training.saving.tensorboard import require
 
         require()
-    memory.bound_caches()
+    memory.bound_caches(memory.KERNELS_IN_TRAINING)
     resolved = choice.provisional()  # refused once, not by each process
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)

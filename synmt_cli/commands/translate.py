@@ -12,7 +12,7 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError, printable
 from synmt_cli.formats.reports.tuning import GREATEST
-from synmt_cli.io import reading, writing
+from synmt_cli.io import memory, reading, writing
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
@@ -195,6 +195,7 @@ def translate(
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
     counts: Counter[str] = Counter()
+    memory.bound_caches(memory.KERNELS_IN_SEARCH)
     with contextlib.ExitStack() as stack:
         writers = [
             stack.enter_context(writing.output(path, line_buffered))

@@ -12,7 +12,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.formats.reports.tuning import GREATEST
-from synmt_cli.io import reading, writing
+from synmt_cli.io import memory, reading, writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.jobs.translation.input import Placed
@@ -87,6 +87,7 @@ def tune(
     """
     options.refuse({"--get prints one figure: --format does not apply": get and form != "table"})
     values, paths = grid(lenpen), files or ["-"]
+    memory.bound_caches(memory.KERNELS_IN_SEARCH)
     with (
         writing.output(output) as writer,
         console.progress("translated", files=paths, output=output) as bar,

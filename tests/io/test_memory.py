@@ -47,8 +47,8 @@ def test_a_file_without_a_name_is_in_no_folder(monkeypatch, tmp_path):
 
 def test_caches_are_bounded_unless_the_environment_says_otherwise(monkeypatch):
     monkeypatch.setattr("os.environ", {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "500"})
-    memory.bound_caches()
+    memory.bound_caches(64)
     assert memory.os.environ == {
         "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "500",
-        "LRU_CACHE_CAPACITY": memory.KERNELS,
+        "LRU_CACHE_CAPACITY": "64",
     }

@@ -147,6 +147,11 @@ class SourceStates:
         return self._both[:, :, : self._n, :, :width], self._mask[: self._n, ..., :width]
 
 
+def _cells_of(device: torch.device) -> int:
+    """Tokens that are read in one pass, so that memory does not grow with the batch."""
+    return 2**13 if device.type == "cpu" else 2**17
+
+
 class RereadingScorer:
     """Reads the prefix anew at each step, for models whose known tokens see later ones.
 
@@ -170,8 +175,18 @@ class RereadingScorer:
         """Log-probabilities (B, K, V), or logits."""
         side = prefixes.in_step()
         both, allowed = self._sources.seen(prefixes.source_width)
-        decoder = self._model.decoder
-        states = decoder.reread(side, [(k, v) for k, v in both], allowed)
+        n, k = prefixes.newest.shape
+        at_once = max(1, _cells_of(side.ids.device) // (k * prefixes.width))
+        states = torch.cat(
+            [
+                self._model.decoder.reread(
+                    side[begin * k : (begin + at_once) * k],
+                    [(keys, values) for keys, values in both[:, :, begin : begin + at_once]],
+                    allowed[begin : begin + at_once],
+                )
+                for begin in range(0, n, at_once)
+            ]
+        )
         logits = self._model.logits(states).float().unflatten(0, prefixes.newest.shape)
         return log_softmax(logits) if normalised else logits
 

@@ -7,6 +7,7 @@ import torch
 from support.decoding import Stepping
 from support.models import make, side, small
 
+from synmt_cli.core.decoding import scorer
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Rules
 from synmt_cli.core.decoding.scorer import RereadingScorer
@@ -26,11 +27,11 @@ def model():
 def test_steps_give_what_training_gives(model):
     """Hypotheses that change places and sources that leave, as in a beam."""
     torch.manual_seed(0)
-    scorer = Stepping(RereadingScorer(model), model, side(SOURCES))
+    stepping = Stepping(RereadingScorer(model), model, side(SOURCES))
     prefixes = torch.full((3, 3, 1), 2)
     rows = [0, 1, 2]
     for n in range(1, 5):
-        found = scorer.step(prefixes)
+        found = stepping.step(prefixes)
         for b, row in enumerate(rows):
             memory = model.encode(side([SOURCES[row]]))
             for k in range(prefixes.size(1)):
@@ -39,11 +40,22 @@ def test_steps_give_what_training_gives(model):
                 torch.testing.assert_close(found[b, k].double(), expected, rtol=1e-5, atol=1e-5)
         parents = torch.randint(prefixes.size(1), (len(rows), 3))
         stay = torch.tensor([2, 0] if n == 2 else range(len(rows)))
-        scorer.select(stay.tolist(), len(rows), parents[stay])
+        stepping.select(stay.tolist(), len(rows), parents[stay])
         rows = [rows[i] for i in stay.tolist()]
         prefixes = prefixes[stay[:, None], parents[stay]]
         token = torch.randint(4, 11, (*prefixes.shape[:2], 1))
         prefixes = torch.cat((prefixes, token), dim=-1)
+
+
+def test_passes_of_any_size_give_the_same(model, monkeypatch):
+    rules = Rules(beam=3, nbest=3)
+    expected = search([model], side(SOURCES), rules)
+    for cells in (1, 20, 40):  # a source a pass; two of them while prefixes are short
+        monkeypatch.setattr(scorer, "_cells_of", lambda _, cells=cells: cells)
+        for nbest, found in zip(expected, search([model], side(SOURCES), rules), strict=True):
+            assert [one.ids for one in found] == [one.ids for one in nbest]
+            for one, other in zip(found, nbest, strict=True):
+                assert one.log_prob == pytest.approx(other.log_prob, rel=1e-6)
 
 
 def test_a_beam_of_a_rereading_model_is_scored_as_it_was_trained(model):
