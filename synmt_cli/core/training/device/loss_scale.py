@@ -23,11 +23,16 @@ class LossScale:
         self.age = torch.tensor(age, device=device)
 
     def update(self, norm: Tensor) -> tuple[Tensor, Tensor]:
-        """norm: of a gradient -> 1 if it overflowed, else 0; and the norm, 0 if it overflowed."""
+        """norm: of a gradient -> 1 if it overflowed, else 0; and the norm, 0 if it overflowed.
+
+        If it did at the least scale, the norm stays as it is, which ends the training: no smaller
+        scale is left to try.
+        """
         is_lost = ~norm.isfinite()
+        known = norm.masked_fill(is_lost & (self.scale > LEAST), 0.0)
         age = torch.where(is_lost, 0.0, self.age + 1)
         grows = age >= AFTER
         factor = torch.where(is_lost, 0.5, torch.where(grows, 2.0, 1.0))
         self.scale = (self.scale * factor).clamp(LEAST, MOST)
         self.age = torch.where(grows, 0.0, age)
-        return is_lost.float(), norm.masked_fill(is_lost, 0.0)
+        return is_lost.float(), known

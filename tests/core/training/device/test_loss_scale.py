@@ -18,6 +18,7 @@ def test_a_gradient_that_overflows_halves_the_scale_and_is_left_out():
     for _ in range(9):
         one.update(torch.tensor(torch.inf))
     assert one.scale.item() == LEAST
+    assert [x.item() for x in one.update(torch.tensor(torch.inf))] == [1.0, torch.inf]
 
 
 def test_a_scale_that_never_overflows_grows():
