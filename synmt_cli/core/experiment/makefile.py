@@ -5,7 +5,7 @@
 translations of the test set, with the trees of models that write them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
@@ -295,14 +295,19 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     if design.writers:
         yield _JUDGE
         shown.append(("WRITERS", "--tgt-trees", "output/$(firstword $(WRITERS)).$(SEED).conllu"))
-    files = "".join(f" {_if(needs, file)}" for needs, _, file in shown)
-    options = "".join(f" \\\n\t\t{_if(needs, f'{option} {file}')}" for needs, option, file in shown)
-    yield _TEST.replace("{files}", files).replace("{options}", options)
+    files = [_if(needs, file) for needs, _, file in shown]
+    options = [_if(needs, f"{option} {file}") for needs, option, file in shown]
+    yield _TEST.replace("{files}", _lines(files)).replace("{options}", _lines(options))
 
 
 def _if(name: str, text: str) -> str:
     """The text, where the variable of this name is not empty; always, if there is no name."""
     return f"$(if $({name}),{text})" if name else text
+
+
+def _lines(words: Iterable[str]) -> str:
+    """Words that go on in the next lines of a rule, one in each."""
+    return "".join(f" \\\n\t\t{word}" for word in words)
 
 
 def _trees(design: Design) -> Iterator[str]:
