@@ -123,7 +123,7 @@ def filter(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Keep the pairs that pass every test asked for, in order, byte for byte.
+    """Keep the pairs that pass every test asked for, in order and unchanged.
 
     Several FILEs are read one after the other. Records hold both sides; for text and CoNLL-U,
     --tgt gives the target side, whose kept lines go to --tgt-out. Without a target, only the

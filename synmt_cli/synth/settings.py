@@ -72,6 +72,9 @@ def phenomena(text: str) -> dict[str, float]:
         match = _ITEM.fullmatch(item)
         name, weight = match.groups() if match else (item, None)
         if name not in PHENOMENA:
+            name, _, weight = item.partition(":")
+            if name in PHENOMENA:
+                raise UsageError(f"--phenomena {name}: {quoted(weight)} is no weight, such as 0.5")
             near = get_close_matches(name, PHENOMENA, 1)
             hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(PHENOMENA)}"
             raise UsageError(f"--phenomena: unknown {quoted(item)}; {hint}")
