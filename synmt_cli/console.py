@@ -110,8 +110,8 @@ class Progress:
     files: Sequence[str] = ()
     done: int = 0
     note: str = ""
-    _ahead: int = 0  # units that are done and not yet counted, of the next `_of`
-    _of: int = 1
+    _ahead: int = 0  # units that are done and not yet counted
+    _inside: float = 0.0  # the part of the work of the units in work that is done
     _positions: deque[int] = field(default_factory=deque)  # bytes read with each item in work
     _read: int = 0  # bytes of `files` whose items are finished
     _end: float | None = None  # when all will be done, as it was last seen
@@ -128,9 +128,12 @@ class Progress:
         self.done += n
         self.tick(note=note)
 
-    def tick(self, ahead: int = 0, of: int = 1, note: str | None = None) -> None:
-        """Shows that work goes on. ahead: how many of the next `of` units are done."""
-        self._ahead, self._of = ahead, max(of, 1)
+    def tick(self, ahead: int = 0, inside: float = 0.0, note: str | None = None) -> None:
+        """Shows that work goes on.
+
+        ahead: how many of the units in work are done. inside: the part of their work, 0 to 1.
+        """
+        self._ahead, self._inside = ahead, inside
         self.note = self.note if note is None else note
         now = time.monotonic()
         self._foresee(now)
@@ -166,7 +169,7 @@ class Progress:
         if not self._size:
             return None
         following = self._positions[0] if self._positions else self._read
-        inside = (following - self._read) * self._ahead / self._of
+        inside = (following - self._read) * self._inside
         return min((self._read + inside) / self._size, 1.0)
 
     def count(self) -> str:

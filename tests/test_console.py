@@ -171,7 +171,7 @@ def test_the_bytes_of_files_say_how_much_is_left(tmp_path, monkeypatch):
         assert bar.left() == ""
         read = list(bar.taken(reading.lines(f)))  # ahead of the work, as several processes read
         assert bar.share() == 0
-        bar.tick(1, 2)
+        bar.tick(1, 0.5)
         assert bar.share() == 0.125  # half of the first line
         shares = []
         for _ in bar.finished(read):

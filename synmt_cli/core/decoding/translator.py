@@ -91,6 +91,9 @@ class Search(Protocol):
         """
 
 
+Watch = Callable[[int, float], None]  # of `Translator.translate`
+
+
 @dataclass(frozen=True, slots=True)
 class Translator:
     """Models that translate together. encoding: of the features that any of them reads.
@@ -114,11 +117,13 @@ class Translator:
         return any(model.grammar is not None for model in self.models)
 
     def translate(
-        self, records: Sequence[Record], watch: Callable[[int, int], None] = lambda n, of: None
+        self, records: Sequence[Record], watch: Watch = lambda n, share: None
     ) -> list[Translated]:
         """One result for each record, in order. Longer sources are searched first.
 
-        watch: called after each batch with how many sources are searched, and of how many.
+        watch: called with how many sources are searched, and with the part of the work that is
+        done, from 0 to 1, as their lengths let expect; 0 until as many are as are searched at
+        once.
         """
         return self.translate_each(records, [self.settings.lenpen], watch)[0]
 
@@ -126,7 +131,7 @@ class Translator:
         self,
         records: Sequence[Record],
         lenpens: Sequence[float],
-        watch: Callable[[int, int], None] = lambda n, of: None,
+        watch: Watch = lambda n, share: None,
     ) -> list[list[Translated]]:
         """For each value of lenpen what `translate` gives with it, by one search for all.
 
@@ -159,10 +164,15 @@ class Translator:
         self,
         parts: Sequence[SourcePart],
         lenpens: Sequence[float],
-        watch: Callable[[int, int], None],
+        watch: Watch,
     ) -> list[list[list[Hypothesis]]]:
         """For each lenpen the n-best list of each part."""
         ids = Ragged.of([part.ids for part in parts], np.int64)
+        work = ids.lengths.astype(float)
+        if any(model.rereads for model in self.models):
+            work **= 2  # each token costs as much as there are before it
+        work /= max(work.sum(), 1.0)
+        done = 0.0
         features = self.encoding.ragged([part.features for part in parts])
         nbests: list[dict[int, list[Hypothesis]]] = [{} for _ in lenpens]
 
@@ -172,7 +182,9 @@ class Translator:
         for rows, each in self._found(ids, side, lenpens):
             for own, some in zip(nbests, each, strict=True):
                 own.update(zip(rows.tolist(), some, strict=True))
-            watch(len(nbests[0]), len(parts))
+            done += work[rows].sum()
+            n = len(nbests[0])
+            watch(n, done if n >= min(self.settings.batch_size, len(parts)) else 0.0)
         return [[own[row] for row in range(len(parts))] for own in nbests]
 
     def _found(

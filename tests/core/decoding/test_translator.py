@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -62,6 +63,24 @@ def test_batches_change_nothing(translator, records, settings):
     together = texts(translator.translate(records))
     assert texts(changed(translator, **settings).translate(records)) == together
     assert [texts(translator.translate([one]))[0] for one in records] == together
+
+
+@pytest.mark.parametrize(("rereads", "power"), [(False, 1), (True, 2)])
+def test_progress_is_that_of_the_work(translator, records, monkeypatch, rereads, power):
+    """Sources are weighed by their length, which a re-reading decoder feels twice."""
+    monkeypatch.setattr(translator.models[0], "rereads", rereads)
+    seen = []
+    changed(translator, batch_size=1).translate(records, lambda *one: seen.append(one))
+    lengths = sorted((len(one.pieces) + 1 for one in records if one.pieces), reverse=True)
+    work = np.array(lengths) ** power
+    shares = work.cumsum() / work.sum()
+    assert [n for n, _ in seen] == [*range(1, len(work) + 1)]
+    assert [share for _, share in seen] == pytest.approx(shares)
+    seen.clear()
+    changed(translator, batch_size=64).translate(records, lambda *one: seen.append(one))
+    *first, last = seen
+    assert {share for _, share in first} <= {0.0}  # all are searched at once
+    assert last == (len(work), pytest.approx(1.0))
 
 
 def test_nothing_at_all(translator):

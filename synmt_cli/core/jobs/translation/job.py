@@ -21,6 +21,7 @@ from synmt_cli.core.decoding.translator import (
     Translated,
     TranslatedLine,
     Translator,
+    Watch,
     windows,
 )
 from synmt_cli.core.jobs.translation import engine as engines
@@ -48,8 +49,8 @@ class Progress(Protocol):
     def finished(self, results: Iterator[Item]) -> Iterator[Item]:
         """Yields the results of these items."""
 
-    def tick(self, ahead: int, of: int) -> None:
-        """Takes how much of the next result is done."""
+    def tick(self, ahead: int, inside: float) -> None:
+        """Takes how many records of the next result are done, and which part of its work."""
 
 
 class Models(NamedTuple):
@@ -290,7 +291,7 @@ def translating(
     settings: SearchSettings,
     lenpens: Sequence[float],
     threads: int,
-    watch: Callable[[int, int], None],
+    watch: Watch,
 ) -> Callable[[Window], list[list[Found]]]:
     """The function that translates records, with a list for each of lenpens.
 
@@ -307,7 +308,7 @@ def translating(
     return translated
 
 
-def _ignore(n: int, of: int) -> None:
+def _ignore(n: int, share: float) -> None:
     """Watches what another process does: nothing is seen of it before it is done."""
 
 
