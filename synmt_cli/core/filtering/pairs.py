@@ -18,7 +18,8 @@ from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
 SIDES = ("source", "target")
-_SCORE = re.compile(r"(?:.*\|\|\|)?\s*([+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|inf))\s*")
+_NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_SCORE = re.compile(rf"(?:.*\|\|\|)?\s*([+-]?(?:{_NUMBER}|inf))\s*")
 # What text and CoNLL-U lack, and how to give it.
 _NEEDED = {
     "tgt": "both sides: give the other one by --tgt",

@@ -180,6 +180,7 @@ def test_the_first_of_equal_pairs_is_kept(both):
         ("0-0 1-2 ||| -1e2", -100),
         (" ||| 3", 3),
         ("a ||| b ||| +7. ", 7),
+        ("-.5", -0.5),
         ("-inf", -math.inf),
     ],
 )
@@ -188,7 +189,9 @@ def test_a_score_stands_alone_or_last(line, score):
     assert bool(criteria.alignment(text("a", "b", score), -50)) == (score < -50)
 
 
-@pytest.mark.parametrize("line", ["", "nan", "1 2", "١", "1_0", "0x1", "||| ", "-1 ||| a", "--1"])
+@pytest.mark.parametrize(
+    "line", ["", "nan", "1 2", "١", "1_0", "0x1", ".", "-.e1", "||| ", "-1 ||| a", "--1"]
+)
 def test_what_is_no_score_is_refused_with_its_line(line):
     with pytest.raises(DataError, match="x:7: not a number"):
         score_of(line, "x", 7)
