@@ -101,10 +101,12 @@ def stream(
     search has room for more.
     """
     supplied = (encoded(models, numbers, sides, rules) for numbers, sides in batches)
-    supply = Supply(supplied, room, in_step=any(model.rereads for model in models))
-    searched = _searched(models, supply, rules, lenpens)
     grammar = models[0].grammar
-    if grammar is not None and rules.constrained:
+    is_closed = grammar is not None and rules.constrained
+    in_step = any(model.rereads for model in models)
+    supply = Supply(supplied, room, in_step, keeps=is_closed)
+    searched = _searched(models, supply, rules, lenpens)
+    if is_closed:
         searched = close(searched, models, partial(_scorer, models), room)
     while True:
         with _evaluating(models), torch.inference_mode():  # and not where this is taken

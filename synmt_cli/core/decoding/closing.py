@@ -9,6 +9,7 @@ model wanted: log P of the translation as it ended. With two tokens for an arc, 
 its label gets that first.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ import torch
 
 from synmt_cli.core.decoding.batching.running import Running
 from synmt_cli.core.decoding.batching.supply import Room, Source, Sources, Supply
-from synmt_cli.core.decoding.hypothesis import Hypothesis
+from synmt_cli.core.decoding.hypothesis import Hypothesis, refuse_nan
 from synmt_cli.core.decoding.progress import TransitionProgress
 from synmt_cli.core.decoding.scorer import Scorer
 from synmt_cli.core.model.moving import moved
@@ -37,8 +38,9 @@ def close(
 ) -> Iterator[list[Searched]]:
     """The same n-best lists with whole trees; of two that become equal, the better one stays.
 
-    Sources whose trees are whole come first: the others wait until there are as many open trees
-    as a batch has room for, or no more sources. new_scorer: a scorer without sources.
+    Of what is searched together, sources whose trees are whole come first: the others wait, each
+    with what models know of it, until there are as many open trees as a batch has room for, or no
+    more sources. new_scorer: a scorer without sources.
     """
     grammar = models[0].grammar
     assert grammar is not None
@@ -99,12 +101,14 @@ def complete(
 ) -> list[list[int]]:
     """The tokens of each tree, followed by the most probable ones of those that close it.
 
-    begun: sources, and the first tokens of a tree for each.
+    begun: sources that were kept, and the first tokens of a tree for each. Raises ConfigError for
+    scores that are not numbers.
     """
     grammar, device = models[0].grammar, models[0].output.weight.device
     assert grammar is not None
     order = sorted(range(len(begun)), key=lambda i: -begun[i][0].length)
-    sources = Sources.joined([begun[i][0].alone for i in order])
+    kept = [encoded for i in order if (encoded := begun[i][0].encoded) is not None]
+    sources = Sources.joined(kept)
     progress = TransitionProgress(1, device, grammar, closing=True)
     supply = Supply(iter([sources]), room, in_step=any(model.rereads for model in models))
     running = Running(scorer, progress, supply, 1, device)
@@ -118,8 +122,11 @@ def complete(
         token = moved(torch.tensor(given), device)[:, None]  # (B, 1)
         newest = given
         if PAD in given:
-            token = torch.where(token == PAD, running.most_probable(False)[0], token)
-            newest = token[:, 0].tolist()  # the one look at the device
+            found, scores = running.most_probable(False)
+            token = torch.where(token == PAD, found, token)
+            look = torch.cat((token, scores), 1).tolist()  # the one look at the device
+            refuse_nan(any(math.isnan(score) for _, score in look))
+            newest = [int(id) for id, _ in look]
         else:
             running.read()
         for i, id in zip(places, newest, strict=True):

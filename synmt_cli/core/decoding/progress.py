@@ -152,7 +152,8 @@ class TransitionProgress(PieceProgress):
     def _legal(self) -> Tensor:
         """(B, K, moves) bool: what Configuration.allows as far as there is room, or the end.
 
-        The end may come as soon as there is a word, unless an opened one awaits its first piece.
+        The end may come as soon as there is a word, unless an opened one awaits its first piece;
+        what a tree then lacks, be it the label of its last arc, closing.py adds.
         """
         opened, room = self._opened(), self._room()
         free = ~opened & ~self._awaits_label()

@@ -22,8 +22,8 @@ class Prefixes(NamedTuple):
 
     newest: (B, K), the last token of each. at: (B,), its position, BOS being at 0: that of the
     prefixes of a source is one. width, source_width: the longest prefix and source, padded to a
-    `whole` length. ids, features: (B, K, T), of all tokens from BOS on, with anything after the
-    last one; ids are None where no scorer reads them.
+    `whole` length; prefixes in step are not padded. ids, features: (B, K, T), of all tokens from
+    BOS on, with anything after the last one; ids are None where no scorer reads them.
     """
 
     newest: Tensor

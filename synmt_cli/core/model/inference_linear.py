@@ -1,4 +1,4 @@
-"""Linear layers for translating: packed or 8-bit weights, faster than nn.Linear, not trainable.
+"""Linear layers for translating: other weights than those of nn.Linear, not trainable.
 
 Packed, single precision: oneDNN keeps the weights in the order in which it multiplies, where
 torch's own product reorders them at each call; with the few rows of a decoding step that is
@@ -11,11 +11,15 @@ half of its time.
 Each output has its own scale s_W, made once, and each token its own scale s_x, made when it
 arrives: so a translation does not depend on the other sentences of its batch. Sums are exact,
 in 32-bit integers. Attention, sums and normalisation stay in single precision.
+
+Half precision, on a GPU: scores of the next token are computed in single precision. bf16 has 8
+bits, so a score of 10 would be a multiple of 1/16.
 """
 
 from collections.abc import Callable, Iterable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from synmt_cli.core.model.layers import FeedForward
@@ -60,6 +64,26 @@ class Int8Linear(nn.Module):
         y = y.mul_(scale) if self._bias is None else torch.addcmul(self._bias, y, scale, out=y)
         y = y.relu_() if self._rectified else y
         return y.unflatten(0, x.shape[:-1])
+
+
+class SingleLinear(nn.Module):
+    """weight: (out, in); bias: (out,) or None. Inputs of any precision, outputs of single."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        self._weight = weight.detach().float()
+        self._bias = None if bias is None else bias.detach().float()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., in) -> (..., out)."""
+        return F.linear(x.float(), self._weight, self._bias)
+
+
+def halve(model: Transformer, dtype: torch.dtype) -> None:
+    """Makes a model one of half precision, `dtype`, but for the scores of the next token."""
+    output = SingleLinear(model.output.weight, model.output_bias)
+    model.to(dtype)
+    model.output_linear = output
 
 
 def _quantized(x: Tensor) -> tuple[Tensor, Tensor]:

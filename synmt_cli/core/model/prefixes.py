@@ -84,6 +84,12 @@ class Pass:
         return PackedPrefixes(position, visible, self.newest)
 
 
+def longest_first(lengths: Sequence[int], device: torch.device) -> tuple[list[int], Tensor]:
+    """The lengths of targets as `passes` takes them, falling, and whose they are."""
+    order = np.argsort(-np.array(lengths), kind="stable")
+    return [lengths[row] for row in order], moved(torch.from_numpy(order), device)
+
+
 def draw(longest: int, share: float) -> list[int]:
     """Lengths of the prefixes to read, rising: each with the chance `share`."""
     if share >= 1:

@@ -11,7 +11,7 @@ from synmt_cli.core.model.attention import KeysValues
 from synmt_cli.core.model.embedding import Embedding, token_table
 from synmt_cli.core.model.layers import Decoder, Encoder, Memory
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.model.prefixes import Pass, cells_of, draw, passes
+from synmt_cli.core.model.prefixes import Pass, cells_of, draw, longest_first, passes
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
@@ -55,23 +55,31 @@ class Transformer(nn.Module):
         """source: ids (B, S) that end in EOS."""
         return self.encoder(source)
 
-    def decode(self, target: Side, memory: Memory) -> tuple[Tensor, dict[str, Tensor]]:
-        """target: ids (B, T) that begin with BOS -> (states (B, T, D), the decoder's losses)."""
+    def decode(
+        self, target: Side, memory: Memory, lengths: Sequence[int] = ()
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """target: ids (B, T) that begin with BOS -> (states (B, T, D), the decoder's losses).
+
+        lengths: of the targets without padding. A decoder that re-reads its prefix is spared
+        what follows them; the states of padding are then 0.
+        """
         if not self.rereads:
             return self.decoder(target, memory)
-        sources = self.decoder.keys_values(memory)
         n_targets, n_tokens = target.ids.shape
-        found, places = [], []
         device = target.ids.device
-        lengths, drawn = [n_tokens] * n_targets, draw(n_tokens, 1)
-        for one in passes(lengths, n_tokens, drawn, cells_of(device)):
+        lengths, order = longest_first(lengths or [n_tokens] * n_targets, device)
+        target, memory = target[order], memory.of(order)
+        sources = self.decoder.keys_values(memory)
+        found, places = [], []
+        for one in passes(lengths, n_tokens, draw(n_tokens, 1), cells_of(device)):
             here = one.to(device)
             states = self.reread(here, target, sources, memory.allowed)
             found.append(states.flatten(0, 1).index_select(0, here.ends))
             places.append(here.following)
-        flat = torch.cat(found)  # (B * T, D), as the prefixes were read
-        flat = torch.empty_like(flat).index_copy(0, torch.cat(places), flat)
-        return flat.unflatten(0, (n_targets, n_tokens)), {}
+        flat = torch.cat(found)  # (N, D), as the prefixes were read
+        every = flat.new_zeros(n_targets * n_tokens, flat.size(1))
+        every = every.index_copy(0, torch.cat(places), flat).unflatten(0, (n_targets, n_tokens))
+        return torch.empty_like(every).index_copy(0, order, every), {}
 
     def reread(
         self, one: Pass, target: Side, sources: Sequence[KeysValues], allowed: Tensor | None

@@ -15,14 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.layers import Memory
-from synmt_cli.core.model.moving import moved
-from synmt_cli.core.model.prefixes import cells_of, draw, passes
+from synmt_cli.core.model.prefixes import cells_of, draw, longest_first, passes
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.training.loss import ArcLoss, cross_entropy
 
@@ -92,14 +90,12 @@ def _from_prefixes(
     arcs: ArcLoss | None,
 ) -> Sums:
     drawn = draw(max(batch.lengths), prefix_share)
-    longest_first = np.argsort(-np.array(batch.lengths), kind="stable")
-    order = moved(torch.from_numpy(longest_first), batch.target_out.device)
+    lengths, order = longest_first(batch.lengths, batch.target_out.device)
     target, target_out = batch.target[order], batch.target_out[order]
     ordered = memory.of(order)
     projected = model.decoder.keys_values(ordered)
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
     smoothed = nll = torch.zeros((), device=target_out.device)
-    lengths = [batch.lengths[row] for row in longest_first]
     # As much memory as a batch takes that is read once.
     n_cells = max(cells_of(target_out.device), target_out.numel())
     for one in passes(lengths, target_out.size(1), drawn, n_cells):

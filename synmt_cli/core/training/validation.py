@@ -91,7 +91,8 @@ class Validation:
         batches = cut(dev, self.settings, np.arange(len(dev)))
         for rows in self._unless_asked(batches, "validating"):
             batch = dev.batch(rows).to(self.device)
-            states, _ = model.decode(batch.target, model.encode(batch.source))  # (B, T, D)
+            memory = model.encode(batch.source)
+            states, _ = model.decode(batch.target, memory, batch.lengths)  # (B, T, D)
             target = batch.tokens()  # (N,)
             nll, is_right = judged(
                 states.flatten(0, 1), model.output.weight, target, batch.real, model.output_bias

@@ -1,5 +1,7 @@
 """Linear layers for translating: the same numbers, or as near as 8 bits are."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +9,7 @@ from torch import nn
 from synmt_cli.core.model.inference_linear import (
     Int8Linear,
     PackedLinear,
+    halve,
     replace_linear_layers,
 )
 from synmt_cli.core.model.modifier import Side
@@ -79,3 +82,20 @@ def test_such_a_model_gives_nearly_the_same(precision, tolerance):
     replace_linear_layers(model, precision)
     assert not any(isinstance(m, nn.Linear) for m in model.decoder.layers.modules())
     assert (logits() - before).abs().max() < tolerance * before.std()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("tied", ["all", "none"])
+def test_half_precision_rounds_states_and_not_scores(dtype, tied):
+    torch.manual_seed(0)
+    model = Transformer(replace(SIZE, tied=tied), 50, 50)
+    model.output_bias = torch.randn(50)
+    weight, bias = model.output.weight.detach().clone(), model.output_bias.clone()
+    halve(model, dtype)
+    memory = model.encode(Side(torch.tensor([[4, 7, 3]])))
+    states, _ = model.decode(Side(torch.tensor([[2, 9, 5]])), memory)
+    assert states.dtype == memory.states.dtype == dtype
+    found = model.logits(states)
+    assert found.dtype == torch.float32
+    expected = states.double() @ weight.double().T + bias.double()
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)

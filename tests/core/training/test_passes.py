@@ -32,9 +32,9 @@ def watched(model):
         shapes.append(source.ids.shape)
         return encode(source)
 
-    def noted_decode(target, memory):
+    def noted_decode(target, memory, lengths=()):
         shapes[-1] = (len(target.ids), max(target.ids.size(1), shapes[-1][1]))
-        return decode(target, memory)
+        return decode(target, memory, lengths)
 
     model.encode, model.decode = noted_encode, noted_decode
     return shapes

@@ -242,11 +242,15 @@ def test_later_tokens_change_nothing_before_them(name):
     """Row n of training is what the prefix of n tokens gives alone, whatever comes later."""
     rng = random.Random(8)
     net = model(name)
-    sequences = [random_moves(rng, 7), random_moves(rng, 4)]
+    sequences = [random_moves(rng, 4), random_moves(rng, 7)]
     labels = [labelled(rng, moves) for moves in sequences]
     whole = target(sequences, labels)
     memory = net.encode(side([[4, 7, 9, 3], [5, 3]], fill=1))
     states, _ = net.decode(whole, memory)
+    spared, _ = net.decode(whole, memory, lengths := [len(moves) + 1 for moves in sequences])
+    for own, same, length in zip(spared, states, lengths, strict=True):
+        torch.testing.assert_close(own[:length], same[:length])
+        assert not (net.rereads and own[length:].any())
     for row, moves in enumerate(sequences):
         one = net.encode(side([[4, 7, 9, 3], [5, 3]][row : row + 1]))
         for n in range(1, len(moves) + 2):

@@ -2,8 +2,9 @@
 
 A source that ends leaves its place, and the next one that waits takes it in the same step. So the
 rows of a batch are at different positions, and a step of the model costs the same for many rows
-to the end, where a batch of its own ends with few. Which sources are neighbours changes nothing:
-every row has its position, its mask and its part of what scorer and progress remember.
+to the end, where a batch of its own ends with few. Which sources are neighbours changes nothing
+but what a product rounds (docs/decisions/0033-continuous-batching.md): every row has its
+position, its mask and its part of what scorer and progress remember.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class Running:
         staying = [s.length for s, is_end in zip(self.sources, ends, strict=True) if not is_end]
         is_open = len(staying) < len(ends) or not ends
         taken = self._supply.take(staying) if is_open else []
-        new = [Source(some, i) for some in taken for i in range(len(some))]
+        new = [source for some in taken for source in some.each(self._supply.keeps)]
         stay, given = self._places.change(ends, new)
         if not stay.is_all:
             tokens, scores = tokens[stay.sources], scores[stay.sources]

@@ -8,7 +8,7 @@ sources is encoded when a place is free and nobody waits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torch import Tensor
@@ -20,7 +20,8 @@ def whole(n: int) -> int:
     """The length to which n positions are padded: the next multiple of LANES.
 
     A sum over positions then takes them in the same order, whatever other rows of the batch need:
-    what is added to it are registers of zeros. So no translation depends on its neighbours.
+    what is added to it are registers of zeros. So no translation depends on its neighbours, but
+    where a product of all rows does (docs/decisions/0033-continuous-batching.md).
 
     >>> [whole(n) for n in (1, 16, 17)]
     [16, 16, 32]
@@ -56,7 +57,7 @@ class Sources:
         return len(self.numbers)
 
     def part(self, begin: int, end: int) -> Sources:
-        """Those from begin to end, without padding that none of them needs."""
+        """Those from begin to end, without padding that none of them needs; not a copy."""
         lengths = self.lengths[begin:end]
         width = whole(max(lengths))
         return Sources(
@@ -84,43 +85,41 @@ class Sources:
             every.append(one)
         return cls(range(len(lengths)), lengths, limits, every)
 
+    def each(self, keeps: bool = False) -> Iterator[Source]:
+        """Yields them one by one. keeps: with a copy of what models know of it."""
+        for i, about in enumerate(zip(self.numbers, self.lengths, self.limits, strict=True)):
+            yield Source(*about, self.part(i, i + 1).copied() if keeps else None)
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One of some encoded sources."""
+    def copied(self) -> Sources:
+        """The same, in memory of its own: a part keeps alive all that it is a part of."""
+        return replace(self, keys_values=[one.clone() for one in self.keys_values])
 
-    among: Sources
-    index: int
 
-    @property
-    def number(self) -> int:
-        """The caller's number."""
-        return self.among.numbers[self.index]
+class Source(NamedTuple):
+    """A source in a batch. encoded: this source by itself, if it is kept for another search."""
 
-    @property
-    def length(self) -> int:
-        """In tokens."""
-        return self.among.lengths[self.index]
-
-    @property
-    def limit(self) -> int:
-        """The longest translation."""
-        return self.among.limits[self.index]
-
-    @property
-    def alone(self) -> Sources:
-        """This source by itself."""
-        return self.among.part(self.index, self.index + 1)
+    number: int
+    length: int
+    limit: int
+    encoded: Sources | None = None
 
 
 class Supply:
     """Gives encoded sources to a batch as long as it has room.
 
     encoded: yields some sources at a time, when the batch has a place for one of them. in_step:
-    sources wait until the batch is empty, so that all of a batch are at the same position.
+    sources wait until the batch is empty, so that all of a batch are at the same position. keeps:
+    the sources are searched again afterwards.
     """
 
-    def __init__(self, encoded: Iterator[Sources], room: Room, in_step: bool = False) -> None:
+    def __init__(
+        self,
+        encoded: Iterator[Sources],
+        room: Room,
+        in_step: bool = False,
+        keeps: bool = False,
+    ) -> None:
+        self.keeps = keeps
         self._in_step = in_step
         self._encoded = encoded
         self._room = room

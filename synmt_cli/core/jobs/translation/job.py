@@ -26,7 +26,7 @@ from synmt_cli.core.decoding.translator import (
 )
 from synmt_cli.core.jobs.translation import engine as engines
 from synmt_cli.core.jobs.translation.input import Placed, Reader
-from synmt_cli.core.model.inference_linear import replace_linear_layers
+from synmt_cli.core.model.inference_linear import halve, replace_linear_layers
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run import export
 from synmt_cli.core.run.directory import Run
@@ -87,7 +87,7 @@ def opened(models: Models) -> ensemble.Ensemble:
         if device.type == "cpu":
             replace_linear_layers(model, models.precision)
         elif models.precision in devices.HALF:
-            model.to(devices.HALF[models.precision])  # scores stay in single precision
+            halve(model, devices.HALF[models.precision])
     return loaded
 
 

@@ -10,16 +10,21 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.models import make, side, small
+from torch.multiprocessing.reductions import StorageWeakRef
 
+from synmt_cli.core.decoding import beam as beam_search
+from synmt_cli.core.decoding import closing
 from synmt_cli.core.decoding.batching.places import Places, Stay
-from synmt_cli.core.decoding.batching.supply import Room, Source, Sources
+from synmt_cli.core.decoding.batching.supply import Room, Source
 from synmt_cli.core.decoding.beam import search, stream
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.model.inference_linear import replace_linear_layers
+from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.transitions.grammar import OTHER, Grammar
 from synmt_cli.core.trees.arc_standard import Move
 from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.stack import StackSpec
+from synmt_cli.errors import ConfigError
 
 MOVES = [OTHER, OTHER, OTHER, Move.FINISH, OTHER]
 MOVES += [move for move in Move if move not in (Move.FINISH, Move.LABEL) for _ in range(3)]
@@ -130,12 +135,10 @@ def test_unconstrained_trees_too():
 
 @given(st.lists(st.booleans(), max_size=9), st.integers(0, 12))
 def test_a_place_has_one_source_and_every_source_one_place(ends, n_new):
-    before = Sources(range(9), [1] * 9, [1] * 9, [])
-    after = Sources(range(9, 9 + n_new), [1] * n_new, [1] * n_new, [])
     places = Places(torch.device("cpu"))
-    stay, given = places.change([], [Source(before, i) for i in range(len(ends))])
+    stay, given = places.change([], [Source(i, 1, 1) for i in range(len(ends))])
     assert (list(stay.places), given) == ([], list(range(len(ends))))
-    stay, given = places.change(ends, [Source(after, i) for i in range(n_new)])
+    stay, given = places.change(ends, [Source(9 + i, 1, 1) for i in range(n_new)])
     now = [source.number for source in places.sources]
     staying = [i for i, is_end in enumerate(ends) if not is_end]
     assert sorted(now) == sorted([*staying, *range(9, 9 + n_new)])
@@ -146,6 +149,47 @@ def test_a_place_has_one_source_and_every_source_one_place(ends, n_new):
     assert moved.tolist() == picked.tolist() == list(stay.places)
     for place, old in enumerate(stay.places):
         assert place in given or now[place] == old
+
+
+@pytest.mark.parametrize("name", ["vanilla", "linearized", "gcn"])
+def test_an_encoded_batch_is_kept_only_while_some_of_it_waits(name, monkeypatch):
+    """Trees that end before they are one wait to be closed, and keep what they need themselves."""
+    encode, batches, n_kept = beam_search.encoded, [], []
+
+    def encoded(*given):
+        n_kept.append(sum(not batch.expired() for batch in batches))
+        found = encode(*given)
+        batches.append(StorageWeakRef(found.keys_values[0].untyped_storage()))
+        return found
+
+    monkeypatch.setattr(beam_search, "encoded", encoded)
+    lengths, room = [9, 2, 18, 5, 5, 3, 12, 2, 7, 4, 4, 6], Room(4, 1000)
+    rules = Rules(beam=2, longest=LengthLimit(1, 6))
+    streamed([MODELS[name]], sources(lengths), rules, room, 3)
+    assert len(n_kept) == 4
+    assert max(n_kept) == 1  # two may come into the batch together
+    assert all(batch.expired() for batch in batches)
+
+
+def test_scores_that_are_no_numbers_end_the_closing_of_trees(monkeypatch):
+    net, ended = MODELS["gcn"], []
+
+    def logits(states):
+        found = Transformer.logits(net, states)
+        return found.fill_(torch.nan) if ended else found
+
+    complete = closing.complete
+
+    def completed(*given):
+        ended.append(True)
+        return complete(*given)
+
+    monkeypatch.setattr(net, "logits", logits)
+    monkeypatch.setattr(closing, "complete", completed)
+    rules = Rules(beam=2, longest=LengthLimit(1, 6))
+    with pytest.raises(ConfigError, match="not numbers"):
+        streamed([net], sources([9, 2, 18, 5, 5, 3, 12, 2, 7]), rules, Room(4, 1000), 3)
+    assert ended
 
 
 def test_moves_copy_only_what_changes_its_place():
