@@ -236,6 +236,14 @@ def test_a_state_of_wrong_types_has_the_right_digest_and_is_refused(run, readers
     assert b"Traceback" not in readers["info"]().stderr
 
 
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors"])
+def test_a_file_of_another_checkpoint_is_refused(run, readers, name):
+    """Whole, and fitting: but training would go on from what never was."""
+    shutil.copy(run / "checkpoints/step-1" / name, run / "checkpoints/step-2" / name)
+    refused(readers["train"](), f"step-2/{name}: of step 1, not 2")
+    refused(readers["check"](), f"step-2/{name}: of step 1, not 2")
+
+
 def test_an_early_state_without_later_fields_is_read(run, readers):
     path = run / "checkpoints/step-2/state.json"
     state = json.loads(path.read_bytes())["state"]

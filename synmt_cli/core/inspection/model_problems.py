@@ -29,6 +29,9 @@ def of_checkpoint(
     yield from _of_model(folder / WEIGHTS, run)
     yield from of_weights(folder / OPTIMIZER, follow=False)
     yield from problem_of(lambda: read_state(folder, step))
+    if step is not None:
+        for name in (WEIGHTS, OPTIMIZER):
+            yield from problem_of(partial(tensors.refuse_other_step, folder / name, step))
 
 
 def of_run(run: Run) -> Iterator[SynmtError]:

@@ -112,6 +112,17 @@ def opened(path: Path, follow: bool = False) -> Iterator[Any]:
             yield weights
 
 
+def refuse_other_step(path: Path, step: int) -> None:
+    """Raises ConfigError where the file is of another checkpoint than that of `step`.
+
+    Of a file that cannot be read it says nothing: `read` does.
+    """
+    with contextlib.suppress(OSError, SafetensorError), opened(path) as file:
+        stated = (file.metadata() or {}).get("step", "no step")
+        if stated != str(step):
+            raise ConfigError(f"{printable(str(path))}: of step {printable(stated)}, not {step}")
+
+
 def _outline(part: Any) -> Tensor:
     """A tensor without values. Raises ValueError for a type that is never written."""
     kinds = {name: kind for kind, name in TYPES.items()}

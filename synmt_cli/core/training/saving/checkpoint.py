@@ -187,8 +187,10 @@ def load(
     optimizer: torch.optim.Optimizer,
     vocabulary: str,
 ) -> TrainingState:
-    """Fills model and optimizer from checkpoints/step-N and returns the state."""
+    """Fills model and optimizer from checkpoints/step-N, returns the state. Raises SynmtError."""
     folder = run.checkpoint(step)
+    for name in (WEIGHTS, OPTIMIZER):
+        tensors.refuse_other_step(folder / name, step)
     weights = read_weights(folder / WEIGHTS, share.model, vocabulary)
     with torch.no_grad():
         for name, parameter in share.model.named_parameters():
