@@ -305,7 +305,7 @@ def score(
     )
     _check(settings, get, form, by)
     scored = _outside(segment_scores or [], lower_is_better or [])
-    specs = [divisions.parse(text) for text in by or []]
+    specs = [divisions.parse(text) for text in dict.fromkeys(by or [])]
     trees = _trees(specs, src, src_trees, ref_trees)
     _check_reference(ref, specs, src, bool(scored) and not refs)
     names = _names(metrics, get, limits, scored, form, tokenize, ref is not None)

@@ -305,6 +305,20 @@ def test_sign_test_over_the_scores_of_several_sets(run, folder):
     assert tsv.endswith(b"ref\tall\tall\t\t\t\t1\t0\t1\t1.0\n")
 
 
+def test_scores_of_several_sets_have_the_digits_of_their_metric(run, folder):
+    options = ("-M", "bleu,ribes", "--format", "json", "--paired", "none", "-o", "one.json")
+    run("score", "ref", "base", "new", *options, cwd=folder)
+    systems = json.loads((folder / "one.json").read_bytes())["systems"]
+    base, new = (one["scores"]["ribes"]["score"] for one in systems)
+    table = run("score", "--sign-over", "one.json", cwd=folder).stdout.decode()
+    assert f"{base:.4f}  {new:.4f} ({new - base:+.4f})" in table
+
+
+def test_buckets_that_are_asked_for_twice_are_made_and_counted_once(run, folder):
+    command = ("score", "ref", "base", "new", "--by", "length:2", "--src", "ref")
+    assert run(*command, "--by", "length:2", cwd=folder).stdout == run(*command, cwd=folder).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -10,7 +10,13 @@ from collections.abc import Sequence
 
 from synmt_cli.core.evaluation.statistics.significance import TIE, binomial
 from synmt_cli.errors import DataError, UsageError, quoted
-from synmt_cli.formats.reports.score.sets import ComparedSystem, SetPair, SetReport, SetScores
+from synmt_cli.formats.reports.score.sets import (
+    DIGITS,
+    ComparedSystem,
+    SetPair,
+    SetReport,
+    SetScores,
+)
 
 FORMULA = "exact binomial over the (set, metric) pairs that are not ties, two-sided"
 
@@ -61,4 +67,4 @@ def _compared(sets: Sequence[SetScores], metrics: Sequence[str], i: int) -> Comp
 def _pair(of: SetScores, metric: str, baseline: float, score: float) -> SetPair:
     delta = baseline - score if metric in of.lower else score - baseline
     better = 0 if abs(delta) <= TIE else 1 if delta > 0 else -1
-    return SetPair(of.source, metric, baseline, score, better)
+    return SetPair(of.source, metric, baseline, score, better, of.digits.get(metric, DIGITS))

@@ -265,6 +265,25 @@ class ScoreReport:
         apart = f", and apart from {'them' if n > 1 else 'it'} for {in_buckets:,} of buckets"
         return f"{n:,} comparison{'s'[: n > 1]} of the whole test set{apart if in_buckets else ''}"
 
+    @property
+    def least(self) -> str:
+        """The least p that the samples can show, or "": it may be too large for stars."""
+        drawn = {
+            paired.n
+            for system in self.systems
+            for paired in system.paired.values()
+            if paired.definition in SAMPLED
+        }
+        if not (drawn and self.corrected):
+            return ""
+        p = 1 / (max(drawn) + 1)
+        families = (
+            ("", self.settings.n_comparisons),
+            (" in buckets", self.settings.n_bucket_comparisons),
+        )
+        least = [f"{min(n * p, 1):.2g}{where}" for where, n in families if n * p >= 0.01]
+        return f"{p:.2g}, p (Holm) {' and '.join(least)}" if least else ""
+
     def sections(self) -> Iterator[Table | Notes]:
         """Scores, comparisons, buckets, then what the marks mean."""
         yield self._scores()
@@ -433,9 +452,8 @@ class ScoreReport:
         elif (n_all := n + self.settings.n_bucket_comparisons) > 1:
             yield f"p is not corrected: of {n_all:,} comparisons some may have stars by chance"
         yield f"p, {one.definition}: {self.formula}"
-        if one.definition in SAMPLED and self.corrected and n / (one.n + 1) >= 0.01:
-            least = f"{1 / (one.n + 1):.2g}, p (Holm) {n / (one.n + 1):.2g}"
-            yield f"p is at least {least}: more --samples can show less"
+        if self.least:
+            yield f"p is at least {self.least}: more --samples can show less"
         if (one.test, one.definition) == ("bs", "centred"):
             yield from FALSE_ALARMS
         yield (

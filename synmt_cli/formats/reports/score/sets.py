@@ -1,15 +1,16 @@
 """Scores on several test sets: read from `synmt score --format json`, compared, and shown."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.score.scores import shown_p, stars
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 
-DIGITS = ".2f"  # of a score in a table
+DIGITS = 2  # of a score in a table, where the report does not say
 LOWER_IS_BETTER = frozenset({"ter"})  # in reports that do not say so
 
 
@@ -17,23 +18,29 @@ LOWER_IS_BETTER = frozenset({"ter"})  # in reports that do not say so
 class SetScores:
     """The contents of one file: the name of each system and its score by metric name.
 
-    lower: the metrics of which lower scores are better.
+    lower: the metrics of which lower scores are better. digits: after the point of a score of a
+    metric, DIGITS where it is missing.
     """
 
     source: str
     systems: list[tuple[str, dict[str, float]]]
     lower: frozenset[str] = LOWER_IS_BETTER
+    digits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SetPair:
-    """One score of a system and that of the baseline. better: 1 won, -1 lost, 0 a tie."""
+    """One score of a system and that of the baseline. better: 1 won, -1 lost, 0 a tie.
+
+    digits: after the point, in a table.
+    """
 
     set: str
     metric: str
     baseline: float
     score: float
     better: int
+    digits: int = DIGITS
 
     @property
     def delta(self) -> float:
@@ -82,8 +89,9 @@ class SetReport:
         rows = []
         for pairs in zip(*(one.pairs for one in self.systems), strict=True):
             first = pairs[0]
-            scores = [Cell(one.score, DIGITS, f" ({one.delta:+{DIGITS}})") for one in pairs]
-            rows.append([first.set, first.metric, Cell(first.baseline, DIGITS), *scores])
+            shown = f".{first.digits}f"
+            scores = [Cell(one.score, shown, f" ({one.delta:+{shown}})") for one in pairs]
+            rows.append([first.set, first.metric, Cell(first.baseline, shown), *scores])
         names = [one.name for one in self.systems]
         yield Table(["set", "metric", self.baseline, *names], rows, left=2)
         counts: list[Row] = [
@@ -121,20 +129,25 @@ def read(path: str) -> SetScores:
     if not isinstance(systems, list) or not systems:
         raise _foreign(source, "no field systems")
     scores = [_system(one, source) for one in systems]
-    return SetScores(source, scores, _lower(document.get("metrics"), source))
-
-
-def _lower(metrics: object, source: str) -> frozenset[str]:
-    """The names of metrics that are said to be better if lower; by default LOWER_IS_BETTER."""
+    metrics = _metrics(document.get("metrics"), source)
     if metrics is None:
-        return LOWER_IS_BETTER
-    lower = set()
+        return SetScores(source, scores)
+    lower = {name for name, one in metrics.items() if one.get("higher_is_better") is False}
+    shown = {name: one.get("digits") for name, one in metrics.items()}
+    digits = {name: n for name, n in shown.items() if type(n) is int and 0 <= n < 20}
+    return SetScores(source, scores, frozenset(lower), digits)
+
+
+def _metrics(metrics: object, source: str) -> dict[str, dict[str, Any]] | None:
+    """What a report says of each metric, by its name; None if it says nothing."""
+    if metrics is None:
+        return None
+    found = {}
     for one in metrics if isinstance(metrics, list) else [None]:
         if not isinstance(one, dict) or not isinstance(one.get("name"), str):
             raise _foreign(source, "a metric without name")
-        if one.get("higher_is_better") is False:
-            lower.add(one["name"])
-    return frozenset(lower)
+        found[one["name"]] = one
+    return found
 
 
 def _system(value: object, source: str) -> tuple[str, dict[str, float]]:

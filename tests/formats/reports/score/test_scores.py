@@ -1,15 +1,18 @@
 """The three forms of a report, on one small report."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from synmt_cli.formats.reports.score.scores import (
+    HOLM,
     MetricInfo,
     PairedComparison,
     ScoredBucket,
     ScoredSystem,
     ScoreReport,
+    Settings,
 )
 from synmt_cli.formats.reports.table import Table, aligned, as_json, as_text, as_tsv
 
@@ -145,3 +148,27 @@ def test_stars_follow_the_corrected_p_and_the_direction_of_the_test():
     assert one(corrected=0.02).mark() == "*"
     assert one(corrected=0.2).mark() == ""
     assert one(counts=(30, 70, 0), contradicts=True).mark() == ""  # 30 wins by far, 70 losses
+
+
+@pytest.mark.parametrize(
+    ("n", "in_buckets", "n_samples", "said"),
+    [
+        (2, 0, 1000, ""),
+        (2, 60, 1000, "p is at least 0.001, p (Holm) 0.06 in buckets: more"),
+        (
+            12,
+            60,
+            999,
+            "p is at least 0.001, p (Holm) 0.012 and 0.06 in buckets: more --samples can",
+        ),
+        (12, 60, 10**5, ""),
+        (2, 4000, 999, "p is at least 0.001, p (Holm) 1 in buckets: more"),
+    ],
+)
+def test_samples_that_are_too_few_for_stars_are_told(report, n, in_buckets, n_samples, said):
+    paired = {name: replace(one, n=n_samples, corrected=1.0) for name, one in PAIRED.items()}
+    systems = [report.systems[0], replace(report.systems[1], paired=paired)]
+    settings = Settings(correction=HOLM, n_comparisons=n, n_bucket_comparisons=in_buckets)
+    text = as_text(replace(report, systems=systems, settings=settings)).decode()
+    assert ("p is at least" in text) == bool(said)
+    assert said in text
