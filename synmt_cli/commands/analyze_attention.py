@@ -91,7 +91,7 @@ def analyze_attention(
         extractor = AttentionExtractor(run, stack, chosen_layers, chosen_heads)
         placed = run.reader().read(paths, kind)
         if stack != "encoder":
-            placed = with_targets(placed)
+            placed = with_targets(placed, writes_trees=run.model.grammar is not None)
         n_without = 0
         for records in bar.finished(bar.taken(windows(checked(placed, strict), window))):
             for one in extractor.extract(records, max_pieces):
@@ -102,10 +102,11 @@ def analyze_attention(
         console.warn(f"{n_without:,} of {bar.done:,} segments have no weights: see their status")
 
 
-def with_targets(placed: Placed) -> Placed:
-    """The records unchanged. Raises DataError at a record without target pieces."""
+def with_targets(placed: Placed, writes_trees: bool) -> Placed:
+    """The records unchanged. Raises DataError at a record without what the decoder writes."""
+    field, option = ("transitions", "--tgt-conllu") if writes_trees else ("tgt_pieces", "--tgt")
     for record, place in placed:
-        if record.status == "ok" and record.tgt_pieces is None:
-            problem = "no tgt_pieces; make records with featurize --spm MODEL --tgt FILE"
+        if record.status == "ok" and getattr(record, field) is None:
+            problem = f"no {field}; make records with featurize --spm MODEL {option} FILE"
             raise DataError(*place, problem)
         yield record, place

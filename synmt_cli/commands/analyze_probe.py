@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -192,29 +192,50 @@ def analyze_probe(
             raise UsageError("there is no task in the input")
         save(gathered.datasets, template, files or ())
         settings = ClassifierSettings(hidden, dropout, seed)
-        runs: list[ProbedRun] = []
         bar.total = len(model or ()) * sum(len(one.examples) for one in gathered.datasets)
-        for folder in model or ():
-            run = open_run(folder, checkpoint, chosen, parser)
-            of_run = _layers(layers, len(run.model.encoder.layers))
-            probe = Probe(run, max_pieces, settings, bar.advance, of_run, n_seeds, control)
-            runs += _probed(probe, folder, of_run, gathered.datasets)
+
+        def each() -> Iterator[tuple[str, Sequence[int | None], Probe]]:
+            for folder in model or ():
+                run = open_run(folder, checkpoint, chosen, parser)
+                of_run = _layers(layers, len(run.model.encoder.layers))
+                limits = settings, bar.advance, of_run, n_seeds, control
+                yield folder, of_run, Probe(run, max_pieces, *limits)
+
+        probed, runs = _probed(each(), gathered.datasets)
         if runs:
-            tasks = [info(dataset) for dataset in gathered.datasets]
+            tasks = [info(dataset) for dataset in probed]
             report = probes.ProbeReport(tasks, runs, hidden, dropout, seed, n_seeds)
             writer.write(table.FORMATS[form](report))
 
 
 def _probed(
-    probe: Probe, folder: str, layers: Sequence[int | None], made: Sequence[datasets.Dataset]
-) -> list[ProbedRun]:
-    """The layers of a run on every task."""
+    runs: Iterable[tuple[str, Sequence[int | None], Probe]], made: Sequence[datasets.Dataset]
+) -> tuple[list[datasets.Dataset], list[ProbedRun]]:
+    """What was probed of every task, and the layers of each run.
+
+    runs: the folder of each, its layers, and what probes them.
+    """
     from synmt_cli.formats.reports.analysis.probes import ProbedRun
 
-    by_task = [probe.probe(dataset) for dataset in made]
-    _warn(folder, probe.remarks)
-    of_layers = zip(layers, zip(*by_task, strict=True), strict=True)
-    return [ProbedRun(folder, [*results], layer) for layer, results in of_layers]
+    probed: list[datasets.Dataset] = []
+    found: list[ProbedRun] = []
+    for folder, layers, probe in runs:
+        here, by_task = zip(*map(probe.probe, made), strict=True)
+        _warn(folder, probe.remarks)
+        probed = probed or [*here]
+        _refuse_other_sentences(found[0].run if found else folder, folder, probed, [*here])
+        of_layers = zip(layers, zip(*by_task, strict=True), strict=True)
+        found += [ProbedRun(folder, [*results], layer) for layer, results in of_layers]
+    return probed, found
+
+
+def _refuse_other_sentences(first: str, run: str, of_first: object, of_run: object) -> None:
+    """Raises UsageError: figures of other sentences are not to be compared."""
+    if of_first != of_run:
+        raise UsageError(
+            f"--max-pieces leaves {printable(run)} other sentences than {printable(first)}, whose "
+            "vocabulary is another: raise it, or probe them one by one"
+        )
 
 
 def _warn(folder: str, remarks: Mapping[str, int]) -> None:
@@ -243,10 +264,14 @@ def _structural(
     from synmt_cli.formats.reports.analysis.structural_probes import ProbedLayer, StructuralReport
 
     parts = parted(trees, seeds[0])
-    reports = []
+    reports: list[StructuralReport] = []
+    first: tuple[str, list[str]] | None = None  # a run, and its sentences
     for run in runs:
         probe = StructuralProbe(run, max_pieces, rank, *seeds, on_sentences)
         records = probe.prepared(parts)
+        here = [one.src for split in senteval.SPLITS for one in records[split]]
+        first = first or (run.name, here)
+        _refuse_other_sentences(first[0], run.name, first[1], here)
         of_run = _layers(layers, len(run.model.encoder.layers))
         probed = [
             ProbedLayer(run.name, layer, probe.rank, probe.probe(records, layer))

@@ -6,6 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Annotated
 
 from synmt_cli import console
@@ -17,9 +19,10 @@ from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.evaluation.systems import SystemFiles
-    from synmt_cli.core.pictures.charts import HeatMap
     from synmt_cli.core.pictures.sentences import Picture
+    from synmt_cli.core.report.page import AttentionMaps
     from synmt_cli.core.report.segments import Texts
+    from synmt_cli.formats.attention import Attention
 
     Trees = list[list[Picture]]
 
@@ -144,6 +147,9 @@ def report(
         missing += [f"{one.name} has no curve." for one in facts if one.curve.is_empty]
         drawn = [one.name for one in facts if not one.curve.is_empty]
         _refuse_other_trees({trees: of_source, tgt_trees: of_target}, texts)
+        heat_maps, plots = (
+            _attention(attention, trees, of_source, missing) if attention else ([], [])
+        )
         content = page.Content(
             title,
             facts,
@@ -152,10 +158,10 @@ def report(
             of_source,
             of_target,
             awsl_charts.chart(awsl_reports.read(awsl).runs) if awsl else None,
-            _attention(attention, of_source, missing) if attention else (),
+            heat_maps,
             {one.name: tuning.read_all(one.files) for one in penalties},
             missing,
-            _commands(drawn, score, scored, awsl, attention, trees),
+            _commands(drawn, score, scored, awsl, trees, plots),
         )
         for one in missing:
             console.warn(printable(one))
@@ -212,31 +218,54 @@ def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:
             raise DataError(reading.source_name(name), None, problem)
 
 
-def _attention(path: str, trees: Trees, missing: list[str]) -> list[tuple[str, list[HeatMap]]]:
-    """The first maps of the first segments with weights, with the edges of their trees."""
+def _attention(
+    path: str, trees_path: str, trees: Trees, missing: list[str]
+) -> tuple[list[AttentionMaps], list[list[str]]]:
+    """The first maps of the first segments with weights, with the edges of their trees.
+
+    Returns them and the commands that draw them.
+    """
     from synmt_cli.core.pictures import attention
-    from synmt_cli.formats.attention import Attention, read
+    from synmt_cli.core.report.page import AttentionMaps
+    from synmt_cli.formats.attention import read
 
     by_id = {line[0].id: line[0] for line in trees if len(line) == 1}
-    found = []
+    found: list[AttentionMaps] = []
+    commands = []
     with reading.open_source(path) as source:
         for one in read(source):
             if one.weights and len(one.tokens) <= 60:
-                first = dict([*one.weights.items()][:ATTENTION_MAPS])
+                layers, heads = _first(one)
+                here = [at for at in product(layers, heads) if at in one.weights]
+                first = {at: one.weights[at] for at in here}
+                shown = replace(one, weights=first)
                 tree = by_id.get(one.id) if one.stack == "encoder" else None
-                whole = Attention(one.id, one.status, one.stack, None, one.tokens, one.keys, first)
                 try:
-                    maps = attention.maps(whole, tree=tree)
+                    maps = attention.maps(shown, tree=tree)
                 except UsageError:
-                    maps = attention.maps(whole)
+                    maps = attention.maps(shown)
                     missing.append(
                         f"The attention in segment {one.id} is without the edges of its tree, "
                         "whose words its pieces do not spell."
                     )
-                found.append((one.id, maps))
+                found.append(AttentionMaps(one.id, maps, len(one.weights) - len(maps)))
+                command = ["synmt", "plot", "attention", "--id", one.id]
+                if found[-1].n_left_out:
+                    command += ["--layers", ",".join(map(str, layers))]
+                    command += ["--heads", ",".join(map(str, heads))]
+                command += ["--trees", trees_path] if found[-1].has_edges else []
+                name = re.sub(NOT_IN_NAMES, "-", one.id)
+                commands.append([*command, "-o", f"heads.{name}.pdf", path])
             if len(found) == ATTENTION_SEGMENTS:
                 break
-    return found
+    return found, commands
+
+
+def _first(one: Attention) -> tuple[list[int], list[int]]:
+    """The first layers and heads, of which there are at most ATTENTION_MAPS maps."""
+    layers, heads = (sorted({at[i] for at in one.weights}) for i in (0, 1))
+    heads = heads[:ATTENTION_MAPS]
+    return layers[: ATTENTION_MAPS // len(heads)], heads
 
 
 def _commands(
@@ -244,10 +273,10 @@ def _commands(
     score: str,
     scored: ScoreReport | None,
     awsl: str,
-    attention: str,
     trees: str,
+    heat_maps: Sequence[list[str]],
 ) -> dict[str, list[list[str]]]:
-    """The commands that make the parts of the page again."""
+    """The commands that make the parts of the page again. heat_maps: those of attention."""
     made: dict[str, list[list[str]]] = {"report": [["synmt", *sys.argv[1:]]]}
     if scored:
         by = dict.fromkeys(bucket.by for bucket in scored.buckets)
@@ -272,9 +301,8 @@ def _commands(
         made["curves"] = [["synmt", "plot", "curves", "-o", "curves.pdf", *runs]]
     if awsl:
         made["awsl"] = [["synmt", "plot", "awsl", "-o", "awsl.pdf", awsl]]
-    if attention:
-        of = ["--trees", trees] if trees else []
-        made["attention"] = [["synmt", "plot", "attention", *of, "-o", "heads.pdf", attention]]
+    if heat_maps:
+        made["attention"] = [*heat_maps]
     if trees:
         made.setdefault("segments", []).append(["synmt", "view", "--format", "html", trees])
     return made

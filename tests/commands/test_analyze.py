@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
+import re
 
 import pytest
 
@@ -11,6 +13,7 @@ from synmt_cli.core.pictures.awsl import chart, lines
 from synmt_cli.core.pictures.figures import picture
 from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
 
+MAX_PIECES = 25  # of a sentence, where some are longer
 NO_MATPLOTLIB = importlib.util.find_spec("matplotlib") is None
 
 
@@ -143,6 +146,21 @@ def test_attention_of_the_decoder_needs_targets(analyze):
     assert b"<stdin>:1: no tgt_pieces" in done.stderr
 
 
+def test_attention_of_a_decoder_of_trees_needs_transitions(analyze, example_folder):
+    with open(example_folder / "de.trees.jsonl") as file:
+        record = json.loads(file.readline())
+    options = ("--stack", "decoder", "--layers", "0", "--heads", "0")
+    stdin = json.dumps(record).encode() + b"\n"
+    done = analyze("attention", *options, stdin=stdin, model="runs/trees")
+    transitions = record.pop("transitions")
+    assert json.loads(done.stdout)["tokens"] == ["<s>", *transitions]
+    stdin = json.dumps({**record, "tgt_pieces": ["▁a"]}).encode() + b"\n"
+    done = analyze("attention", *options, stdin=stdin, model="runs/trees")
+    assert (done.returncode, done.stdout) == (65, b"")
+    said = b"<stdin>:1: no transitions; make records with featurize --spm MODEL --tgt-conllu FILE"
+    assert said in done.stderr
+
+
 @pytest.mark.parametrize("bad", [("--heads", "4"), ("--layers", "4"), ("--heads", "1,x")])
 def test_attention_refuses_what_is_not_there(analyze, bad):
     done = analyze("attention", *bad, "test.jsonl")
@@ -190,6 +208,42 @@ def test_probe_says_what_is_missing(analyze, run):
     done = analyze("probe", stdin=b"tr\ta\tx\n\n")
     assert done.returncode == 65
     assert b"<stdin>:2: 1 columns" in done.stderr
+
+
+def test_sizes_and_majority_are_of_what_was_probed(analyze):
+    task = ("--task", "sentence-length", "train.en.conllu", "--hidden", 0, "--format", "json")
+    whole = json.loads(analyze("probe", *task).stdout)["tasks"][0]
+    done = analyze("probe", *task, "--max-pieces", MAX_PIECES)
+    report = json.loads(done.stdout)
+    (found,), ((result,),) = report["tasks"], [run["results"] for run in report["runs"]]
+    (n_left_out,) = re.findall(r"([0-9]+) sentences of more than", done.stderr.decode())
+    sizes = ("train", "dev", "test")
+    assert sum(found[name] for name in sizes) == sum(whole[name] for name in sizes) - int(
+        n_left_out
+    )
+    accuracy = result["accuracy"]
+    error = math.sqrt(accuracy * (100 - accuracy) / found["test"])
+    assert result["standard_error"] == pytest.approx(error)
+    n_right = found["majority"] * found["test"] / 100
+    assert n_right == pytest.approx(round(n_right))
+    assert found["majority"] != whole["majority"]
+
+
+def test_runs_are_probed_on_the_same_sentences(analyze, run, example_folder, tmp_path):
+    """Vocabularies cut sentences into other numbers of pieces."""
+    few, records, other = (tmp_path / name for name in ("few.model", "few.jsonl", "other"))
+    run("vocab", "train", "--size", 120, "-o", few, "train.en", "train.de", cwd=example_folder)
+    made = ("--spm", few, "--tgt", "test.de", "-o", records, "test.en.conllu")
+    run("featurize", *made, cwd=example_folder)
+    options = ("--preset", "tiny", "--max-steps", 1, "--threads", 1, "--run", other)
+    done = run("train", "--train", records, *options, cwd=example_folder)
+    assert done.returncode == 0, done.stderr
+    for what in (("--task", "tense"), ("--structural", 2)):
+        given = (*what, "--max-pieces", MAX_PIECES, "-m", other, "train.en.conllu")
+        done = analyze("probe", *given)
+        assert (done.returncode, done.stdout) == (2, b"")
+        said = f"--max-pieces leaves {other} other sentences than runs/pascal, whose vocabulary"
+        assert said in done.stderr.decode()
 
 
 def test_probe_of_layers_with_seeds_and_control(analyze):

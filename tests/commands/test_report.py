@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -128,6 +129,32 @@ def test_attention_to_other_words_than_those_of_the_tree_has_no_edges(forked, fo
     assert b"without the edges of its tree" not in pages["▁ab"].stderr
     assert b"segment 7 is without the edges of its tree" in pages["▁x"].stderr
     assert pages["▁ab"].stdout.count(b"<path") > pages["▁x"].stdout.count(b"<path")
+
+
+def test_the_page_says_how_its_attention_is_drawn_again(forked, folder, tmp_path):
+    """Frames are spoken of where there are some, and each command draws what is shown."""
+    rows = (f"{i}\t{word}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, word in ((1, "ab"), (2, "cd")))
+    (tmp_path / "trees").write_text("# sent_id = 7\n" + "".join(rows) + "\n")
+    pieces = ["▁ab", "▁cd"]
+    for stack, n_layers in (("encoder", 1), ("encoder", 7), ("cross", 7)):
+        weights = [
+            {"layer": layer, "head": head, "rows": [[0.5, 0.5], [1.0, 0.0]]}
+            for layer in range(n_layers)
+            for head in range(5)
+        ]
+        one = {"id": "7", "status": "ok", "stack": stack, "tokens": pieces, "keys": pieces}
+        (tmp_path / "att.jsonl").write_text(json.dumps({**one, "weights": weights}) + "\n")
+        options = ("--attention", "att.jsonl", "--src-trees", "trees")
+        done = forked("report", *options, folder / "runs/base.1", cwd=tmp_path)
+        page = done.stdout.decode()
+        assert ("Frames: a word and its head." in page) == (stack == "encoder")
+        assert ("30 more maps are not shown." in page) == (n_layers == 7)
+        (typed,) = re.findall("synmt plot attention [^\n<]*", page)
+        assert ("--layers 0 --heads 0,1,2,3,4" in typed) == (n_layers == 7)
+        assert ("--trees trees" in typed) == (stack == "encoder")
+        assert forked(*shlex.split(typed)[1:], cwd=tmp_path).returncode == 0
+        assert (tmp_path / "heads.7.pdf").stat().st_size > 1000
+        (tmp_path / "heads.7.pdf").unlink()
 
 
 def test_what_is_missing_is_said(forked, folder, tmp_path):

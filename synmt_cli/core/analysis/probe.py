@@ -65,16 +65,23 @@ class Probe:
         self._on_sentences = on_sentences
         self.remarks: Counter[str] = Counter()
 
-    def probe(self, dataset: Dataset) -> list[ProbeResult]:
-        """Encodes the sentences of a task once, then trains and tests, for each layer."""
-        labels = {label: number for number, label in enumerate(dataset.labels)}
+    def probe(self, dataset: Dataset) -> tuple[Dataset, list[ProbeResult]]:
+        """Encodes the sentences of a task once, then trains and tests, for each layer.
+
+        Returns also what was probed: sentences that are not too long.
+        """
         splits = {}
+        limit = f"--max-pieces {self._max_pieces}"
         for split in SPLITS:
             vectors, kept = self._encode(dataset.of(split))
             if not kept:
-                limit = f"--max-pieces {self._max_pieces}"
                 raise UsageError(f"{limit} leaves nothing of split {split} of {dataset.task}")
             splits[split] = vectors, kept  # (L, n, D), n examples
+        try:
+            probed = Dataset(dataset.task, [one for _, kept in splits.values() for one in kept])
+        except ValueError as error:
+            raise UsageError(f"{limit} leaves too little of {dataset.task}: {error}") from None
+        labels = {label: number for number, label in enumerate(probed.labels)}
         known = [labels[example.label] for example in splits[TRAIN][1]]
         results = []
         for i in range(len(self._layers)):
@@ -92,7 +99,7 @@ class Probe:
                     for n in range(self._n_seeds)
                 ]
             results.append(_result(dataset.task, fits, controls, len(splits[TEST][1])))
-        return results
+        return probed, results
 
     def _fit(
         self,

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from synmt_cli import __version__
 from synmt_cli.core.pictures import figures, score_charts, tuning
@@ -29,6 +29,19 @@ FOR_TREES = 300_000  # at least, of those
 Render = Callable[..., str]  # of a segment and its trees
 
 
+class AttentionMaps(NamedTuple):
+    """Heat maps of a segment. n_left_out: how many of its maps are not among them."""
+
+    id: str
+    maps: Sequence[HeatMap]
+    n_left_out: int
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether the edges of a tree are outlined."""
+        return any(one.outlined for one in self.maps)
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """What the page is made of; any part may be missing. missing: parts that were looked for in
@@ -42,7 +55,7 @@ class Content:
     trees: Sequence[Sequence[Picture]] = ()
     written: Sequence[Sequence[Picture]] = ()
     awsl: Chart | None = None
-    attention: Sequence[tuple[str, Sequence[HeatMap]]] = ()
+    attention: Sequence[AttentionMaps] = ()
     tuned: Mapping[str, TuningReport] = field(default_factory=dict)
     missing: Sequence[str] = ()
     commands: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
@@ -77,8 +90,8 @@ def page(content: Content) -> str:
         "scores": _scores(content.score) if content.score else None,
         "figures": {name: Markup(svg) for name, svg in _figures(content).items()},
         "attention": [
-            (id, Markup(figures.for_page(maps, f"attention of segment {id}")))
-            for id, maps in content.attention
+            (one, Markup(figures.for_page(one.maps, f"attention of segment {one.id}")))
+            for one in content.attention
         ],
         "tuned": content.tuned,
         "runs": content.runs,
@@ -191,20 +204,23 @@ def _in_bucket(report: ScoreReport, metric: MetricInfo, bucket: Any, i: int) -> 
 
 
 def _segments(content: Content, render: Render, room: int) -> tuple[list[str], int]:
-    """The segments that there is room for, the first of them with trees, and how many those are."""
+    """The segments that there is room for, those that differ most first, and how many have trees.
+
+    These are the first ones, too.
+    """
     assert content.texts is not None  # the caller asks
     for_trees = FOR_TREES if content.trees or content.written else 0
     room -= for_trees
-    shown: list[Shown] = []
-    texts: list[str] = []
+    fitting: list[tuple[Shown, str]] = []
     for one in segments_of.shown(content.texts):
         text = render(one=one, trees=())
         size = len(text.encode())
-        if size > room and texts:
+        if size > room and fitting:
             break
         room -= size
-        shown.append(one)
-        texts.append(text)
+        fitting.append((one, text))
+    fitting.sort(key=lambda pair: (-pair[0].difference, pair[0].number))
+    shown, texts = [one for one, _ in fitting], [text for _, text in fitting]
     room += for_trees
     n_drawn = 0
     for one in shown:

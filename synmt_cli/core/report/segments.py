@@ -73,19 +73,21 @@ def differences(texts: Texts, scored: list[list[float]]) -> list[float]:
 
 
 def chosen(differing: Sequence[float], most: int = MOST) -> list[int]:
-    """Which segments are shown, in order of difference: all, or two thirds of `most` where
-    systems differ most, and a third drawn from the rest.
+    """Which segments are shown, at most so many: by turns two where systems differ most, and one
+    that is drawn from the rest. So any first part of them is two thirds of the one kind and a
+    third of the other.
     """
     order = sorted(range(len(differing)), key=lambda i: (-differing[i], i))
-    if len(order) <= most:
-        return order
-    first = 2 * most // 3
-    drawn = random.Random(SEED).sample(order[first:], most - first)
-    return order[:first] + sorted(drawn, key=lambda i: (-differing[i], i))
+    by_difference, drawn = iter(order), iter(random.Random(SEED).sample(order, len(order)))
+    taken: dict[int, None] = {}
+    for turn in range(min(most, len(order))):
+        source = drawn if turn % 3 == 2 else by_difference
+        taken[next(i for i in source if i not in taken)] = None
+    return list(taken)
 
 
 def shown(texts: Texts, most: int = MOST) -> Iterator[Shown]:
-    """Yields the segments of the page, those that differ most first."""
+    """Yields the segments of the page, as `chosen`: for a page without room for more."""
     scored = scores(texts)
     differing = differences(texts, scored)
     for i in chosen(differing, most):
