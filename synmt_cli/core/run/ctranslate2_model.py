@@ -162,13 +162,14 @@ def spec(model: Transformer, vocabularies: Vocabularies, quantization: str | Non
         _table(made.encoder, size.d_model)
         if n_lower(encoder):
             _no_attention(made.encoder.layer[0], size.d_model, size.n_heads)
-        made.register_source_vocabulary(["0"])
-    else:
-        made.register_source_vocabulary(tokens(vocabularies.source))
+    source = ["0"] if has_table else tokens(vocabularies.source)
     target = tokens(vocabularies.target)
+    for side, names in (("source", source), ("target", target)):
+        if len(set(names)) < len(names):
+            problem = "have one name when white space is written as code"
+            raise ConfigError(f"two {side} pieces {problem}")
+    made.register_source_vocabulary(source)
     made.register_target_vocabulary(target)
-    if len(set(target)) < len(target):
-        raise ConfigError("two target pieces have one name when white space is written as code")
     made.config.unk_token, made.config.bos_token, made.config.eos_token = (
         target[id] for id in (UNK, BOS, EOS)
     )

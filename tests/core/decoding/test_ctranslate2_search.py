@@ -148,6 +148,20 @@ def test_8_bits_are_near(name):
     assert scores[0] == pytest.approx(scores[1], rel=0.2, abs=0.2)
 
 
+class AlikeOnALine(Letters):
+    """Two pieces that are one where white space is written as code."""
+
+    def names(self, ids):
+        return [{7: "a\u2028", 8: "a\\u2028"}.get(id, f"p{id}") for id in ids]
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_pieces_without_a_name_of_their_own_are_refused(side):
+    both = [AlikeOnALine() if side == name else Letters() for name in ("source", "target")]
+    with pytest.raises(ConfigError, match=f"two {side} pieces have one name"):
+        ctranslate2_model.spec(build("vanilla"), Vocabularies(*both), None)
+
+
 def test_quantization_leaves_the_model_as_it_is():
     """torch computes with it afterwards."""
     model, same = build("gps"), build("gps")
