@@ -198,8 +198,8 @@ def analyze_probe(
             for folder in model or ():
                 run = open_run(folder, checkpoint, chosen, parser)
                 of_run = _layers(layers, len(run.model.encoder.layers))
-                limits = settings, bar.advance, of_run, n_seeds, control
-                yield folder, of_run, Probe(run, max_pieces, *limits)
+                how = settings, bar.advance, of_run, n_seeds, control
+                yield folder, of_run, Probe(run, max_pieces, *how)
 
         probed, runs = _probed(each(), gathered.datasets)
         if runs:

@@ -22,7 +22,8 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def watch(clock):
+def watch(clock, monkeypatch):
+    monkeypatch.setattr(console, "_level", console.NORMAL)  # whatever a test before left
     with console.progress("training", 1000, "steps") as bar:
         yield Watch(bar, Length(updates=1000, tokens=500.0, passes=1.0), validate_every=250)
 
