@@ -74,7 +74,8 @@ def phenomena(text: str) -> dict[str, float]:
         if name not in PHENOMENA:
             name, _, weight = item.partition(":")
             if name in PHENOMENA:
-                raise UsageError(f"--phenomena {name}: {quoted(weight)} is no weight, such as 0.5")
+                problem = f"the weight must be a number such as 0.5, not {quoted(weight)}"
+                raise UsageError(f"--phenomena {name}: {problem}")
             near = get_close_matches(name, PHENOMENA, 1)
             hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(PHENOMENA)}"
             raise UsageError(f"--phenomena: unknown {quoted(item)}; {hint}")

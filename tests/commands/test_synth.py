@@ -141,7 +141,10 @@ def test_too_few_sentences(run, tmp_path):
         (("--out-template", "x"), "names a file twice"),
         (("--out-template", ""), "names a file twice"),
         (("--phenomena", "relativ"), "did you mean relative?"),
-        (("--phenomena", "plain:nan"), "--phenomena plain: 'nan' is no weight"),
+        (
+            ("--phenomena", "plain:nan"),
+            "--phenomena plain: the weight must be a number such as 0.5, not 'nan'",
+        ),
         (("--min-depth", "3"), "above --depth 2"),
         (("--mix", "1.1"), "expected 0 to 1"),
         (("--exclude-format", "text"), "--exclude-format needs --exclude"),

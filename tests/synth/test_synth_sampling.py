@@ -139,8 +139,8 @@ def test_refuses_what_no_sentence_satisfies(options, message):
     [
         ("relativ", "did you mean relative"),
         ("", "unknown ''"),
-        ("plain:-1", "plain: '-1' is no weight"),
-        ("plain:1e3", "plain: '1e3' is no weight"),
+        ("plain:-1", "plain: the weight must be a number such as 0.5, not '-1'"),
+        ("plain:1e3", "plain: the weight must be a number such as 0.5, not '1e3'"),
         ("plain,plain", "twice"),
         ("plain:0,modal:0", "sum above 0"),
         ("plain:" + "9" * 400, "finite"),
