@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line; --stack "
-    "decoder and cross need records with targets.",
+    "decoder and cross need records with targets, which are trees for a model that writes trees.",
     output='One object for each segment: `{"id":"1","status":"ok","stack":"encoder","tokens":["▁A"'
     ',"▁dog","</s>"],"keys":["▁A","▁dog","</s>"],"weights":[{"layer":0,"head":0,"rows":[[0.5012,'
     "0.2488,0.25],[…],[…]]}]}`: row i is how token i weighs each of keys.",

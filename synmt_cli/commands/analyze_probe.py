@@ -114,6 +114,9 @@ def analyze_probe(
     also tunes a weight decay, and takes a linear classifier for word_content (--hidden 0); here
     there is no weight decay, and all tasks are treated alike. Compare with the majority baseline.
 
+    Several runs are compared on the same sentences: where --max-pieces would leave them different
+    ones, since their vocabularies differ, this is an error.
+
     --layers 0,5 probes the states after these layers, as they come from them; the encoder's output
     is that of the last layer, after the last normalisation where the run has one. --seeds N trains
     N classifiers on the same data and gives mean ± standard deviation: the variance of training,

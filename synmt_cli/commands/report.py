@@ -274,9 +274,9 @@ def _commands(
     scored: ScoreReport | None,
     awsl: str,
     trees: str,
-    heat_maps: Sequence[list[str]],
+    plots: list[list[str]],
 ) -> dict[str, list[list[str]]]:
-    """The commands that make the parts of the page again. heat_maps: those of attention."""
+    """The commands that make the parts of the page again. plots: those of attention."""
     made: dict[str, list[list[str]]] = {"report": [["synmt", *sys.argv[1:]]]}
     if scored:
         by = dict.fromkeys(bucket.by for bucket in scored.buckets)
@@ -301,8 +301,8 @@ def _commands(
         made["curves"] = [["synmt", "plot", "curves", "-o", "curves.pdf", *runs]]
     if awsl:
         made["awsl"] = [["synmt", "plot", "awsl", "-o", "awsl.pdf", awsl]]
-    if heat_maps:
-        made["attention"] = [*heat_maps]
+    if plots:
+        made["attention"] = plots
     if trees:
         made.setdefault("segments", []).append(["synmt", "view", "--format", "html", trees])
     return made

@@ -107,8 +107,7 @@ def complete(
     grammar, device = models[0].grammar, models[0].output.weight.device
     assert grammar is not None
     order = sorted(range(len(begun)), key=lambda i: -begun[i][0].length)
-    kept = [encoded for i in order if (encoded := begun[i][0].encoded) is not None]
-    sources = Sources.joined(kept)
+    sources = Sources.joined([begun[i][0].alone for i in order])
     progress = TransitionProgress(1, device, grammar, closing=True)
     supply = Supply(iter([sources]), room, in_step=any(model.rereads for model in models))
     running = Running(scorer, progress, supply, 1, device)

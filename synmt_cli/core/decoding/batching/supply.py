@@ -103,6 +103,12 @@ class Source(NamedTuple):
     limit: int
     encoded: Sources | None = None
 
+    @property
+    def alone(self) -> Sources:
+        """This source by itself, which the supply was told to keep."""
+        assert self.encoded is not None
+        return self.encoded
+
 
 class Supply:
     """Gives encoded sources to a batch as long as it has room.

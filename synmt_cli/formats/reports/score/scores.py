@@ -266,17 +266,17 @@ class ScoreReport:
         return f"{n:,} comparison{'s'[: n > 1]} of the whole test set{apart if in_buckets else ''}"
 
     @property
+    def _results(self) -> list[PairedComparison]:
+        """The comparisons of the whole test set, all by one test."""
+        return [one for system in self.systems for one in system.paired.values()]
+
+    @property
     def least(self) -> str:
         """The least p that the samples can show, or "": it may be too large for stars."""
-        drawn = {
-            paired.n
-            for system in self.systems
-            for paired in system.paired.values()
-            if paired.definition in SAMPLED
-        }
-        if not (drawn and self.corrected):
+        one = next(iter(self._results), None)
+        if one is None or one.definition not in SAMPLED or not self.corrected:
             return ""
-        p = 1 / (max(drawn) + 1)
+        p = 1 / (one.n + 1)
         families = (
             ("", self.settings.n_comparisons),
             (" in buckets", self.settings.n_bucket_comparisons),
@@ -433,9 +433,8 @@ class ScoreReport:
         baseline = self.systems[0].name
         if len(self.systems) > 1:
             yield "^ the best score"
-        results = [one for system in self.systems for one in system.paired.values()]
-        if results:
-            yield from self._test_notes(baseline, results[0])
+        if self._results:
+            yield from self._test_notes(baseline, self._results[0])
         elif self.interval_n:
             yield f"95 % interval: {self.settings.interval}, {self.interval_n:,} samples"
         for metric in self.metrics:
