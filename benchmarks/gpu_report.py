@@ -1,6 +1,7 @@
 """Measures a GPU: one command for a fresh machine, which ends itself after ten minutes.
 
-    python benchmarks/gpu_report.py [--output benchmarks/GPU.md] [--device cpu --quick]
+    python benchmarks/gpu_report.py [--output FILE] [--sizes base] [--parts Tests,Training]
+        [--device cpu --quick]
 
 The report is written anew after each line, so that one that is cut off holds what was measured
 before. Systems that are compared take turns (A B A B), so that a card that gets slower or faster
@@ -86,11 +87,13 @@ def ends_after(seconds: float) -> Iterator[None]:
 class Plan:
     """How much is measured, and where."""
 
-    def __init__(self, device: str, quick: bool, limit: float) -> None:
+    def __init__(
+        self, device: str, quick: bool, limit: float, sizes: Sequence[str] = ("base", "big")
+    ) -> None:
         self.device, self.quick = torch.device(device), quick
         self.end, self.limit = time.monotonic() + limit, limit
         self.micro = 0  # tokens that pass through the model at a time; 0 is a batch
-        self.sizes = {"tiny": TINY} if quick else {n: sized(n) for n in ("base", "big")}
+        self.sizes = {"tiny": TINY} if quick else {n: sized(n) for n in sizes}
         self.tokens, self.pairs, self.rounds = (256, 24, 1) if quick else (25_000, 4_000, 5)
         self.precision = devices.own_precision(self.device)
         self.variants = ("pascal", "gcn") if quick else (*launches.SETTINGS,)[1:]
@@ -327,7 +330,7 @@ def training(plan: Plan) -> Iterator[str]:
             continue
         if plan.micro:
             yield f"| {name} | | {plan.micro:,} tokens pass through the model at a time | | | |"
-        for system in ("vanilla", "bare", *compiled, *(plan.variants if name != "big" else ())):
+        for system in ("vanilla", "bare", *(plan.variants if name != "big" else ()), *compiled):
             try:
                 yield row(plan, name, size, vanilla, system, memory)
             except Exception as error:
@@ -659,15 +662,19 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--quick", action="store_true", help="in miniature: figures mean nothing")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds")
+    parser.add_argument("--sizes", default="base,big", help="presets to train")
+    parser.add_argument("--parts", help="headings of the report, with commas; default: all")
     options = parser.parse_args()
     device = devices.choose(options.device)
     if options.device == "auto" and device.type != "cuda" and (card := unused_card()):
         sys.exit(
             f"gpu_report: torch cannot use the card here ({card}): install another torch or driver"
         )
-    plan = Plan(str(device), options.quick, options.limit)
+    plan = Plan(str(device), options.quick, options.limit, options.sizes.split(","))
     has_card = device.type == "cuda"
     names = tuple(PARTS) if has_card or options.quick else NO_CARD
+    if options.parts:
+        names = tuple(options.parts.split(","))
     about = QUICK if options.quick else "" if has_card else WITHOUT
     written = report(plan, options.output, names, BEGINNING + about)
     if options.output is None:

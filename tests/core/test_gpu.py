@@ -14,6 +14,7 @@ from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.model.size import Size
+from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
@@ -34,6 +35,12 @@ class Numbers:
 
     def decode(self, ids):
         return " ".join(map(str, ids))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def chosen():
+    """The GPU, set up as the commands do."""
+    return devices.choose("cuda")
 
 
 @contextlib.contextmanager

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from support import pretend
-from support.pretend import DEVICE
 from synmt_cli.core import variants
 from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.data.corpus import Corpus
@@ -209,7 +208,8 @@ def searched(setting: str, beam: int, n: int = N_PAIRS) -> Searched:
     """What it takes to translate n sources with a row of SETTINGS."""
     variant, options = SETTINGS[setting]
     model = build(variant, options).to(pretend.DEVICE)
-    source = to_device(corpus(n, variants.plan(variant).transitions).sources(np.arange(n)), DEVICE)
+    pairs = corpus(n, variants.plan(variant).transitions)
+    source = to_device(pairs.sources(np.arange(n)), pretend.DEVICE)
     made: list[Watched] = []
 
     def watched(*given: Any) -> Watched:

@@ -106,7 +106,7 @@ class PretendTensor(torch.Tensor):
             strides=value.stride(),
             storage_offset=value.storage_offset(),
             dtype=value.dtype,
-            device=DEVICE,
+            device=torch.device(NAME, 0),
         )
         made.value = value
         return made
@@ -318,22 +318,29 @@ class _Module(backend_registration._DummyBackendModule):
         return [torch.bfloat16, torch.float16]
 
 
-backend_registration._setup_privateuseone_for_python_backend(NAME, _Module())
-DEVICE = torch.device(NAME, 0)
-# What makes tensors on the device without having one: torch.zeros(..., device=DEVICE).
-_library = torch.library.Library("_", "IMPL")
-_library.fallback(lambda operation, *args, **kwargs: _run(operation, args, kwargs), "PrivateUse1")
-# These would begin with an empty tensor and resize it, or need the copy without this class.
-_aten = torch.library.Library("aten", "IMPL")
+_libraries: list[torch.library.Library] = []
 
 
-def _register(*operations: Any) -> None:
-    for operation in operations:
+def _set_up() -> None:
+    """Tells torch of the device."""
+    backend_registration._setup_privateuseone_for_python_backend(NAME, _Module())
+    # What makes tensors on the device without having one: torch.zeros(..., device=DEVICE).
+    library = torch.library.Library("_", "IMPL")
+    library.fallback(
+        lambda operation, *args, **kwargs: _run(operation, args, kwargs), "PrivateUse1"
+    )
+    # These would begin with an empty tensor and resize it, or need the copy without this class.
+    own = torch.library.Library("aten", "IMPL")
+    ranges = aten.arange.default, aten.arange.start, aten.arange.start_step
+    for operation in (*ranges, aten.eye.default, aten.eye.m, aten.copy_.default):
         name = operation.name().removeprefix("aten::")
-        _aten.impl(
-            name, lambda *args, it=operation, **kwargs: _run(it, args, kwargs), "PrivateUse1"
-        )
+        own.impl(name, lambda *args, it=operation, **kwargs: _run(it, args, kwargs), "PrivateUse1")
+    _libraries.extend((library, own))
 
 
-_register(aten.arange.default, aten.arange.start, aten.arange.start_step)
-_register(aten.eye.default, aten.eye.m, aten.copy_.default)
+def __getattr__(name: str) -> Any:
+    """DEVICE, made when it is first asked for: beside it torch pins no memory for a GPU."""
+    if name != "DEVICE":
+        raise AttributeError(name)
+    _set_up()
+    return globals().setdefault("DEVICE", torch.device(NAME, 0))

@@ -28,9 +28,13 @@ from synmt_cli.core.trees.arc_standard import NEVER
 IN_ROW = 2  # prefixes at most
 
 
-def cells_of(device: torch.device) -> int:
-    """Tokens of a pass; or more, where a batch has more. The cache of a CPU is small."""
-    return 2**13 if device.type == "cpu" else 2**14
+def cells_of(device: torch.device, d_model: int) -> int:
+    """Tokens of a pass; or more, where a batch has more.
+
+    The cache of a CPU is small. A GPU takes as long to start a small pass as a large one: it gets
+    as many numbers as 2^14 tokens of a model of base size have.
+    """
+    return 2**13 if device.type == "cpu" else max(2**14, 2**23 // d_model)
 
 
 class Place(NamedTuple):
@@ -129,7 +133,7 @@ def passes(
         end = min(len(lengths), begin + max(1, n_cells // (n_rows * width)))
         at_once = max(1, n_cells // width) if end == begin + 1 else n_rows
         here = lengths[begin:end]
-        places = {length: packed(_up_to(length, drawn), width) for length in set(here)}
+        places = {n: _table(packed(_up_to(n, drawn), width)) for n in set(here)}
         for first in range(0, n_rows, at_once):
             rows = range(first, min(first + at_once, n_rows))
             chosen = [places[length] for length in here]
@@ -142,34 +146,40 @@ def _up_to(length: int, drawn: Sequence[int]) -> list[int]:
     return [n for n in drawn if n <= length]
 
 
+def _table(places: Sequence[Place]) -> np.ndarray:
+    """(N, 3)."""
+    return np.array(places, np.int64).reshape(-1, len(Place._fields))
+
+
 def _pass(
-    targets: slice, places: Sequence[Sequence[Place]], rows: range, width: int, longest: int
+    targets: slice, places: Sequence[np.ndarray], rows: range, width: int, longest: int
 ) -> Pass:
-    """The rows `rows` of each target."""
-    cells = np.zeros((5, len(places), len(rows), width), np.int64)
+    """The rows `rows` of each target. places: those of its prefixes, (N, 3) as in Place."""
+    known = np.concatenate(places)  # (N, 3)
+    which = np.repeat(np.arange(len(places)), [len(own) for own in places])
+    here = (known[:, 0] >= rows.start) & (known[:, 0] < rows.stop)
+    (row, begin, length), which = known[here].T, which[here]
+    line = which * len(rows) + row - rows.start  # of the pass
+    start = (targets.start + which) * longest
+    column = (begin > 0).astype(np.int64)
+
+    # For each token its prefix, and its position there.
+    prefix = np.repeat(np.arange(len(length)), length)
+    position = np.arange(len(prefix)) - np.repeat(length.cumsum() - length, length)
+    cells = np.zeros((5, len(places) * len(rows) * width), np.int64)
     cells[1] = -1
-    newest = np.zeros((len(places), len(rows), IN_ROW), np.int64)
+    tokens = start[prefix] + position, column[prefix], position, begin[prefix], length[prefix]
+    cells[:, (line * width + begin)[prefix] + position] = tokens
+    newest = np.zeros((len(places) * len(rows), IN_ROW), np.int64)
+    newest[line, column] = begin + length - 1
     following = np.full(newest.shape, -1, np.int64)
-    for i, of_target in enumerate(places):
-        start = (targets.start + i) * longest
-        for place in of_target:
-            if place.row in rows:
-                row, column = place.row - rows.start, int(place.begin > 0)
-                inside = slice(place.begin, place.begin + place.length)
-                positions = np.arange(place.length)
-                cells[0, i, row, inside] = start + positions
-                cells[1, i, row, inside] = column
-                cells[2, i, row, inside] = positions
-                cells[3, i, row, inside] = place.begin
-                cells[4, i, row, inside] = place.length
-                newest[i, row, column] = inside.stop - 1
-                following[i, row, column] = start + place.length - 1
+    following[line, column] = start + length - 1
     flat = following.ravel()
     ends = np.flatnonzero(flat >= 0)
     return Pass(
         targets,
         torch.from_numpy(cells.reshape(5, -1, width)),
-        torch.from_numpy(newest.reshape(-1, IN_ROW)),
+        torch.from_numpy(newest),
         torch.from_numpy(ends),
         torch.from_numpy(flat[ends]),
     )

@@ -71,7 +71,8 @@ class Transformer(nn.Module):
         target, memory = target[order], memory.of(order)
         sources = self.decoder.keys_values(memory)
         found, places = [], []
-        for one in passes(lengths, n_tokens, draw(n_tokens, 1), cells_of(device)):
+        n_cells = cells_of(device, self.size.d_model)
+        for one in passes(lengths, n_tokens, draw(n_tokens, 1), n_cells):
             here = one.to(device)
             states = self.reread(here, target, sources, memory.allowed)
             found.append(states.flatten(0, 1).index_select(0, here.ends))

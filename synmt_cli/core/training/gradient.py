@@ -97,7 +97,7 @@ def _from_prefixes(
     sources = [(k.detach().requires_grad_(), v.detach().requires_grad_()) for k, v in projected]
     smoothed = nll = torch.zeros((), device=target_out.device)
     # As much memory as a batch takes that is read once.
-    n_cells = max(cells_of(target_out.device), target_out.numel())
+    n_cells = max(cells_of(target_out.device, model.size.d_model), target_out.numel())
     for one in passes(lengths, target_out.size(1), drawn, n_cells):
         here = one.to(order.device)
         states = model.reread(here, target, sources, ordered.allowed)  # (R, 2, D)

@@ -32,7 +32,7 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
     size = model.size
     decoded = at_once
     if model.rereads:  # prefixes make full passes
-        decoded = max(cells_of(model.output.weight.device), at_once)
+        decoded = max(cells_of(model.output.weight.device, size.d_model), at_once)
     layers = size.encoder_layers * at_once + 1.6 * size.decoder_layers * decoded  # attends twice
     longest = math.sqrt(at_once)  # attention weights of a typical square batch
     activations = layers * (10 * size.d_model + 3 * size.d_ff + size.n_heads * min(longest, 64))
