@@ -210,3 +210,10 @@ def test_a_run_in_fp16_does_not_go_on_with_shards(opened, tmp_path):
     with pytest.raises(ConfigError, match="not fp16"):
         replace(session, config=replace(session.config, training=shard)).trainer(run, Ranks())
     assert run.config.read_bytes() == before
+
+
+def test_no_attention_plans_each_shape():
+    """cuDNN's does, where torch prefers it; nearly every batch has a new shape."""
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    assert devices.choose("cpu").type == "cpu"
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
