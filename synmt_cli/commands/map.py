@@ -98,6 +98,7 @@ def map(
         stack.enter_context(pool.executing(executor))
         console.command = f"synmt {name}"
         inner.invoke(context)
+        console.command = own
 
 
 def _name(command: list[str]) -> str:

@@ -58,6 +58,13 @@ def same(plain, mapped):
     )
 
 
+def test_map_and_its_command_each_say_what_they_took(run, folder):
+    done = run("map", "-v", "-j", "2", "--", *FILTERS[5].split(), cwd=folder)
+    *_, filtered, whole = done.stderr.decode().splitlines()
+    assert filtered.startswith("synmt vocab encode: done in ")
+    assert whole.startswith("synmt map: done in ")
+
+
 CASES = [
     (options, line)
     for line in FILTERS

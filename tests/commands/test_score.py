@@ -423,6 +423,9 @@ def test_all_pairs_and_clusters(run, paper):
     assert document["systems"][2]["paired"]["bleu"]["delta"] == document["pairs"][1]["delta"]
     table = run(*command, cwd=paper).stdout.decode()
     assert "Clusters by BLEU" in table
+    assert "delta = system - against: " in table
+    by_length = run(*command, "--by", "length:10", "--src", "ref.en", cwd=paper).stdout.decode()
+    assert "delta = system - against, in buckets system - t.en: " in by_length
     assert run(*command, "--format", "tsv", cwd=paper).stdout.count(b"\tpairs\t") == 3
 
 

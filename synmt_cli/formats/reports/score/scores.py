@@ -455,8 +455,11 @@ class ScoreReport:
             yield f"p is at least {self.least}: more --samples can show less"
         if (one.test, one.definition) == ("bs", "centred"):
             yield from FALSE_ALARMS
+        other = baseline
+        if self.pairs:
+            other = f"against, in buckets system - {baseline}" if self.buckets else "against"
         yield (
-            f"95 % interval of delta = system - {baseline}: {self.settings.interval}, "
+            f"95 % interval of delta = system - {other}: {self.settings.interval}, "
             f"{self.interval_n:,} samples, seed {one.seed}"
         )
         few = [bucket for bucket in self.buckets if 0 < bucket.n < self.settings.smallest]
