@@ -34,6 +34,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -43,9 +44,8 @@ from support import launches
 
 from synmt_cli import __version__, signals
 from synmt_cli.core import variants
-from synmt_cli.core.data.batch import to_device
+from synmt_cli.core.data.batch import Batch, to_device
 from synmt_cli.core.data.corpus import Corpus
-from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.model.size import Size
@@ -60,7 +60,7 @@ from synmt_cli.core.variants.stack import StackSpec
 
 ROOT = Path(__file__).parent.parent
 LONGEST = 24  # pieces of a translation
-TINY = Size(d_model=16, d_ff=16, n_heads=4, encoder_layers=1, decoder_layers=1)
+TINY = Size(d_model=64, d_ff=16, n_heads=4, encoder_layers=1, decoder_layers=1)
 Part = Callable[["Plan"], Iterator[str]]
 
 
@@ -94,7 +94,7 @@ class Plan:
         self.end, self.limit = time.monotonic() + limit, limit
         self.micro = 0  # tokens that pass through the model at a time; 0 is a batch
         self.sizes = {"tiny": TINY} if quick else {n: sized(n) for n in sizes}
-        self.tokens, self.pairs, self.rounds = (256, 24, 1) if quick else (25_000, 4_000, 5)
+        self.tokens, self.pairs, self.rounds = (256, 24, 1) if quick else (25_000, 20_000, 5)
         self.precision = devices.own_precision(self.device)
         self.variants = ("pascal", "gcn") if quick else (*launches.SETTINGS,)[1:]
         self.rate = 0.0  # operations a second in products of matrices
@@ -224,18 +224,13 @@ def operations(size: Size, source: int, target: int) -> float:
     return 6.0 * (source * (encoder + memory) + target * decoder)
 
 
-Work = Callable[[Array], None]
-
-
-def bare(plan: Plan, size: Size, is_compiled: bool) -> Work:
-    """An update of a loop of torch's own modules."""
+def bare(plan: Plan, size: Size, is_compiled: bool) -> Callable[[Batch], None]:
+    """An update of a loop of torch's own modules, by a batch on the device."""
     model = Bare(size).to(plan.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     forward = torch.compile(model, dynamic=True) if is_compiled else model
-    data = pairs(plan.pairs)
 
-    def update(rows: Array) -> None:
-        batch = data.batch(rows).to(plan.device)
+    def update(batch: Batch) -> None:
         with devices.precision(plan.precision, plan.device):
             logits = forward(batch.source.ids, batch.target.ids)
             loss = F.cross_entropy(
@@ -253,9 +248,11 @@ def bare(plan: Plan, size: Size, is_compiled: bool) -> Work:
 
 
 class System:
-    """Something that makes updates of its own batches.
+    """Something that makes updates of its own batches, which are on the device before.
 
-    name: a row of launches.SETTINGS, or `bare`; `, compiled` may follow.
+    In training, a thread brings them there while updates are made. They are the four with most
+    tokens: the last of an epoch is a rest. name: a row of launches.SETTINGS, or `bare`;
+    `, compiled` may follow.
     """
 
     def __init__(self, plan: Plan, name: str, size: Size) -> None:
@@ -264,21 +261,39 @@ class System:
         self.has_trees = variants.plan(launches.SETTINGS.get(setting, ("vanilla",))[0]).transitions
         self._before = self._memory()
         data = pairs(plan.pairs, self.has_trees)
-        self._batches = [*data.epoch(plan.tokens, 1, 0)][: 1 if plan.quick else 4]
+        largest = sorted(data.epoch(plan.tokens, 1, 0), key=data.n_tokens_of, reverse=True)
+        chosen = largest[: 1 if plan.quick else 4]
+        self._updates: list[Callable[[], object]]
         if setting == "bare":
-            self._work = bare(plan, size, setting != name)
+            work = bare(plan, size, setting != name)
+            batches = [data.batch(rows).to(plan.device) for rows in chosen]
+            self._updates = [partial(work, batch) for batch in batches]
         else:
             one = trainer(plan, setting, size, data, Path(), compile=setting != name)
             one.model.train()
             nobody = signals.Request()
-            self._work = lambda rows: one._update(one.updates.prepared([rows]), nobody) and None
-        self.n_target = sum(map(data.n_tokens_of, self._batches))
-        self.n_source = sum(int(data.source.lengths_of(rows).sum()) for rows in self._batches)
+            ready = [one._transfer.send(one.updates.prepared([rows])) for rows in chosen]
+            self._updates = [partial(one._update, update, nobody) for update in ready]
+        self.n_updates = len(chosen)
+        self.n_target = sum(map(data.n_tokens_of, chosen))
+        self.n_source = sum(int(data.source.lengths_of(rows).sum()) for rows in chosen)
 
     def round(self) -> None:
         """An update of each batch."""
-        for rows in self._batches:
-            self._work(rows)
+        for update in self._updates:
+            update()
+
+    def host_share(self) -> float:
+        """The share of a round's time until the host has given the device all its work.
+
+        Near 1 it is the host that limits the rate.
+        """
+        self._plan.wait()
+        start = time.perf_counter()
+        self.round()
+        issued = time.perf_counter() - start
+        self._plan.wait()
+        return issued / (time.perf_counter() - start)
 
     def warm_up(self) -> str:
         """Two rounds, and the most memory of them in GiB."""
@@ -318,23 +333,32 @@ def ratio(times: Sequence[float], others: Sequence[float]) -> float:
 def training(plan: Plan) -> Iterator[str]:
     """Tokens a second of each variant and of the bare loop, each in turns with vanilla."""
     rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
-    yield f"{plan.precision}, {plan.tokens:,} tokens a batch, {rounds}. Compiling is not timed.\n"
-    yield "| size | system | target tokens/s | times vanilla's time | of the matrix rate | GiB |"
-    yield "|---|---|---|---|---|---|"
+    yield f"{plan.precision}, {plan.tokens:,} tokens a batch, {rounds}. Compiling is not timed."
+    yield "host: how much of the time the host took to give the device its work.\n"
+    heads = (
+        "size",
+        "system",
+        "target tokens/s",
+        "times vanilla's time",
+        "of the matrix rate",
+        "host",
+    )
+    yield f"| {' | '.join(heads)} | GiB |"
+    yield "|---|---|---|---|---|---|---|"
     compiled = () if plan.quick else ("vanilla, compiled", "bare, compiled")
     for name, size in plan.sizes.items():
         try:
             vanilla, memory = fitting(plan, size)
         except Exception as error:
-            yield f"| {name} | vanilla | failed: {in_short(error)} | | | |"
+            yield f"| {name} | vanilla | failed: {in_short(error)} | | | | |"
             continue
         if plan.micro:
-            yield f"| {name} | | {plan.micro:,} tokens pass through the model at a time | | | |"
-        for system in ("vanilla", "bare", *(plan.variants if name != "big" else ()), *compiled):
+            yield f"| {name} | | {plan.micro:,} tokens pass through the model at a time | | | | |"
+        for system in ("vanilla", "bare", *compiled, *(plan.variants if name != "big" else ())):
             try:
                 yield row(plan, name, size, vanilla, system, memory)
             except Exception as error:
-                yield f"| {name} | {system} | failed: {in_short(error)} | | | |"
+                yield f"| {name} | {system} | failed: {in_short(error)} | | | | |"
 
 
 def fitting(plan: Plan, size: Size) -> tuple[System, str]:
@@ -367,7 +391,30 @@ def row(plan: Plan, name: str, size: Size, vanilla: System, system: str, memory:
     plan.figures |= {f"{name} {system} times": times, f"{name} {system} share": share}
     shown = "" if one.has_trees else f"{100 * share:.0f} %"  # their vocabulary is another
     rate = one.n_target / seconds
-    return f"| {name} | {system} | {rate:,.0f} | {times:.2f} | {shown} | {memory} |"
+    host = f"{100 * one.host_share():.0f} %"
+    return f"| {name} | {system} | {rate:,.0f} | {times:.2f} | {shown} | {host} | {memory} |"
+
+
+def kernels(plan: Plan) -> Iterator[str]:
+    """What the device did in updates of vanilla: the kernels that took most of its time."""
+    name, size = next(iter(plan.sizes.items()))
+    one = System(plan, "vanilla", size)
+    one.warm_up()
+    is_card = plan.device.type == "cuda"
+    with profile(activities=[ProfilerActivity.CUDA if is_card else ProfilerActivity.CPU]) as seen:
+        one.round()
+        plan.wait()
+    found = [
+        (row.self_device_time_total if is_card else row.self_cpu_time_total, row.count, row.key)
+        for row in seen.key_averages()
+    ]
+    whole = sum(time for time, *_ in found) or 1.0
+    yield f"Updates of vanilla, {name}: {whole / one.n_updates / 1e3:.1f} ms each of all kernels.\n"
+    yield "| kernel | ms | times | of the time |\n|---|---|---|---|"
+    for time_taken, n, kernel in sorted(found, reverse=True)[: 5 if plan.quick else 25]:
+        share, ms = 100 * time_taken / whole, time_taken / one.n_updates / 1e3
+        shown = kernel.replace("|", "/")[:100]
+        yield f"| {shown} | {ms:.2f} | {n / one.n_updates:.0f} | {share:.1f} % |"
 
 
 def in_short(error: Exception) -> str:
@@ -525,6 +572,9 @@ def resuming(plan: Plan) -> Iterator[str]:
 
 def counts(plan: Plan) -> Iterator[str]:
     """Launches and synchronisations, counted on the pretend device: they need no card."""
+    if plan.device.type == "cuda":  # beside which that device cannot be
+        yield counted_elsewhere(plan.left)
+        return
     yield f"Updates: forward and backward of {launches.N_PAIRS} pairs, 6 + 6 layers, fp32, without"
     yield "the optimizer. Search: of their sources; the model's launches are those of one pass of"
     yield "the encoder, and of the decoder's layers and output in each step. Fused attention is"
@@ -544,6 +594,16 @@ def counts(plan: Plan) -> Iterator[str]:
             n, waits = s.counts.n_launches, s.counts.n_synchronisations
             some = f"{n:,} | {s.share:.2f} | {s.counts.to_device:,} | {waits}"
             yield f"| {setting}, beam {beam} | {s.n_steps} | {some} |"
+
+
+def counted_elsewhere(limit: float) -> str:
+    """What a process that sees no card counts."""
+    command = [sys.executable, __file__, "--device", "cpu", "--parts", "Counts"]
+    done = subprocess.run(
+        command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, capture_output=True, text=True,
+        timeout=limit, check=True,
+    )  # fmt: skip
+    return done.stdout.partition("## Counts\n\n")[2].rstrip()
 
 
 def bars(plan: Plan) -> Iterator[str]:
@@ -581,6 +641,7 @@ PARTS: dict[str, Part] = {
     "Tests": tests,
     "Matrix products": matrices,
     "Training": training,
+    "Kernels": kernels,
     "Waiting for batches": loader,
     "Translation": translation,
     "Resuming": resuming,
@@ -591,7 +652,8 @@ PARTS: dict[str, Part] = {
 AFTERWARDS = {
     "Tests": 0.66,
     "Matrix products": 0.6,
-    "Training": 0.35,
+    "Training": 0.4,
+    "Kernels": 0.35,
     "Waiting for batches": 0.3,
     "Translation": 0.12,
     "Resuming": 0.1,

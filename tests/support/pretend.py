@@ -339,8 +339,14 @@ def _set_up() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """DEVICE, made when it is first asked for: beside it torch pins no memory for a GPU."""
+    """DEVICE where a GPU is seen, made when it is first asked for."""
     if name != "DEVICE":
         raise AttributeError(name)
     _set_up()
     return globals().setdefault("DEVICE", torch.device(NAME, 0))
+
+
+# Beside it torch pins no memory for a GPU; made after the first backward pass, it has none itself.
+if not torch.cuda.is_available():
+    _set_up()
+    DEVICE = torch.device(NAME, 0)

@@ -160,8 +160,6 @@ def own_device(name: str) -> torch.device:
                 f"there are {n_cards}; start as many processes"
             )
         device = torch.device("cuda", index)
-    if torch.cuda.is_available():
-        torch.cuda.set_device(device)
     return devices.tried(device)
 
 

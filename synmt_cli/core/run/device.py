@@ -28,6 +28,8 @@ def named(name: str) -> torch.device:
 def tried(device: torch.device) -> torch.device:
     """The same device, on which something can be computed. Raises Unavailable."""
     try:
+        if device.type == "cuda" and device.index is not None and torch.cuda.is_available():
+            torch.cuda.set_device(device)  # nothing is put on another card
         torch.zeros(1, device=device).item()  # `meta` has no values
     except (RuntimeError, AssertionError) as error:
         raise _missing(str(device), error) from None
