@@ -413,6 +413,18 @@ def test_p_is_corrected_for_the_number_of_comparisons(run, paper):
     assert "Holm" not in alone
 
 
+def test_more_processes_print_the_same_bytes(run, paper):
+    """Also with several references, where sacreBLEU counts BLEU and chrF."""
+    every = ("-M", "bleu,chrf,chrf+,ter,ribes", "--format", "json")
+    command = ("score", "ref.en", "t.en", "t_pascal.en", "--refs", "t_lisa.en", *every)
+    alone, spread = (run(*command, "-j", n, cwd=paper) for n in ("1", "2"))
+    documents = [json.loads(done.stdout) for done in (alone, spread)]
+    for document in documents:
+        document["settings"].pop("command")
+    assert documents[0] == documents[1]
+    assert alone.stderr == spread.stderr
+
+
 def test_all_pairs_and_clusters(run, paper):
     command = ("score", "ref.en", "t.en", "t_pascal.en", "ref.en", "--all-pairs", "-M", "bleu")
     done = run(*command, "--format", "json", cwd=paper)

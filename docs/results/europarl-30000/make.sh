@@ -21,7 +21,7 @@ buckets=(--by length:10,20,30,40 --by depth:3,5,7 --by distance:5,10,20 --by non
   --src source.txt.xz --src-trees source.conllu.xz)
 
 all=$(systems vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel dep tags sisa)
-synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt.xz $all
+synmt score -j 0 -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt.xz $all
 synmt score --from-report scores.json -o scores.txt
 synmt plot scores --metric bleu --by length:10,20,30,40 -o scores.svg scores.json
 rm scores.json
@@ -29,7 +29,7 @@ synmt score -M bleu --by length:20 --src source.txt.xz -o length-20.txt referenc
 
 # Further differences, BASELINE VARIANT
 while read -r baseline variant; do
-  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$variant-$baseline.txt" reference.txt.xz \
+  synmt score -j 0 -M bleu,chrf,ter "${buckets[@]}" -o "$variant-$baseline.txt" reference.txt.xz \
     $(systems "$baseline" "$variant")
 done <<'pairs'
 rel dep+rel
@@ -41,24 +41,24 @@ pairs
 
 # Trained with random or borrowed trees, against what reads the same without a tree
 while read -r trees baseline variant; do
-  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$trees-trees/$variant-$trees.txt" \
+  synmt score -j 0 -M bleu,chrf,ter "${buckets[@]}" -o "$trees-trees/$variant-$trees.txt" \
     reference.txt.xz $(seeds "$trees" "$variant" "$trees-trees/") $(seeds "$variant" "$variant")
-  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "$trees-trees/$trees-$variant-$baseline.txt" \
+  synmt score -j 0 -M bleu,chrf,ter "${buckets[@]}" -o "$trees-trees/$trees-$variant-$baseline.txt" \
     reference.txt.xz $(seeds "$baseline" "$baseline") $(seeds "$trees" "$variant" "$trees-trees/")
 done <<'pairs'
 random rel dep+rel
 random vanilla struct-abs+struct-rel
 borrowed rel dep+rel
 pairs
-synmt score -M bleu,chrf,ter -o borrowed-trees/borrowed-random.txt reference.txt.xz \
+synmt score -j 0 -M bleu,chrf,ter -o borrowed-trees/borrowed-random.txt reference.txt.xz \
   $(seeds random dep+rel random-trees/) $(seeds borrowed dep+rel borrowed-trees/)
-synmt score --matched -M bleu,chrf,ter -o borrowed-trees/reads.txt reference.txt.xz \
+synmt score -j 0 --matched -M bleu,chrf,ter -o borrowed-trees/reads.txt reference.txt.xz \
   $(seeds borrowed dep+rel borrowed-trees/) \
   $(for kind in parsed random; do seeds $kind dep+rel borrowed-trees/ .$kind; done)
 
 # Relative positions in the encoder alone
 for baseline in vanilla struct-abs+struct-rel rel; do
-  synmt score -M bleu,chrf,ter "${buckets[@]}" -o "rel-encoder/rel-encoder-$baseline.txt" \
+  synmt score -j 0 -M bleu,chrf,ter "${buckets[@]}" -o "rel-encoder/rel-encoder-$baseline.txt" \
     reference.txt.xz $(seeds "$baseline" "$baseline") $(seeds rel-encoder rel rel-encoder/)
 done
 

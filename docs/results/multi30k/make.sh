@@ -12,7 +12,7 @@ for kind in best mean; do
   for variant in vanilla pascal dep+rel rel gps struct-abs+struct-rel pascal+rel dep tags sisa; do
     for file in "$kind/$variant".?.txt; do systems+=("$variant=$file"); done
   done
-  synmt score -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt \
+  synmt score -j 0 -M bleu,chrf,ter "${buckets[@]}" --format json -o scores.json reference.txt \
     "${systems[@]}"
   synmt score --from-report scores.json -o "$kind/scores.txt"
 done
@@ -32,7 +32,7 @@ while read -r baseline variant; do
   for one in "$baseline" "$variant"; do
     for file in "mean/$one".?.txt; do systems+=("$one=$file"); done
   done
-  synmt score -M bleu,chrf,ter -o "mean/$variant-$baseline.txt" reference.txt "${systems[@]}"
+  synmt score -j 0 -M bleu,chrf,ter -o "mean/$variant-$baseline.txt" reference.txt "${systems[@]}"
 done <<'pairs'
 rel dep+rel
 rel pascal+rel

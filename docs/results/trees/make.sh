@@ -13,6 +13,6 @@ buckets=(--by length:10,15,20 --by distance:5,8,11)
 if [ "$1" = fr-en ]; then buckets=(--by length:20,30,40 --by distance:10,20,30); fi # long sentences
 synmt challenge --phenomenon particle --phenomenon reflexive --phenomenon preposition-stranding \
   --format labels -o phenomena.txt reference.conllu.xz
-synmt score -M bleu,chrf,ter --src source.txt* --ref-trees reference.conllu.xz "${buckets[@]}" \
+synmt score -j 0 -M bleu,chrf,ter --src source.txt* --ref-trees reference.conllu.xz "${buckets[@]}" \
   --by labels:phenomena.txt -o scores.txt reference.txt* "${systems[@]}"
 cat scores.txt

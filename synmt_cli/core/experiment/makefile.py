@@ -232,7 +232,7 @@ _TEST = """
 OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
 
 scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src data/METRICS data/BY Makefile
-	synmt score -M $(METRICS) --by $(BY) --src text/test.src --format json -o $@ \\
+	synmt score -j 0 -M $(METRICS) --by $(BY) --src text/test.src --format json -o $@ \\
 		text/test.tgt $(OUTPUTS)
 
 scores.txt: scores.json

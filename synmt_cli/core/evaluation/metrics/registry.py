@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synmt_cli import __version__
+from synmt_cli import __version__, pool
 from synmt_cli.core.evaluation.metrics import formulas, ngrams
 from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.ribes import ALPHA, BETA, ribes
@@ -89,7 +89,7 @@ class Metric(MetricInfo):
 
 
 References = Sequence[Sequence[str]]  # one sequence of lines for each reference file
-Builder = Callable[[str, References, TextSettings], Metric]  # the name first
+Builder = Callable[[str, References, TextSettings, int], Metric]  # the name, ..., processes
 
 
 def check(names: Sequence[str], tokenize: str) -> None:
@@ -102,16 +102,20 @@ def check(names: Sequence[str], tokenize: str) -> None:
 
 
 def build(
-    names: Sequence[str], references: References, settings: TextSettings | None = None
+    names: Sequence[str],
+    references: References,
+    settings: TextSettings | None = None,
+    jobs: int = 1,
 ) -> list[Metric]:
     """The metrics of these names, each with the references' statistics computed once.
 
-    names: keys of METRICS. Raises Unavailable when a tokenizer lacks its package or model.
+    names: keys of METRICS. jobs: processes that count what takes long. Raises Unavailable when a
+    tokenizer lacks its package or model.
     """
-    return [METRICS[name](name, references, settings or TextSettings()) for name in names]
+    return [METRICS[name](name, references, settings or TextSettings(), jobs) for name in names]
 
 
-def _bleu(name: str, references: References, settings: TextSettings) -> Metric:
+def _bleu(name: str, references: References, settings: TextSettings, jobs: int) -> Metric:
     fast = len(references) == 1
     metric = _with_tokenizer(
         settings.tokenize,
@@ -132,13 +136,15 @@ def _bleu(name: str, references: References, settings: TextSettings) -> Metric:
 
     order = "" if settings.order == ORDER else f"|order:{settings.order}"
     info = _info(name, "BLEU", metric, order)
-    return Metric(*info, statistics or _counter(metric), _corpus(metric), scores, sentences, parts)
+    statistics = statistics or _counter(metric, jobs)
+    return Metric(*info, statistics, _corpus(metric), scores, sentences, parts)
 
 
 def _chrf(
     name: str,
     references: References,
     settings: TextSettings,
+    jobs: int,
     *,
     word_order: int = 0,
     beta: int = 2,
@@ -165,14 +171,15 @@ def _chrf(
     label = f"chrF{beta}" + "+" * word_order
     statistics = _chrf_statistics(metric, references[0]) if fast else None
     info = _info(name, label, metric)
-    return Metric(*info, statistics or _counter(metric), _corpus(metric), scores, scores, parts)
+    statistics = statistics or _counter(metric, jobs)
+    return Metric(*info, statistics, _corpus(metric), scores, scores, parts)
 
 
 def _percent(part: Array, whole: Array) -> Array:
     return 100 * np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
-def _ter(name: str, references: References, settings: TextSettings) -> Metric:
+def _ter(name: str, references: References, settings: TextSettings, jobs: int) -> Metric:
     from sacrebleu import TER
 
     metric = TER(references=references)
@@ -181,7 +188,8 @@ def _ter(name: str, references: References, settings: TextSettings) -> Metric:
         return {"edits": float(sums[0]), "reference words": float(sums[1])}
 
     info = _info(name, "TER", metric)
-    return Metric(*info, _counter(metric), _corpus(metric), formulas.ter, formulas.ter, parts)
+    counter = _counter(metric, jobs)
+    return Metric(*info, counter, _corpus(metric), formulas.ter, formulas.ter, parts)
 
 
 def _info(
@@ -191,12 +199,26 @@ def _info(
     return name, label, f"{metric.get_signature()}{further}", name != "ter", 2
 
 
-def _counter(metric: SacrebleuMetric) -> Callable[[Sequence[str]], Array]:
-    """The statistics as sacreBLEU counts them."""
+def _counter(metric: SacrebleuMetric, jobs: int) -> Callable[[Sequence[str]], Array]:
+    """The statistics as sacreBLEU counts them, line by line, by so many processes."""
+    references: Sequence[Any] = metric._ref_cache or ()
+
+    def of_line(numbered: tuple[int, str]) -> list[float]:
+        number, hypothesis = numbered
+        line = metric._preprocess_segment(hypothesis)
+        return list(metric._compute_segment_statistics(line, references[number]))
+
+    return _by_line(of_line, jobs)
+
+
+def _by_line(
+    of_line: Callable[[tuple[int, str]], Sequence[float]], jobs: int
+) -> Callable[[Sequence[str]], Array]:
+    """(n, k), a row for each line, by so many processes."""
 
     def statistics(hypotheses: Sequence[str]) -> Array:
-        rows = metric._extract_corpus_statistics(hypotheses, None)
-        return np.array(rows, dtype=np.float64)  # (n, k)
+        rows = pool.ordered_map(of_line, enumerate(hypotheses), jobs)
+        return np.array([*rows], dtype=np.float64)
 
     return statistics
 
@@ -258,7 +280,7 @@ def _chrf_statistics(metric: CHRF, reference: Sequence[str]) -> Callable[[Sequen
     return statistics
 
 
-def _ribes(name: str, references: References, settings: TextSettings) -> Metric:
+def _ribes(name: str, references: References, settings: TextSettings, jobs: int) -> Metric:
     tokenizer = _with_tokenizer(settings.tokenize).tokenizer
 
     def words(line: str) -> list[str]:
@@ -266,12 +288,9 @@ def _ribes(name: str, references: References, settings: TextSettings) -> Metric:
 
     tokenized = [[words(line) for line in reference] for reference in references]
 
-    def statistics(hypotheses: Sequence[str]) -> Array:
-        rows = [
-            _best_ribes(words(hypothesis), [words_of[i] for words_of in tokenized])
-            for i, hypothesis in enumerate(hypotheses)
-        ]
-        return np.array(rows, dtype=np.float64)  # (n, 2)
+    def of_line(numbered: tuple[int, str]) -> tuple[float, float]:
+        number, hypothesis = numbered
+        return _best_ribes(words(hypothesis), [words_of[number] for words_of in tokenized])
 
     def corpus(sums: Array) -> float:
         return float(formulas.mean(sums[None])[0])
@@ -281,7 +300,7 @@ def _ribes(name: str, references: References, settings: TextSettings) -> Metric:
         f"|version:synmt-{__version__}"
     )
     info = (name, "RIBES", signature, True, 4)
-    return Metric(*info, statistics, corpus, formulas.mean, formulas.mean)
+    return Metric(*info, _by_line(of_line, jobs), corpus, formulas.mean, formulas.mean)
 
 
 def _best_ribes(hypothesis: list[str], references: list[list[str]]) -> tuple[float, float]:
