@@ -9,9 +9,10 @@ set -euo pipefail
 partut=${1:+$(realpath "$1")}
 cd "$(dirname "$0")"
 # NAME=FILE of each seed's translations: $(seeds NAME VARIANT [FOLDER/] [.TREES])
+own="1 2 3"
 seeds() {
   local seed
-  for seed in 1 2 3; do echo "$1=${3:-}$2.$seed${4:-}.txt.xz"; done
+  for seed in $own; do echo "$1=${3:-}$2.$seed${4:-}.txt.xz"; done
 }
 systems() {
   local variant
@@ -55,6 +56,15 @@ synmt score -j 0 -M bleu,chrf,ter -o borrowed-trees/borrowed-random.txt referenc
 synmt score -j 0 --matched -M bleu,chrf,ter -o borrowed-trees/reads.txt reference.txt.xz \
   $(seeds borrowed dep+rel borrowed-trees/) \
   $(for kind in parsed random; do seeds $kind dep+rel borrowed-trees/ .$kind; done)
+
+# Further seeds, trained later: alone, and with the first three
+for own in "4 5" "1 2 3 4 5"; do
+  borrowed=$(seeds borrowed dep+rel borrowed-trees/) file=borrowed-trees/seeds-${own// /-}
+  synmt score -j 0 -M bleu,chrf,ter -o "$file.rel.txt" reference.txt.xz $(seeds rel rel) $borrowed
+  synmt score -j 0 -M bleu,chrf,ter -o "$file.dep+rel.txt" reference.txt.xz $borrowed \
+    $(seeds dep+rel dep+rel)
+done
+own="1 2 3"
 
 # Relative positions in the encoder alone
 for baseline in vanilla struct-abs+struct-rel rel; do
