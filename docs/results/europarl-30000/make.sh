@@ -57,12 +57,11 @@ synmt score -j 0 --matched -M bleu,chrf,ter -o borrowed-trees/reads.txt referenc
   $(seeds borrowed dep+rel borrowed-trees/) \
   $(for kind in parsed random; do seeds $kind dep+rel borrowed-trees/ .$kind; done)
 
-# Further seeds, trained later: alone, and with the first three
+# Further seeds of rel, and of dep+rel with the parser's and with borrowed trees, which were trained
+# later: alone, and with the first three
 for own in "4 5" "1 2 3 4 5"; do
-  borrowed=$(seeds borrowed dep+rel borrowed-trees/) file=borrowed-trees/seeds-${own// /-}
-  synmt score -j 0 -M bleu,chrf,ter -o "$file.rel.txt" reference.txt.xz $(seeds rel rel) $borrowed
-  synmt score -j 0 -M bleu,chrf,ter -o "$file.dep+rel.txt" reference.txt.xz $borrowed \
-    $(seeds dep+rel dep+rel)
+  synmt score -j 0 --all-pairs -M bleu,chrf,ter -o "borrowed-trees/seeds-${own// /-}.txt" \
+    reference.txt.xz $(seeds rel rel) $(seeds borrowed dep+rel borrowed-trees/) $(systems dep+rel)
 done
 own="1 2 3"
 
