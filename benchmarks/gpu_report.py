@@ -335,15 +335,8 @@ def training(plan: Plan) -> Iterator[str]:
     rounds = "1 round" if plan.rounds == 1 else f"{plan.rounds} rounds"
     yield f"{plan.precision}, {plan.tokens:,} tokens a batch, {rounds}. Compiling is not timed."
     yield "host: how much of the time the host took to give the device its work.\n"
-    heads = (
-        "size",
-        "system",
-        "target tokens/s",
-        "times vanilla's time",
-        "of the matrix rate",
-        "host",
-    )
-    yield f"| {' | '.join(heads)} | GiB |"
+    heads = "size,system,target tokens/s,times vanilla's time,of the matrix rate,host,GiB"
+    yield f"| {heads.replace(',', ' | ')} |"
     yield "|---|---|---|---|---|---|---|"
     compiled = () if plan.quick else ("vanilla, compiled", "bare, compiled")
     for name, size in plan.sizes.items():
@@ -737,6 +730,8 @@ def main() -> None:
     names = tuple(PARTS) if has_card or options.quick else NO_CARD
     if options.parts:
         names = tuple(options.parts.split(","))
+        if unknown := [name for name in names if name not in PARTS]:
+            parser.error(f"--parts: no {unknown[0]!r}; there are {', '.join(PARTS)}")
     about = QUICK if options.quick else "" if has_card else WITHOUT
     written = report(plan, options.output, names, BEGINNING + about)
     if options.output is None:
