@@ -106,7 +106,7 @@ class PretendTensor(torch.Tensor):
             strides=value.stride(),
             storage_offset=value.storage_offset(),
             dtype=value.dtype,
-            device=torch.device(NAME, 0),
+            device=DEVICE,
         )
         made.value = value
         return made
@@ -318,35 +318,25 @@ class _Module(backend_registration._DummyBackendModule):
         return [torch.bfloat16, torch.float16]
 
 
-_libraries: list[torch.library.Library] = []
+def _register(library: torch.library.Library, *operations: Any) -> None:
+    for operation in operations:
+        name = operation.name().removeprefix("aten::")
+        library.impl(
+            name, lambda *args, it=operation, **kwargs: _run(it, args, kwargs), "PrivateUse1"
+        )
 
 
-def _set_up() -> None:
-    """Tells torch of the device."""
+# There is no DEVICE where a GPU is seen: with it torch pins no memory for the GPU. It cannot be
+# made later, since the first backward pass starts a thread for each device there is.
+if not torch.cuda.is_available():
     backend_registration._setup_privateuseone_for_python_backend(NAME, _Module())
+    DEVICE = torch.device(NAME, 0)
     # What makes tensors on the device without having one: torch.zeros(..., device=DEVICE).
-    library = torch.library.Library("_", "IMPL")
-    library.fallback(
+    _library = torch.library.Library("_", "IMPL")
+    _library.fallback(
         lambda operation, *args, **kwargs: _run(operation, args, kwargs), "PrivateUse1"
     )
     # These would begin with an empty tensor and resize it, or need the copy without this class.
-    own = torch.library.Library("aten", "IMPL")
-    ranges = aten.arange.default, aten.arange.start, aten.arange.start_step
-    for operation in (*ranges, aten.eye.default, aten.eye.m, aten.copy_.default):
-        name = operation.name().removeprefix("aten::")
-        own.impl(name, lambda *args, it=operation, **kwargs: _run(it, args, kwargs), "PrivateUse1")
-    _libraries.extend((library, own))
-
-
-def __getattr__(name: str) -> Any:
-    """DEVICE where a GPU is seen, made when it is first asked for."""
-    if name != "DEVICE":
-        raise AttributeError(name)
-    _set_up()
-    return globals().setdefault("DEVICE", torch.device(NAME, 0))
-
-
-# Beside it torch pins no memory for a GPU; made after the first backward pass, it has none itself.
-if not torch.cuda.is_available():
-    _set_up()
-    DEVICE = torch.device(NAME, 0)
+    _aten = torch.library.Library("aten", "IMPL")
+    _register(_aten, aten.arange.default, aten.arange.start, aten.arange.start_step)
+    _register(_aten, aten.eye.default, aten.eye.m, aten.copy_.default)

@@ -31,8 +31,8 @@ IN_ROW = 2  # prefixes at most
 def cells_of(device: torch.device, d_model: int) -> int:
     """Tokens of a pass; or more, where a batch has more.
 
-    The cache of a CPU is small. A GPU takes as long to start a small pass as a large one: it gets
-    as many numbers as 2^14 tokens of a model of base size have.
+    The cache of a CPU is small. A GPU starts as many kernels for a small pass as for a large one,
+    so a pass has as many numbers as 2^14 tokens of a model of base size.
     """
     return 2**13 if device.type == "cpu" else max(2**14, 2**23 // d_model)
 
@@ -147,19 +147,19 @@ def _up_to(length: int, drawn: Sequence[int]) -> list[int]:
 
 
 def _table(places: Sequence[Place]) -> np.ndarray:
-    """(N, 3)."""
+    """The places as an array, (N, 3)."""
     return np.array(places, np.int64).reshape(-1, len(Place._fields))
 
 
 def _pass(
     targets: slice, places: Sequence[np.ndarray], rows: range, width: int, longest: int
 ) -> Pass:
-    """The rows `rows` of each target. places: those of its prefixes, (N, 3) as in Place."""
-    known = np.concatenate(places)  # (N, 3)
+    """The rows `rows` of each target. places: for each target an array of `_table`."""
+    known = np.concatenate(places)  # (P, 3), of all targets
     which = np.repeat(np.arange(len(places)), [len(own) for own in places])
     here = (known[:, 0] >= rows.start) & (known[:, 0] < rows.stop)
     (row, begin, length), which = known[here].T, which[here]
-    line = which * len(rows) + row - rows.start  # of the pass
+    line = which * len(rows) + row - rows.start  # the row in this pass
     start = (targets.start + which) * longest
     column = (begin > 0).astype(np.int64)
 

@@ -33,8 +33,8 @@ def tried(device: torch.device) -> torch.device:
         torch.zeros(1, device=device).item()  # `meta` has no values
     except (RuntimeError, AssertionError) as error:
         raise _missing(str(device), error) from None
-    # cuDNN's attention, which torch prefers on some GPUs, takes a tenth of a second to plan each
-    # new shape, and nearly every batch has one.
+    # torch prefers cuDNN's attention on some GPUs. It takes tens of milliseconds to plan each new
+    # shape, and nearly every batch has one.
     torch.backends.cuda.enable_cudnn_sdp(False)
     return device
 

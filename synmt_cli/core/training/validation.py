@@ -25,8 +25,8 @@ from synmt_cli.core.training.gradient import widest
 from synmt_cli.core.training.loss import judged
 
 
-def rows_on(device: torch.device) -> int:
-    """Sentences translated at a time: a GPU takes as long to start a step of few as of many."""
+def _rows_on(device: torch.device) -> int:
+    """How many sentences are translated at a time. A GPU starts as many kernels for few."""
     return 64 if device.type == "cpu" else 512
 
 
@@ -124,7 +124,7 @@ class Validation:
         n_closed = 0
         hypotheses = [""] * len(self.dev)
         order = np.argsort(-self.dev.source.lengths, kind="stable")
-        n_rows = rows_on(self.device)
+        n_rows = _rows_on(self.device)
         batches = np.split(order, range(n_rows, len(order), n_rows))
         sources = (
             (rows.tolist(), [to_device(self.dev.sources(rows), self.device)])

@@ -22,7 +22,7 @@ class Transfer:
         """The update with its batches on the device, or on their way to it."""
         if self._stream is None:
             return self._moved(update)
-        # A new thread would take memory of the first card.
+        # Otherwise the thread that prepares batches would also use the first card.
         with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
             return self._moved(update)._replace(arrival=self._stream.record_event())
 
