@@ -57,6 +57,7 @@ from synmt_cli.core.run.directory import WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import BOS, PAD, Vocabularies
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.variants.stack import StackSpec
+from synmt_cli.errors import SynmtError
 
 ROOT = Path(__file__).parent.parent
 LONGEST = 24  # pieces of a translation
@@ -725,7 +726,10 @@ def main() -> None:
         sys.exit(
             f"gpu_report: torch cannot use the card here ({card}): install another torch or driver"
         )
-    plan = Plan(str(device), options.quick, options.limit, options.sizes.split(","))
+    try:
+        plan = Plan(str(device), options.quick, options.limit, options.sizes.split(","))
+    except SynmtError as error:
+        parser.error(f"--sizes: {error}")
     has_card = device.type == "cuda"
     names = tuple(PARTS) if has_card or options.quick else NO_CARD
     if options.parts:

@@ -7,6 +7,7 @@ imported only when its command runs, so `synmt --help` stays fast and never load
 import contextlib
 import difflib
 import errno
+import gc
 import importlib
 import io
 import os
@@ -276,6 +277,8 @@ def main() -> NoReturn:
     except signals.Interrupted as error:  # while another error was being reported
         signals.close()
         status = 128 + error.number
+    if status > 128:  # a signal may have come before a generator's `finally`, which runs now
+        gc.collect()
     _leave(status)
 
 

@@ -92,15 +92,15 @@ def atomic(path: str | Path, follow: bool = True) -> Iterator[Writer]:
     pipe or a device. Raises CreateError, WriteError; then no file is left.
     """
     name = str(path)  # as the user gave it, even if it is a link
-    try:
-        if name.endswith(("/", "/.")):  # Path drops these
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        path = _final(Path(path)) if follow else _regular(Path(path))
-        raw, temporary = _opened(path)
-    except (OSError, ValueError) as error:
-        raise cannot_create(name, error) from error
-    try:
-        if path != temporary and path.exists():  # keep the permissions of a file that exists
+    with contextlib.ExitStack() as stack:
+        try:
+            if name.endswith(("/", "/.")):  # Path drops these
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            path = _final(Path(path)) if follow else _regular(Path(path))
+            raw, temporary = _opened(path, stack)
+        except (OSError, ValueError) as error:
+            raise cannot_create(name, error) from error
+        if temporary and path.exists():  # keep the permissions of a file that exists
             os.fchmod(raw.fileno(), stat.S_IMODE(path.stat().st_mode))
         file = compression.compressed(raw, name)
         writer = Writer(file, name)
@@ -117,9 +117,6 @@ def atomic(path: str | Path, follow: bool = True) -> Iterator[Writer]:
         except OSError as error:
             raise cannot_write(name, error) from error
         _log.debug("wrote %s", printable(name))
-    finally:
-        if path != temporary:
-            temporary.unlink(missing_ok=True)
 
 
 def _final(path: Path) -> Path:
@@ -141,13 +138,18 @@ def _is_written_directly(path: Path) -> bool:
     return (path.exists() and not path.is_file()) or _is_descriptor(path)
 
 
-def _opened(path: Path) -> tuple[IO[bytes], Path]:
-    """A new file next to the final one, and its path; the final one if it cannot be replaced."""
+def _opened(path: Path, stack: contextlib.ExitStack) -> tuple[IO[bytes], Path | None]:
+    """A new file next to the final one, which goes with the stack, and its path.
+
+    Where the final one cannot be replaced, that one and None.
+    """
     if _is_written_directly(path):
-        return open(path, "ab"), path
+        return open(path, "ab"), None
     for temporary in _temporary_names(path):
-        with contextlib.suppress(FileExistsError):
-            return open(temporary, "xb"), temporary
+        with contextlib.suppress(FileExistsError), signals.shielded():
+            file = open(temporary, "xb")  # noqa: SIM115
+            stack.callback(temporary.unlink, missing_ok=True)
+            return file, temporary
     raise FileExistsError(errno.EEXIST, "no temporary name is free")
 
 
@@ -176,14 +178,14 @@ def _is_descriptor(path: Path) -> bool:
     return False
 
 
-def _finish(file: IO[bytes], raw: IO[bytes], temporary: Path, path: Path) -> None:
+def _finish(file: IO[bytes], raw: IO[bytes], temporary: Path | None, path: Path) -> None:
     with raw:
         if file is not raw:
             file.close()
         raw.flush()
-        if temporary != path:
+        if temporary:
             os.fsync(raw.fileno())
-    if temporary != path:
+    if temporary:
         os.replace(temporary, path)
         sync_folder(path.parent)
 
@@ -200,32 +202,36 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     name = str(folder)
     if not replace and (folder.exists() or folder.is_symlink()):
         raise CreateError(f"cannot create {printable(name)}: it already exists")
-    try:
-        if not replace and not folder.parent.exists():  # a file there is refused below
-            folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _new_folder(folder)
-    except OSError as error:
-        raise cannot_create(name, error) from error
-    aside = temporary.with_suffix(".old")
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            if not replace and not folder.parent.exists():  # a file there is refused below
+                folder.parent.mkdir(parents=True, exist_ok=True)
+            temporary = _new_folder(folder, stack)
+        except OSError as error:
+            raise cannot_create(name, error) from error
         yield temporary
         try:
-            if replace and folder.exists():
-                os.rename(folder, aside)
-            os.rename(temporary, folder)
-            sync_folder(folder.absolute().parent)
+            with signals.shielded():  # the older folder has its name, or the new one
+                _take_place(temporary, folder, replace)
         except OSError as error:
             raise cannot_write(name, error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if folder.exists():  # otherwise the old one is all there is
-            shutil.rmtree(aside, ignore_errors=True)
 
 
-def _new_folder(folder: Path) -> Path:
+def _take_place(temporary: Path, folder: Path, replace: bool) -> None:
+    aside = temporary.with_suffix(".old")
+    if replace and folder.exists():
+        os.rename(folder, aside)
+    os.rename(temporary, folder)
+    sync_folder(folder.absolute().parent)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _new_folder(folder: Path, stack: contextlib.ExitStack) -> Path:
+    """A new folder next to the final one, which the stack removes."""
     for temporary in _temporary_names(folder):
-        with contextlib.suppress(FileExistsError):
+        with contextlib.suppress(FileExistsError), signals.shielded():
             temporary.mkdir()
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
             return temporary
     raise FileExistsError(errno.EEXIST, "no temporary name is free")
 
