@@ -47,7 +47,8 @@ MANUAL = Manual(
         "labels.json, model.safetensors (the best on dev), checkpoints/step-N/, metrics.jsonl, "
         "env.json, cache/. Only the figures of --dry-run go to stdout."
     ),
-    memory="The model four times, and a batch; not the records (with --dry-run, their numbers).",
+    memory="The model four times, and a batch; not the records (with --dry-run, their numbers), "
+    "but with gps each different path of labels.",
     examples=(
         "synmt train --preset tiny --train train.jsonl --dev dev.jsonl --run runs/v --max-steps 4",
         "synmt train --variant pascal --preset tiny --set pascal.heads=1 --train train.jsonl "

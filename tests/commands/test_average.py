@@ -73,6 +73,13 @@ def test_checkpoints_have_names_and_folders(place, new):
     assert json.loads((new / "env.json").read_bytes())["averaged"] == ["step-2", folder, "best"]
 
 
+def test_a_mean_says_that_it_is_one_whatever_its_runs_have_lost(place, new):
+    shutil.copytree(place.folder / "vanilla", place.folder / "bare")
+    (place.folder / "bare/env.json").unlink()
+    place("average", "-m", "bare", "-o", new, status=0)
+    assert json.loads((new / "env.json").read_bytes())["averaged"] == NAMES
+
+
 def test_a_name_need_not_be_unicode(place, new):
     other = os.fsdecode(b"r\xff")
     shutil.copytree(place.folder / "vanilla", place.folder / other)

@@ -137,9 +137,13 @@ class Translator:
 
         Several values need a search by torch.
         """
-        parts = [part for i, record in enumerate(records) for part in self._parts(i, record)]
+        encoding = Encoding(self.encoding.needs, self.encoding.labels)  # paths of this window alone
+        parts = [
+            part for i, record in enumerate(records) for part in self._parts(i, record, encoding)
+        ]
         found = []
-        for lenpen, nbests in zip(lenpens, self._search(parts, lenpens, watch), strict=True):
+        nbests_of_each = self._search(parts, encoding, lenpens, watch)
+        for lenpen, nbests in zip(lenpens, nbests_of_each, strict=True):
             nbests_of: list[list[list[Hypothesis]]] = [[] for _ in records]  # of the parts of each
             for part, nbest in zip(parts, nbests, strict=True):
                 nbests_of[part.owner].append(nbest)
@@ -147,7 +151,7 @@ class Translator:
             found.append([Translated(r, self._lines(r, own, lenpen), len(own)) for r, own in pairs])
         return found
 
-    def _parts(self, owner: int, record: Record) -> Iterator[SourcePart]:
+    def _parts(self, owner: int, record: Record, encoding: Encoding) -> Iterator[SourcePart]:
         """One part; none for an empty record, several without their tree for a long one."""
         tag, pieces = untagged(record.pieces or [])
         if record.status == "empty" or not pieces:
@@ -158,11 +162,12 @@ class Translator:
             bare = Record(record.id, record.src, pieces=[tag, *part, tag] if tag else part)
             prepared = self.prepare(record if has_tree else bare)
             ids = [*self.source.ids(prepared.pieces or ()), EOS]
-            yield SourcePart(owner, ids, self.encoding.values(prepared))
+            yield SourcePart(owner, ids, encoding.values(prepared))
 
     def _search(
         self,
         parts: Sequence[SourcePart],
+        encoding: Encoding,
         lenpens: Sequence[float],
         watch: Watch,
     ) -> list[list[list[Hypothesis]]]:
@@ -173,11 +178,11 @@ class Translator:
             work **= 2  # each token costs as much as there are before it
         work /= max(work.sum(), 1.0)
         done = 0.0
-        features = self.encoding.ragged([part.features for part in parts])
+        features = encoding.ragged([part.features for part in parts])
         nbests: list[dict[int, list[Hypothesis]]] = [{} for _ in lenpens]
 
         def side(rows: Array) -> Side:
-            return self.encoding.side(ids, features, rows)
+            return encoding.side(ids, features, rows)
 
         for rows, each in self._found(ids, side, lenpens):
             for own, some in zip(nbests, each, strict=True):

@@ -102,8 +102,8 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
         for file in COPIED:
             if os.path.lexists(run.folder / file):
                 _copy(run.folder / file, beside / file)
-        if os.path.lexists(run.environment):
-            json_files.write(new.environment, {**run.read_environment(), "averaged": names})
+        machine = run.read_environment() if os.path.lexists(run.environment) else {}
+        json_files.write(new.environment, {**machine, "averaged": names})
         _copy(run.config, new.config)
 
 

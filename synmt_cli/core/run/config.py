@@ -76,7 +76,9 @@ class Training:
         int, "most pieces of a side, EOS counted; longer pairs are left out and counted", Bounds(1)
     ] = 256
     validate_every: Annotated[int, "updates between validations", Bounds(1)] = 1000
-    save_every: Annotated[int, "updates between checkpoints", Bounds(1)] = 1000
+    save_every: Annotated[
+        int, "updates between checkpoints; a validation saves one, too", Bounds(1)
+    ] = 1000
     patience: Annotated[
         int,
         "stop after so many validations that are better neither by the metric nor by perplexity; "
@@ -140,11 +142,14 @@ LATER: dict[str, Any] = {
     "training.compile": False,
     "model.decoder_positions": "positions",
 }
-# Defaults that have changed since: a run that was begun with one of them keeps it.
-EARLIER_DEFAULTS = {
+# Defaults that have changed since, in the same form: a run that was begun with one of them keeps
+# it, also where an earlier resume has written what config.toml lacked.
+EARLIER_DEFAULTS: dict[str, Any] = {
     "training.seed": 1,
     "training.transition_weight": 1.0,
+    "training.transition_smoothing": "label_smoothing",
     "training.max_epochs": 0,  # in tiny and small too
+    "model.decoder_positions": "positions",
 }
 
 
@@ -395,10 +400,15 @@ def unsaid(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         section, _, name = key.partition(".")
         table = tables.get(section)
         if isinstance(table, Mapping) and name not in table:
-            value = table.get(before) if isinstance(before, str) else before
+            value = _held(table, before)
             if value is not None:
                 lacking.setdefault(section, {})[name] = value
     return lacking
+
+
+def _held(table: Mapping[str, Any], before: Any) -> Any:
+    """A value of LATER or EARLIER_DEFAULTS in a section; None where that has no such setting."""
+    return table.get(before) if isinstance(before, str) else before
 
 
 def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:
@@ -407,11 +417,11 @@ def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:
     tables: of its config.toml. Settings that the user names go before them.
     """
     earlier = unsaid(tables)
-    for key, default in EARLIER_DEFAULTS.items():
+    for key, before in EARLIER_DEFAULTS.items():
         section, _, name = key.partition(".")
         table = tables.get(section)
-        if isinstance(table, Mapping) and table.get(name) == default:
-            earlier.setdefault(section, {})[name] = default
+        if isinstance(table, Mapping) and name in table and table[name] == _held(table, before):
+            earlier.setdefault(section, {})[name] = table[name]
     return SettingsLayer(earlier, "config.toml of an earlier version")
 
 

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from synmt_cli.errors import ConfigError, DataError, ReadError, printable
+from synmt_cli.errors import ConfigError, DataError, ReadError, SynmtError, printable
 from synmt_cli.io import regular_files, writing
 
 FORMAT = "synmt-tensors-1"
@@ -112,15 +112,21 @@ def opened(path: Path, follow: bool = False) -> Iterator[Any]:
             yield weights
 
 
+def stated_step(path: Path) -> str | None:
+    """The step that the header of a checkpoint's file names; None if it cannot be read."""
+    with contextlib.suppress(OSError, SynmtError, SafetensorError), opened(path) as file:
+        return str((file.metadata() or {}).get("step", "no step"))
+    return None
+
+
 def refuse_other_step(path: Path, step: int) -> None:
     """Raises ConfigError where the file is of another checkpoint than that of `step`.
 
     Of a file that cannot be read it says nothing: `read` does.
     """
-    with contextlib.suppress(OSError, SafetensorError), opened(path) as file:
-        stated = (file.metadata() or {}).get("step", "no step")
-        if stated != str(step):
-            raise ConfigError(f"{printable(str(path))}: of step {printable(stated)}, not {step}")
+    stated = stated_step(path)
+    if stated not in (None, str(step)):
+        raise ConfigError(f"{printable(str(path))}: of step {printable(stated)}, not {step}")
 
 
 def _outline(part: Any) -> Tensor:

@@ -36,7 +36,7 @@ from synmt_cli.core.training.saving.checkpoint import TrainingState
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Measured, Validation
-from synmt_cli.errors import ConfigError
+from synmt_cli.errors import ConfigError, printable
 
 # A GPU is not waited for between two reports: the losses of updates stay on it, and are read
 # where something is reported, validated or saved. That one is not a number is found there.
@@ -114,6 +114,7 @@ class Trainer:
         """Loads the newest checkpoint. False where there is none. Raises SynmtError."""
         steps = self.run.steps()
         if not steps:
+            self._refuse_to_replace_model()
             return False
         self.state = checkpoint.load(
             self.run, steps[-1], self.share, self.optimizer, self.vocabularies.fingerprint
@@ -128,6 +129,21 @@ class Trainer:
             self._draw_anew()
         return True
 
+    def _refuse_to_replace_model(self) -> None:
+        """Raises ConfigError if there is a model that training from the beginning would replace.
+
+        One of the first step that saves may be of a run that was killed before its checkpoint.
+        """
+        settings = self.settings
+        first = min(settings.validate_every, settings.save_every, settings.max_steps)
+        if os.path.lexists(self.run.model):
+            step = tensors.stated_step(self.run.model)
+            if step is None or not step.isdecimal() or int(step) > first:
+                raise ConfigError(
+                    f"{printable(str(self.run.folder))} has a model but no checkpoint from which "
+                    "training could go on; name another --run"
+                )
+
     def _arc_loss(self) -> ArcLoss | None:
         grammar, settings = self.model.grammar, self.settings
         if grammar is None:
@@ -137,8 +153,11 @@ class Trainer:
         return ArcLoss(is_arc, weight, smoothing, self.model.output_bias)
 
     def _draw_anew(self) -> None:
-        """Seeds dropout; each of several processes has its own."""
-        if self.ranks.size > 1:
+        """Seeds dropout; each of several processes has its own, and so has a step that resumes.
+
+        One process that begins goes on with the generator that has drawn its weights.
+        """
+        if self.ranks.size > 1 or self.state.step:
             seed = self.settings.seed, self.state.step, self.ranks.rank
             torch.manual_seed(int(np.random.default_rng(seed).integers(2**63)))
         self.state.random = checkpoint.random_states(self.device)
@@ -210,7 +229,9 @@ class Trainer:
 
     def _is_due(self) -> bool:
         """Whether a run saves at this step anyway; never before the first update."""
-        every = self.settings.validate_every, self.settings.save_every
+        every = [self.settings.save_every]
+        if self.dev is not None:
+            every.append(self.settings.validate_every)
         return self.state.step > 0 and any(self.state.step % n == 0 for n in every)
 
     def _advance(self, updates: Iterator[Update], request: signals.Request) -> bool:
@@ -375,8 +396,12 @@ class Trainer:
         elif is_kept:
             self._copy_best(best)
         else:
+            again, stale = state.validated == state.step, state.stale
             state.best_value = None
-            yield self._validate(False, request)
+            validated = self._validate(False, request)
+            state.stale = stale
+            if not again:  # metrics.jsonl has it
+                yield validated
             yield from self._save()
 
     def _copy_best(self, step: int) -> None:

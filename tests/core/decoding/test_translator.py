@@ -65,6 +65,19 @@ def test_batches_change_nothing(translator, records, settings):
     assert [texts(translator.translate([one]))[0] for one in records] == together
 
 
+def test_paths_of_labels_go_with_their_window(translator, vocabulary):
+    """There are ever more of them: 30,000 in 16,000 trees of EWT."""
+    encoding = Encoding(["parent_middle", "path"], Labels(["root", "det", "nsubj"]))
+    words = {"words": ["dog", "sleeps"], "spans": [[0, 3], [4, 10]]}
+    tree = {"heads": [1, -1], "deprels": ["nsubj", "root"], "upos": ["NOUN", "VERB"]}
+    pieces = vocabulary.pieces("dog")
+    record = Record("1", "dog sleeps", pieces=pieces, piece_word=[0] * len(pieces), **words, **tree)
+    assert len(replace(translator, encoding=encoding).translate([record])[0].lines) == 1
+    assert len(encoding.paths.table) == 1
+    assert encoding.values(record)["path"]  # and this adds some
+    assert len(encoding.paths.table) > 1
+
+
 @pytest.mark.parametrize(("rereads", "power"), [(False, 1), (True, 2)])
 def test_progress_is_that_of_the_work(translator, records, monkeypatch, rereads, power):
     """Sources are weighed by their length, which a re-reading decoder feels twice."""

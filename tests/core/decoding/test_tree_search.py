@@ -36,7 +36,8 @@ GRAMMARS = {
     for split in (False, True)
 }
 SOURCES = [[4, 7, 9, 3], [5, 10, 8, 9, 6, 3], [4, 3]]
-NAMES = ["linearized", "parent", "gcn", "parent+gcn", "bitran+linearized", "rel+parent"]
+NAMES = ["linearized", "parent", "gcn", "parent+gcn", "bitran+linearized"]
+NAMES += ["rel+linearized", "rel+parent"]
 
 
 def model(name, split=False, seed=1):

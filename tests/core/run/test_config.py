@@ -180,10 +180,23 @@ def test_settings_newer_than_a_run_are_what_held_without_them():
     }
     resolve(None, "base", [SettingsLayer(unsaid(tables), "")])  # all of them are settings
     now = resolve(None, "tiny", []).to_toml()
-    assert as_begun(now).tables == {}
-    assert as_begun({**now, "training": {**now["training"], "seed": 1}}).tables == {
-        "training": {"seed": 1}
-    }
+    assert resolve(None, "tiny", [as_begun(now)]).to_toml() == now
+    first = {**now, "training": {**now["training"], "seed": 1}}
+    assert resolve(None, "tiny", [as_begun(first)]).to_toml() == first
+
+
+@pytest.mark.parametrize("positions", ["sinusoid", "none"])
+def test_a_run_of_an_earlier_version_goes_on_as_it_began_however_often(positions):
+    """The first resume writes the settings that its config.toml lacked."""
+    asked = SettingsLayer({"model": {"positions": positions}}, "")
+    early = resolve(None, "tiny", [asked]).to_toml()
+    for key in LATER:
+        section, _, name = key.partition(".")
+        del early[section][name]
+    once = resolve(None, "tiny", [as_begun(early), asked]).to_toml()
+    assert once["training"]["transition_smoothing"] == once["training"]["label_smoothing"] > 0
+    assert once["model"]["decoder_positions"] == positions
+    assert resolve(None, "tiny", [as_begun(once), asked]).to_toml() == once
 
 
 # Wang et al. (2019), Table 1: sequential absolute, relative; structural absolute, relative.

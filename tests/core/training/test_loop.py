@@ -1,6 +1,7 @@
 """What happens in which order."""
 
 import itertools
+import shutil
 import time
 
 import numpy as np
@@ -22,6 +23,7 @@ from synmt_cli.core.training.device.loss_scale import LossScale
 from synmt_cli.core.training.events import Ended, Saved, Validated
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.training.validation import Measured
+from synmt_cli.errors import ConfigError
 
 N = 12
 SIZE = Size(d_model=8, d_ff=8, n_heads=2, encoder_layers=1, decoder_layers=1, dropout=0.1)
@@ -252,6 +254,60 @@ def test_what_is_saved_before_the_first_update_is_not_kept(trainer):
     assert resumed.resume()
     list(resumed.events(signals.Request(), None))
     assert resumed.run.steps() == [2, 4, 6]
+
+
+def test_a_model_whose_checkpoints_are_gone_is_not_replaced(trainer):
+    list(trainer(max_steps=4).events(signals.Request(), None))
+    one = trainer(max_steps=4)
+    model = one.run.model.read_bytes()
+    shutil.rmtree(one.run.folder / "checkpoints")
+    with pytest.raises(ConfigError, match="has a model but no checkpoint"):
+        one.resume()
+    assert one.run.model.read_bytes() == model
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(trainer):
+    one = trainer(max_steps=4)
+    events = one.events(signals.Request(), None)
+    next(event for event in events if isinstance(event, Validated))
+    events.close()
+    again = trainer(max_steps=4)
+    assert again.run.model.exists()
+    assert not again.resume()
+    assert kinds(again.events(signals.Request(), None))[0] == ("Validated", 2)
+
+
+def test_without_dev_nothing_is_saved_where_a_validation_would_be(trainer):
+    one = trainer(max_steps=7)
+    one.dev = None
+    saved = kinds(one.events(signals.Request(), None))
+    assert saved == [("Saved", 3), ("Saved", 6), ("Saved", 7), ("Ended", 7)]
+
+
+def test_a_model_that_is_lost_with_its_checkpoint_costs_no_patience(trainer):
+    """Its place takes the newest one, which was validated before and is not told of again."""
+    values = {2: 0.9, 4: 0.5, 6: 0.4, 8: 0.3}
+    for stop, lost in ((6, False), (100, True)):
+        one = trainer(max_steps=stop, patience=3, keep=1)
+        assert one.resume() == lost
+        one._measured = lambda _, state=one.state: Measured(5.0 + state.step, values[state.step])
+        if lost:
+            one.run.model.unlink()
+        found = kinds(one.events(signals.Request(), None))
+    assert found == [("Saved", 6), ("Validated", 8), ("Saved", 8), ("Ended", 8)]
+    assert (one.state.best_step, one.state.stale) == (6, 3)
+
+
+def test_one_process_draws_anew_where_it_goes_on_with_a_run_of_several(trainer, monkeypatch):
+    """Not the numbers that the run began with."""
+    list(trainer(max_steps=3).events(signals.Request(), None))
+    one = trainer(max_steps=4)
+    first = one.state.random  # after the weights were drawn
+    monkeypatch.setattr(one.ranks, "own", lambda states: {})
+    assert one.resume()
+    assert [not torch.equal(state, first[name]) for name, state in one.state.random.items()] == [
+        True
+    ]
 
 
 def test_the_norm_of_no_gradient_is_on_the_device(trainer):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli.core.run.config import refuse_another
-from synmt_cli.core.run.directory import PARSER, Run, read_metric
+from synmt_cli.core.run.directory import FILES, FOLDERS, PARSER, STEP, Run, read_metric
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabularies, Vocabulary
 from synmt_cli.errors import (
     ConfigError,
@@ -81,7 +81,7 @@ class _Lock:
     made_file: bool
 
     def remove_new(self, folder: Path, begun: bool) -> None:
-        """Removes what it made, as far as the system allows it.
+        """Removes the folder that it made, or the file, as far as the system allows it.
 
         begun: whether files that are there now are those of a run, which a lock has to tell.
         """
@@ -161,9 +161,9 @@ def _begin(folder: Path, is_new: bool) -> None:
         raise CreateError(f"{name} is neither empty nor a run directory; name another --run")
     run.refuse_misplaced()
     run.steps()
-    for place in (folder, folder / "checkpoints"):
-        if place.is_dir():
-            _tidy(place)
+    _tidy(folder, lambda name: name in (*FILES, *FOLDERS))
+    if (folder / "checkpoints").is_dir():
+        _tidy(folder / "checkpoints", lambda name: bool(STEP.fullmatch(name)))
 
 
 def _is_ours(name: str) -> bool:
@@ -172,11 +172,14 @@ def _is_ours(name: str) -> bool:
     return name in early or bool(UNFINISHED.fullmatch(name))
 
 
-def _tidy(place: Path) -> None:
-    """Completes or removes what a killed writer left unfinished."""
+def _tidy(place: Path, is_ours: Callable[[str], bool]) -> None:
+    """Completes or removes what a killed training left unfinished.
+
+    is_ours: whether a name is one that training writes. Another program may be writing others.
+    """
     for name in os.listdir(place):
         match, path = UNFINISHED.fullmatch(name), place / name
-        if match is None:
+        if match is None or not is_ours(match["name"]):
             continue
         is_folder = stat.S_ISDIR(path.lstat().st_mode)
         final = place / match["name"]

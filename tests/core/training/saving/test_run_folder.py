@@ -122,10 +122,11 @@ def test_a_place_that_cannot_be_a_folder_is_refused(tmp_path, place):
         pass
 
 
-LITTER = ("...1.old", "..1.tmp", ".config.1.old", ".checkpoints.x.tmp", ".thing.old", ".vimrc.tmp")
+OTHERS = ("...1.old", "..1.tmp", ".config.1.old", ".checkpoints.x.tmp", ".thing.old", ".vimrc.tmp")
+OTHERS += (".hyp.de.7.tmp", "checkpoints/.mean.7.tmp")  # translate and average are writing these
 
 
-def test_only_what_writers_leave_is_tidied(tmp_path):
+def test_only_what_training_leaves_is_tidied(tmp_path):
     """Whatever its kind: a link goes, and not what it leads to."""
     folder = tmp_path / "r"
     (folder / "checkpoints/.step-3.77.old").mkdir(parents=True)
@@ -136,14 +137,14 @@ def test_only_what_writers_leave_is_tidied(tmp_path):
     for name in (".cache.7.old", ".labels.json.7.old", "checkpoints/.step-9.7.tmp"):
         (folder / name).symlink_to(tmp_path / "outside")
     os.mkfifo(folder / ".spm.model.7.tmp")
-    for name in LITTER:
+    (folder / ".config.toml.1.tmp").write_bytes(b"")
+    for name in OTHERS:
         (folder / name).write_bytes(b"")
     with locked(folder):
         pass
     assert (tmp_path / "outside/file").exists()
-    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["step-3"]
-    names = {path.name for path in folder.iterdir()}
-    assert names == {"config.toml", "checkpoints", ".lock", LITTER[1], *LITTER[3:]}
+    names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
+    assert names == {"config.toml", "checkpoints", "checkpoints/step-3", ".lock", *OTHERS}
 
 
 def test_lines_after_the_step_and_half_a_line_are_dropped(tmp_path):
