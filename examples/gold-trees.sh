@@ -15,7 +15,12 @@ cd "$1"
 variant=${4:-pascal} out=gold-trees
 # The first variant that writes no trees; its length penalty is that of all but those that do
 baseline=$(cat data/SHARED)
-ls -d models/"$variant".* > /dev/null # the experiment has it
+case " $(cat data/READERS) " in
+  *" $variant "*) ;;
+  *) echo "gold-trees.sh: of the variants of this experiment, these read trees: $(cat data/READERS)" >&2
+    exit 64 ;;
+esac
+ls -d models/"$variant".* > /dev/null # it was made
 models=(models/"$variant".*) matched=()
 if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
 mkdir -p "$out"
@@ -30,7 +35,7 @@ translate() { # MODEL TREES
   local model=${1##*/} penalty=$baseline tuned=()
   if [ -e "output/$model.conllu" ]; then penalty=${model%.*}; fi
   for file in output/"$penalty".*.lenpen.json; do tuned+=(--tuned "$file"); done
-  synmt translate -m "$1" --beam 5 --threads 1 "${tuned[@]}" -o "$out/$model.$2.txt" "$out/$2.conllu"
+  synmt translate -m "$1" --beam "$(cat data/BEAM)" --threads 1 "${tuned[@]}" -o "$out/$model.$2.txt" "$out/$2.conllu"
 }
 for kind in parsed gold random; do
   for model in "${models[@]}"; do

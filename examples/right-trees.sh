@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a right tree is worth to the models of an experiment (`synmt init`): the test set with the
-# parser's trees, with a tenth and three tenths of the heads wrong, and with random trees.
+# parser's trees, with a tenth and three tenths of the heads wrong, with random trees, and with the
+# parser's heads but all labels wrong.
 #
 #   bash examples/right-trees.sh EXPERIMENT [VARIANT] [OTHER_PARSER]
 #
@@ -11,7 +12,12 @@ set -euo pipefail
 parser=${3:+$(realpath "$3")}
 cd "$1"
 variant=${2:-pascal} out=right-trees
-ls -d models/"$variant".* > /dev/null # the experiment has it
+case " $(cat data/READERS) " in
+  *" $variant "*) ;;
+  *) echo "right-trees.sh: of the variants of this experiment, these read trees: $(cat data/READERS)" >&2
+    exit 64 ;;
+esac
+ls -d models/"$variant".* > /dev/null # it was made
 models=(models/"$variant".*) matched=()
 if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
 # The first variant's length penalty, which is that of all but those that write trees
@@ -25,7 +31,8 @@ for file in output/"$variant".*.txt; do systems+=("parsed=$file"); done
 synmt perturb --seed 1 --head-noise 0.1 -o "$out/wrong-10.conllu" data/test.src.conllu
 synmt perturb --seed 1 --head-noise 0.3 -o "$out/wrong-30.conllu" data/test.src.conllu
 synmt perturb --seed 1 --tree random -o "$out/random.conllu" data/test.src.conllu
-kinds=(wrong-10 wrong-30 random)
+synmt perturb --seed 1 --label-noise 1 -o "$out/labels.conllu" data/test.src.conllu
+kinds=(wrong-10 wrong-30 random labels)
 if [ -n "$parser" ]; then
   synmt parse -m "$parser" -o "$out/other.conllu" text/test.src
   synmt evaltree data/test.src.conllu "$out/other.conllu" | grep -E '^[UL]AS '
@@ -35,7 +42,7 @@ fi
 for kind in "${kinds[@]}"; do
   synmt featurize --spm spm.model --tgt text/test.tgt -o "$out/$kind.jsonl" "$out/$kind.conllu"
   for model in "${models[@]}"; do
-    synmt translate -m "$model" --beam 5 --threads 1 "${tuned[@]}" \
+    synmt translate -m "$model" --beam "$(cat data/BEAM)" --threads 1 "${tuned[@]}" \
       -o "$out/${model##*/}.$kind.txt" "$out/$kind.jsonl"
     systems+=("$kind=$out/${model##*/}.$kind.txt")
   done

@@ -4,12 +4,13 @@
 #
 #   bash examples/wrong-trees.sh EXPERIMENT [VARIANT] [TREES]
 #
-# EXPERIMENT: its folder, after `make`. VARIANT: dep+rel, or another of its variants that reads trees.
-# TREES: `random`, drawn from all trees over the words; or `borrowed`, the parser's tree of another
+# EXPERIMENT: its folder, after `make`. VARIANT: dep+rel, or another of its variants that reads heads
+# (random trees leave most labels as they are, so that they say nothing about tags). TREES: `random`, drawn from all trees over the words; or `borrowed`, the parser's tree of another
 # sentence of the same set with as many words, so that arcs are as long and trees as deep as the
 # parser's, but do not belong to the words. Each sentence gets one tree, the same for all seeds.
-# Records, runs, translations and scores.VARIANT.txt go to EXPERIMENT/TREES-trees; run it again
-# after an interruption, and trainings go on.
+# It takes as long as the variant's first trainings did. Records, runs, translations and
+# scores.VARIANT.txt, with the experiment's first variant beside both, go to EXPERIMENT/TREES-trees;
+# run it again after an interruption, and trainings go on.
 set -euo pipefail
 cd "$1"
 variant=${2:-dep+rel} trees=${3:-random}
@@ -18,15 +19,24 @@ case $trees in
   *) echo "wrong-trees.sh: TREES is random or borrowed, not $trees" >&2 && exit 64 ;;
 esac
 out=$trees-trees
-ls output/"$variant".*.txt > /dev/null # the experiment has it
+case " $(cat data/READERS) " in
+  *" $variant "*) ;;
+  *) echo "wrong-trees.sh: of the variants of this experiment, these read trees: $(cat data/READERS)" >&2
+    exit 64 ;;
+esac
+ls output/"$variant".*.txt > /dev/null # it was made
 if ls output/"$variant".*.conllu &> /dev/null; then
   echo "wrong-trees.sh: $variant writes trees, and records with wrong ones are not made here" >&2
   exit 64
 fi
 mkdir -p "$out"
-# The length penalty of all variants that write no trees
-tuned=() parsed=() wrong=()
-for file in output/"$(cat data/SHARED)".*.lenpen.json; do tuned+=(--tuned "$file"); done
+# The first variant that writes no trees; its length penalty is that of all but those that do
+first=$(cat data/SHARED)
+tuned=() parsed=() wrong=() plain=()
+for file in output/"$first".*.lenpen.json; do tuned+=(--tuned "$file"); done
+if [ "$first" != "$variant" ]; then
+  for file in output/"$first".*.txt; do plain+=("$first=$file"); done
+fi
 
 random() { # random FILE SEED
   synmt perturb --seed "$2" --tree random "$1"
@@ -67,11 +77,11 @@ for file in output/"$variant".*.txt; do
   rm -rf "$out/models/$name"
   mkdir -p "$out/models"
   synmt average -m "$out/runs/$name" -o "$out/models/$name"
-  synmt translate -m "$out/models/$name" --beam 5 --threads 1 "${tuned[@]}" \
+  synmt translate -m "$out/models/$name" --beam "$(cat data/BEAM)" --threads 1 "${tuned[@]}" \
     -o "$out/$name.txt" "$out/test.jsonl"
   wrong+=("$trees=$out/$name.txt")
   parsed+=("parsed=$file")
 done
 synmt score -M bleu,chrf,ter -o "$out/scores.$variant.txt" text/test.tgt \
-  "${wrong[@]}" "${parsed[@]}"
+  "${wrong[@]}" "${parsed[@]}" "${plain[@]}"
 cat "$out/scores.$variant.txt"

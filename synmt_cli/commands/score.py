@@ -274,8 +274,8 @@ def score(
       labels:FILE       a label for each segment: the first column of text, the field `bucket`
                         of JSONL, synmt_bucket of CoNLL-U
 
-    Trees are CoNLL-U or records. An empty bucket is `n/a`; one of fewer than 20 segments is not
-    tested.
+    Trees are CoNLL-U or records. The tables leave out empty buckets, and name them; one of fewer
+    than 20 segments is not tested.
 
     --sign-over takes reports that --format json wrote, one for each test set, instead of REF and
     FILE, and does the sign test over their scores: one unit is a (test set, metric) pair, all of

@@ -297,6 +297,11 @@ def run_training(
             return 0 if getattr(end, "finished", False) else Stopped.exit_code
         if is_resumed:
             console.info(f"resuming {path} at step {first_step:,}")
+            if first_step > (most := trainer.settings.max_steps):
+                console.warn(
+                    f"{path} has more updates than training.max_steps = {most:,}: it stays as it "
+                    "is, and does not compare with runs that end there"
+                )
         length = Length.of(session.train, trainer.settings)
         for line in described(trainer, length):
             console.info(line)

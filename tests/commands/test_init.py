@@ -335,7 +335,7 @@ def test_a_folder_that_exists_stays_as_it_is(run, given, tmp_path):
     (tmp_path / "here").mkdir()
     done = run("init", tmp_path / "here", *TEXT, "--variants", "vanilla", cwd=given)
     assert done.returncode == 73
-    assert b"it already exists" in done.stderr
+    assert b"it already exists; name another folder, or see in its Makefile" in done.stderr
     assert not os.listdir(tmp_path / "here")
 
 

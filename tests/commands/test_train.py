@@ -100,6 +100,14 @@ def test_a_finished_run_is_left_alone(train, tmp_path):
     assert (tmp_path / "r/model.safetensors").stat().st_mtime_ns == before
 
 
+def test_a_run_that_has_more_updates_than_it_may_says_so(here, records, tmp_path):
+    for steps, is_past in ((2, False), (2, False), (1, True)):
+        options = ["--run", tmp_path / "r", "--max-steps", steps]
+        done = here("train", *SIZE[:-1], *records, *options)
+        told = b"r has more updates than training.max_steps = 1: it stays as it is" in done.stderr
+        assert (done.returncode, told) == (0, is_past)
+
+
 def test_a_run_directory_holds_what_it_promises(train, tmp_path):
     assert train("r", "--max-steps", 2).returncode == 0
     names = {path.name for path in (tmp_path / "r").iterdir()}

@@ -26,8 +26,9 @@ from synmt_cli.io import writing
 BYTES_OF_A_PIECE = 4  # about, whatever the script: an ideograph has three
 ABOUT_SETTINGS = """\
 Settings of every training; they override the preset's. `synmt settings` and `synmt variants` say
-what there is. A training goes on after a change of {}; any other change begins it anew: its model
-moves to runs/old, and comes back when the old settings do.
+what there is. A training goes on after a change of {} (but a lower max_steps takes no updates
+back); any other change begins it anew: its model moves to runs/old, and comes back when the old
+settings do.
 """
 SETTINGS = """\
 {about}

@@ -32,9 +32,10 @@ SHELL := bash
 # --- What to compare; change it as you like ---
 #
 # make then makes what is missing, such as the models of a further seed, tunes, translates and
-# scores again; other models stay. A variant can be left out. For a further one, take the Makefile
-# of a folder that `synmt init` writes with it, and its links to parsers; the first one that reads
-# or writes trees changes the records or the vocabulary, and thus all models.
+# scores again; other models stay. A variant can be left out. To add one, let `synmt init` write
+# another folder with the old ones and the new one, and copy its Makefile and its *.udpipe here.
+# The first variant that reads or writes trees changes the records or the vocabulary, and thus all
+# models.
 
 VARIANTS := {variants}
 SEEDS := {seeds}

@@ -388,7 +388,7 @@ class ScoreReport:
         return Table(["rank", "system", metric.label], rows, 2, f"Clusters by {metric.label}")
 
     def _bucket_table(self, metric: MetricInfo, by: str) -> Table:
-        buckets = [bucket for bucket in self.buckets if bucket.by == by]
+        buckets = [bucket for bucket in self.buckets if bucket.by == by and bucket.n]
         title, kind = f"{metric.label} by {by}", by.partition(":")[0]
         if not any(map(any, (bucket.paired for bucket in buckets))):
             names = [system.name for system in self.systems]
@@ -437,6 +437,9 @@ class ScoreReport:
             yield from self._test_notes(baseline, self._results[0])
         elif self.interval_n:
             yield f"95 % interval: {self.settings.interval}, {self.interval_n:,} samples"
+        for by in dict.fromkeys(bucket.by for bucket in self.buckets):
+            if empty := [one.name for one in self.buckets if one.by == by and not one.n]:
+                yield f"{by}: no sentences in {', '.join(empty)}"
         for metric in self.metrics:
             better = "" if metric.higher_is_better else " (lower is better)"
             yield f"{metric.label}|{metric.signature}{better}"
