@@ -143,6 +143,9 @@ def evaltree(
     unfit = {
         "--get prints one figure: it cannot be split --by": get and by,
         "--get prints one figure: --format does not apply": get and form != "table",
+        "--get prints one figure: it takes no --paired, -M or --samples": (
+            get and (paired not in (None, "none") or metrics or samples)
+        ),
         "--paired, -M and --samples compare systems with the first one: give two or more": (
             len(systems) < 2 and (paired not in (None, "none") or metrics or samples)
         ),

@@ -107,9 +107,13 @@ def featurize(
         raise UsageError("--emit is for CoNLL-U: text has no trees")
     if tgt_spm is not None and (target is None or spm is None):
         raise UsageError("--tgt-spm needs --spm and --tgt or --tgt-conllu")
-    options = on_nonprojective, split_transitions, glue, multiword
+    how = on_nonprojective, split_transitions, glue, multiword
+    if tgt_conllu is None and how != ("drop", False, False, "words"):
+        raise UsageError(
+            "--on-nonprojective, --split-transitions, --glue and --multiword are for --tgt-conllu"
+        )
     recipe = pool.Recipe(
-        partial(featurizing, spm, tgt_spm, names, strict, options),
+        partial(featurizing, spm, tgt_spm, names, strict, how),
         tuple(path for path in (spm, tgt_spm) if path is not None),
         pool.Care(where=where, warn=console.warn),
     )

@@ -69,6 +69,7 @@ TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several
 SHOWN = 5  # line numbers that a warning names
 SEGMENTS = "segments"
 GET_TAKES_NO_FORMAT = "--get prints bare figures: it takes no --format"
+OF_TESTS = {"paired", "p", "samples", "correct"}
 ScoreFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
     option("--format", "How to print the results; latex is for booktabs, segments for one metric."),
@@ -306,7 +307,7 @@ def score(
     settings = registry.TextSettings(
         tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
     )
-    _check(settings, get, form, by)
+    _check(settings, get, form, by, paired != "none" and asked & OF_TESTS)
     scored = _outside(segment_scores or [], lower_is_better or [])
     specs = [divisions.parse(text) for text in dict.fromkeys(by or [])]
     trees = _trees(specs, src, src_trees, ref_trees)
@@ -356,12 +357,15 @@ def score(
     _judge(report, limits)
 
 
-def _check(settings: TextSettings, get: str | None, form: str, by: list[str] | None) -> None:
+def _check(
+    settings: TextSettings, get: str | None, form: str, by: list[str] | None, tests: object
+) -> None:
     """Raises UsageError for options that exclude each other."""
     value, smooth = settings.smooth_value, settings.smooth
     options.refuse(
         {
             GET_TAKES_NO_FORMAT: get is not None and form != "table",
+            "--get prints bare figures: it takes no options of a test": get and tests,
             "--get prints one figure for each system: it cannot be split --by": get and by,
             f"--format {SEGMENTS} has no buckets": form == SEGMENTS and by,
             f"--smooth {smooth} has no --smooth-value": value is not None

@@ -37,7 +37,12 @@ def vocab_encode(
     ] = None,
     nbest: Annotated[
         int | None,
-        option("--nbest N", "Draw from the N best of a unigram model instead of all.", min=2),
+        option(
+            "--nbest N",
+            "Draw from the N best of a unigram model instead of all.",
+            min=2,
+            max=512,  # of sentencepiece
+        ),
     ] = None,
     seed: options.Seed = options.SEED,
     jobs: options.Jobs = 1,

@@ -1,5 +1,6 @@
 """`synmt vocab train`: a subword vocabulary from text."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -125,8 +126,8 @@ def vocab_train(
 def _size(size: str) -> int | None:
     if size == "auto":
         return None
-    if not size.isascii() or not size.isdigit() or int(size) < 5:
-        raise UsageError(f"--size is auto, or a number from 5 on, not {quoted(size)}")
+    if not re.fullmatch("[0-9]{1,9}", size) or int(size) < 5:
+        raise UsageError(f"--size is auto, or a number of 5 to 999999999, not {quoted(size)}")
     return int(size)
 
 

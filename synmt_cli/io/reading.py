@@ -186,6 +186,12 @@ def decode(line: bytes, source: str, number: int) -> str:
         raise DataError(source, number, problem) from None
 
 
+def refuse_nul(text: str, source: str, number: int) -> None:
+    """Raises DataError for a line that CoNLL-U could not hold."""
+    if "\0" in text:
+        raise DataError(source, number, "NUL character")
+
+
 def chunks(source: Source, size: int = BUFFER) -> Iterator[bytes]:
     """Yields the bytes of a source as they arrive, at most `size` at a time.
 

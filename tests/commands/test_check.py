@@ -145,6 +145,7 @@ def test_lines_of_text_and_of_transitions(forked):
     assert (
         text.stdout == b"<stdin>:2: invalid UTF-8 at byte 1\n<stdin>:4: invalid UTF-8 at byte 2\n"
     )
+    assert forked("check", stdin=b"a\nb\0\n").stdout == b"<stdin>:2: NUL character\n"
     moves = b"the dog LEFT-ARC:det\n\na b\nRIGHT-ARC:x\na LEFT-ARC:\na b RIGHT-ARC:x\n"
     done = forked("check", stdin=moves)
     assert lines_of(done.stdout) == [3, 4, 5]

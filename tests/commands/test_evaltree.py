@@ -159,6 +159,7 @@ def test_several_parsers(run, folder):
     [
         (["gold", "noisy", "--get", "las", "--by", "deprel"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "--get", "las", "--format", "json"], "", 2, "--get prints one figure"),
+        (["gold", "noisy", "-", "--get", "la", "--samples", "7"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "--paired", "ar"], "", 2, "--paired, -M and --samples compare systems"),
         (["gold", "noisy", "noisy", "-M", "bleu"], "", 2, "-M: 'bleu' is not one of words"),
         (["gold", "noisy", "absent"], "", 66, "cannot read absent"),

@@ -302,6 +302,7 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
         (["--src", "my text.en", "--tgt", "."], 66, "cannot read ."),
         (["--src", "my text.en", "--tgt", "short"], 65, "short: 2 lines, but there are 200"),
         (["--src", "empty", "--tgt", "also empty"], 65, "empty: no lines"),
+        (["--src", "short", "--tgt", "nul"], 65, "nul:2: NUL character"),
         (["--src", "short", "--tgt", "short too"], 2, "2 pairs are too few to split"),
         ([*TEXT, "--parser", "short", "--variants", "pascal"], 69, "short"),
         ([*TEXT, "--preset", "tinny"], 2, "tinny"),
@@ -311,6 +312,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(run, given, options, s
     for name, text in {
         "short": "a\nb\n",
         "short too": "c\nd\n",
+        "nul": "c\nd\0\n",
         "empty": "",
         "also empty": "",
     }.items():

@@ -149,6 +149,7 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--by", "labels:short"], 65, "short: 2 segments, but 4 reference lines"),
         (["ref", "new", "--by", "labels:gap"], 65, "gap:2: no label"),
         (["ref", "new", "--get", "ter", "--format", "json"], 2, "--get prints bare figures"),
+        (["ref", "new", "ref", "--get", "ter", "--p", "koehn"], 2, "--get prints bare figures"),
         (["ref", "new", "--all-pairs"], 2, "--all-pairs needs two systems"),
         (["ref", "new", "--smooth-value", "1"], 2, "--smooth exp has no --smooth-value"),
         (
@@ -601,6 +602,18 @@ def test_labels_are_in_the_order_of_their_numbers(run, tmp_path):
     options = ("--by", "labels:by", "--format", "json")
     buckets = json.loads(run("score", "ref", "sys", *options, cwd=tmp_path).stdout)["buckets"]
     assert [one["name"] for one in buckets] == ["b", "b9", "b010", "b10", f"b{long}"]
+
+
+def test_labels_of_conllu_may_follow_any_comment(run, tmp_path):
+    """UDPipe 2 writes its name first."""
+    row = "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n\n"
+    for name in ("ref", "sys"):
+        (tmp_path / name).write_text("a\n" * 2)
+    block = f"# generator = x\n# sent_id = 1\n# synmt_bucket = %s\n{row}"
+    (tmp_path / "by").write_text(block % "short" + block % "long")
+    options = ("--by", "labels:by", "--format", "json")
+    buckets = json.loads(run("score", "ref", "sys", *options, cwd=tmp_path).stdout)["buckets"]
+    assert [(one["name"], one["n"]) for one in buckets] == [("long", 1), ("short", 1)]
 
 
 def test_a_report_is_read_back_whole(run, paper):

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 
 import pytest
 
@@ -57,6 +58,13 @@ def test_without_a_size_the_text_decides(run, tmp_path):
     assert sizes[3] > 900
 
 
+def test_a_carriage_return_that_ends_a_line_stays(run, model):
+    """The reader of a line drops one CR before its LF."""
+    pieces = run("vocab", "encode", "-m", model, stdin=b"a\r\r\nb\r\n").stdout
+    assert pieces.endswith(b"\r\r\n" + run("vocab", "encode", "-m", model, stdin=b"b\n").stdout)
+    assert run("vocab", "decode", "-m", model, stdin=pieces).stdout.endswith(b"\r\r\nb\n")
+
+
 @pytest.mark.parametrize("word", ["30", "1_0", "9" * 5000])
 def test_what_is_no_id_is_named(run, model, word):
     done = run("vocab", "decode", "--ids", "-m", model, stdin=f"5\n6 {word}\n".encode())
@@ -88,7 +96,11 @@ def test_several_files_are_one_text(run, model, tmp_path):
     [
         (["--size", "9000"], LINES, 2, "size 9000 is too large for this text: at most"),
         (["--size", "5"], LINES, 2, "size 5 is too small: single characters alone need"),
+        (["--size", f"{2**31}"], LINES, 2, "--size is auto, or a number of 5 to 999999999"),
+        (["--size", "9" * 5000], LINES, 2, "--size is auto, or a number of 5 to 999999999"),
+        (["--type", "word", "--byte-fallback", "--size", "99"], LINES, 2, "size 99 is too small"),
         (["--user-symbols", "<s>"], LINES, 2, "'<s>' cannot be a user symbol"),
+        (["--user-symbols", os.fsdecode(b"x\xff")], LINES, 2, "cannot be a user symbol"),
         ([], b"", 65, "no text to learn from"),
         ([], b"\n \n", 65, "no text to learn from"),
         ([], b"a\n\xff\n", 65, "<stdin>:2: invalid UTF-8 at byte 1"),

@@ -10,6 +10,7 @@ labels:FILE        the labels of a file
 """
 
 import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -200,7 +201,9 @@ def _labels(path: str, n: int) -> list[str]:
         data = b"".join(reading.chunks(source))
     # Not by formats/detect.py: `20-29<TAB>A line` looks like a range of CoNLL-U there.
     head = data.removeprefix(reading.BOM)
-    kind = "jsonl" if OBJECT.match(head) else "conllu" if COMMENT.match(head) else "text"
+    comments = itertools.takewhile(lambda line: line.startswith(b"#"), head.split(b"\n"))
+    is_conllu = any(map(COMMENT.match, comments))
+    kind = "jsonl" if OBJECT.match(head) else "conllu" if is_conllu else "text"
     labels: list[str] = []
     seen: set[str] = set()
     for segment in reader.READERS[kind](reading.Source(source.name, io.BytesIO(data))):

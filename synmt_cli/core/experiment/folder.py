@@ -21,7 +21,7 @@ from synmt_cli.errors import (
     cannot_read,
     printable,
 )
-from synmt_cli.io import writing
+from synmt_cli.io import reading, writing
 
 BYTES_OF_A_PIECE = 4  # about, whatever the script: an ideograph has three
 ABOUT_SETTINGS = """\
@@ -69,9 +69,11 @@ class Texts:
             if os.path.samefile(src, tgt):
                 raise UsageError(f"{printable(src)} is both sides of the {name} set")
             n_lines = n_bytes = 0
-            for _, line in reader.text_rows([src, tgt]):
+            for lines in reader.text_rows([src, tgt]):
                 n_lines += 1
-                n_bytes += len(line.encode())
+                for path, line in zip((src, tgt), lines, strict=True):
+                    reading.refuse_nul(line, path, n_lines)
+                n_bytes += len(lines[1].encode())
             if not n_lines:
                 raise DataError(src, None, "no lines")
             if name == "train":

@@ -59,7 +59,8 @@ class Search:
                 elif kind == "transitions":
                     lines.run(TransitionLine(source.name, number, "", data, is_json=False))
                 else:
-                    reading.decode(data, source.name, number)
+                    text = reading.decode(data, source.name, number)
+                    reading.refuse_nul(text, source.name, number)
             except DataError as error:
                 yield error
 

@@ -33,8 +33,7 @@ def segments(files: Sequence[str], kind: InputKind) -> Iterator[ParseItem]:
                 yield ParseItem(source.name, sentence.line, next(ids), sentence)
         else:
             for line, text in reading.text_lines(source):
-                if "\0" in text:  # CoNLL-U cannot hold it
-                    raise DataError(source.name, line, "NUL character")
+                reading.refuse_nul(text, source.name, line)
                 yield ParseItem(source.name, line, next(ids), text)
 
 

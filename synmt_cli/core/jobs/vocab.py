@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from synmt_cli import pool
 from synmt_cli.core.jobs.work import where_of_lines
+from synmt_cli.core.segments.segment import ended
 from synmt_cli.core.text.sampling import Sampler, Sampling
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import DataError, UsageError, printable, quoted
@@ -65,7 +66,7 @@ def encoding(
         text = reading.decode(line.data, line.source, line.number)
         pieces = sampler.pieces(text, line.place) if sampler else vocabulary.pieces(text)
         words = map(str, vocabulary.ids(pieces)) if ids else pieces
-        return " ".join(words).encode() + b"\n"
+        return ended(" ".join(words).encode())
 
     return encoded
 
@@ -88,8 +89,8 @@ def decoding(model: str, ids: bool) -> Callable[[VocabularyLine], bytes]:
         text = reading.decode(line.data, line.source, line.number)
         pieces = [piece for piece in text.split(" ") if piece]
         if ids:
-            return vocabulary.decode(_ids(pieces, vocabulary.size, line)).encode() + b"\n"
-        return vocabulary.join(pieces).encode() + b"\n"
+            return ended(vocabulary.decode(_ids(pieces, vocabulary.size, line)).encode())
+        return ended(vocabulary.join(pieces).encode())
 
     return decoded
 

@@ -109,7 +109,8 @@ def _train(sentences: Iterable[str], settings: VocabularySettings, size: int) ->
 
 def _check_symbols(user_symbols: Sequence[str], symbols: Iterable[str]) -> None:
     for symbol in user_symbols:
-        if symbol in SPECIAL or not symbol or {" ", "\n", SPACE} & set(symbol):
+        is_unfit = re.search(f"[ \n{SPACE}\ud800-\udfff]", symbol)  # surrogates: it is not UTF-8
+        if symbol in SPECIAL or not symbol or is_unfit:
             raise UsageError(f"{quoted(symbol)} cannot be a user symbol")
     for symbol in symbols:
         if problem := symbol_problem(symbol):
@@ -128,6 +129,8 @@ def _explained(message: str, size: int) -> Exception:
             "(or a lower character coverage)"
         )
         return _Unfit(message, int(least[1]))
+    if "(vocab_size) >= (0)" in message:  # of words
+        return UsageError(f"size {size} is too small: symbols and bytes alone need more")
     if taken := re.search(r"INTERNAL: (.*) is already defined", message):
         return UsageError(f"{quoted(taken[1])} cannot be a symbol: it is a piece already")
     if "sentences_.empty()" in message or "all_chars_count" in message:

@@ -17,7 +17,7 @@ from synmt_cli.core.segments.alignment import piece_words
 from synmt_cli.core.segments.segment import Segment, TextSegment, TreeSegment
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import Vocabulary
-from synmt_cli.errors import DataError, Place
+from synmt_cli.errors import Place
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.record import Record
 from synmt_cli.io import reading
@@ -64,8 +64,7 @@ class Reader:
         if isinstance(segment, TreeSegment):
             return self.featurizer.record(segment.sentences, id)
         if isinstance(segment, TextSegment):
-            if "\0" in segment.text:
-                raise DataError(*segment.place, "NUL character")
+            reading.refuse_nul(segment.text, *segment.place)
             return self.of_text(segment.text, id)
         one = record.from_bytes(segment.json, *segment.place, id)
         if one.pieces is None:
