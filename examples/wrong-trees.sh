@@ -5,12 +5,14 @@
 #   bash examples/wrong-trees.sh EXPERIMENT [VARIANT] [TREES]
 #
 # EXPERIMENT: its folder, after `make`. VARIANT: dep+rel, or another of its variants that reads heads
-# (random trees leave most labels as they are, so that they say nothing about tags). TREES: `random`, drawn from all trees over the words; or `borrowed`, the parser's tree of another
-# sentence of the same set with as many words, so that arcs are as long and trees as deep as the
-# parser's, but do not belong to the words. Each sentence gets one tree, the same for all seeds.
-# It takes as long as the variant's first trainings did. Records, runs, translations and
-# scores.VARIANT.txt, with the experiment's first variant beside both, go to EXPERIMENT/TREES-trees;
-# run it again after an interruption, and trainings go on.
+# (random trees leave most labels as they are, so that they say nothing about tags). TREES: `random`,
+# drawn from all trees over the words; or `borrowed`, the parser's tree of another sentence of the
+# same set with as many words, so that arcs are as long and trees as deep as the parser's, but do not
+# belong to the words. Each sentence gets one tree, the same for all seeds.
+#
+# It trains one seed after the other. Records, runs, translations and scores.VARIANT.txt, with the
+# experiment's first variant beside both, go to EXPERIMENT/TREES-trees; run it again after an
+# interruption, and trainings go on.
 set -euo pipefail
 cd "$1"
 variant=${2:-dep+rel} trees=${3:-random}
