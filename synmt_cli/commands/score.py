@@ -523,11 +523,15 @@ def _statistics(
 
 
 def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[SystemFiles]) -> None:
-    """Warns where a test of systems is over so few segments that it is not to be relied on."""
+    """Warns where a test of systems is over too few segments, or seeds, to be relied on."""
     from synmt_cli.core.evaluation.statistics.significance import doubt
 
-    if test and systems[1:] and (problem := doubt(test, n, "segments")):
+    if test is None or len(systems) < 2:
+        return
+    if problem := doubt(test, n, "segments"):
         console.warn(problem)
+    if len(systems[0].files) == 2:
+        console.warn("two seeds often leave intervals too wide to decide anything: take more")
 
 
 def _divided(

@@ -373,7 +373,9 @@ def test_the_same_name_again_is_another_seed(run, paper):
     assert one["delta"] == b["scores"]["bleu"]["score"] - a["scores"]["bleu"]["score"]
     assert one["ci95"][0] < 0 < one["ci95"][1]
     assert one["p"] > 0.05  # two runs each: seeds are all of it
-    table = run("score", *OUTPUTS, cwd=paper).stdout.decode()
+    shown = run("score", *OUTPUTS, cwd=paper)
+    assert b"two seeds often leave intervals too wide to decide anything" in shown.stderr
+    table = shown.stdout.decode()
     assert "200 sentences against ref.en, means of 2 seeds" in table
     assert "quasi F, Clark 1973" in table
     stratified = run(
