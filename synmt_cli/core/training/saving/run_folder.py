@@ -172,14 +172,15 @@ def _is_ours(name: str) -> bool:
     return name in early or bool(UNFINISHED.fullmatch(name))
 
 
-def _tidy(place: Path, is_ours: Callable[[str], bool]) -> None:
+def _tidy(place: Path, is_written: Callable[[str], bool]) -> None:
     """Completes or removes what a killed training left unfinished.
 
-    is_ours: whether a name is one that training writes. Another program may be writing others.
+    is_written: whether training writes a file or folder of that name. Other programs may be
+    writing others.
     """
     for name in os.listdir(place):
         match, path = UNFINISHED.fullmatch(name), place / name
-        if match is None or not is_ours(match["name"]):
+        if match is None or not is_written(match["name"]):
             continue
         is_folder = stat.S_ISDIR(path.lstat().st_mode)
         final = place / match["name"]
