@@ -305,6 +305,7 @@ def run_training(
         length = Length.of(session.train, trainer.settings)
         for line in described(trainer, length):
             console.info(line)
+        warn_of_emulation(trainer)
         follow(trainer, events, place, tensorboard, length)
     return 0
 
@@ -328,6 +329,17 @@ def described(trainer: Trainer, length: Length) -> Iterator[str]:
     )
     why = f" ({trainer.why})" if trainer.why else ""
     yield f"{machine(trainer)}, precision {trainer.settings.precision}{why}"
+
+
+def warn_of_emulation(trainer: Trainer) -> None:
+    """Says that bf16, which another machine may have chosen, is slow on this one."""
+    from synmt_cli.core.run.device import has_bf16
+
+    if trainer.settings.precision == "bf16" and not has_bf16(trainer.device):
+        console.warn(
+            "this device has no bf16 and emulates it, which can take several times as long as fp32 "
+            "(training.precision)"
+        )
 
 
 def passes(length: Length) -> str:
@@ -400,6 +412,7 @@ def show_estimate(session: Session) -> None:
     length = Length.of(session.train, trainer.settings)
     for line in described(trainer, length):
         console.info(line)
+    warn_of_emulation(trainer)
     figures = estimate(trainer.model, session.train, trainer.settings)
     memory = figures.pop("memory")
     for name, value in figures.items():

@@ -10,12 +10,14 @@ import tomllib
 from dataclasses import dataclass
 
 import pytest
+import torch
 from safetensors.numpy import load_file
 from support.event_files import events
 from support.program import ENVIRONMENT
 
 from synmt_cli import cli, console
 from synmt_cli.core.run.config import LATER
+from synmt_cli.core.run.device import has_bf16
 
 SIZE = ["--preset", "tiny", "--set", "d_model=16", "--set", "d_ff=16", "--threads", "1", "-q"]
 
@@ -106,6 +108,16 @@ def test_a_run_that_has_more_updates_than_it_may_says_so(here, records, tmp_path
         done = here("train", *SIZE[:-1], *records, *options)
         told = b"r has more updates than training.max_steps = 1: it stays as it is" in done.stderr
         assert (done.returncode, told) == (0, is_past)
+
+
+@pytest.mark.parametrize("name", ["fp32", "bf16"])
+def test_bf16_where_there_is_none_says_that_it_is_slow(here, records, tmp_path, name):
+    options = ["--precision", name, "--device", "cpu"]
+    is_emulated = name == "bf16" and not has_bf16(torch.device("cpu"))
+    for place in (["--dry-run"], ["--run", tmp_path / "r", "--max-steps", 1]):
+        done = here("train", *SIZE[:-1], *records, *options, *place)
+        told = b"this device has no bf16 and emulates it" in done.stderr
+        assert (done.returncode, told) == (0, is_emulated)
 
 
 def test_a_run_directory_holds_what_it_promises(train, tmp_path):
