@@ -165,9 +165,15 @@ def analyze_probe(
     """
     if not model and not template:
         raise UsageError("name a run by -m RUN, or files for the tasks by --out-template TEMPLATE")
-    of_tasks: dict[str, object] = {"--task": task, "--out-template": template, "--parser": parser}
-    of_tasks |= {"--hidden": hidden != HIDDEN, "--dropout": dropout, "--control": control}
-    _refuse(of_tasks if structural is not None else {})
+    of_tasks: dict[str, object] = {"--task": task, "--out-template": template}
+    of_classifiers: dict[str, object] = {"--parser": parser, "--hidden": hidden != HIDDEN}
+    of_classifiers |= {"--dropout": dropout, "--control": control}
+    _refuse("tasks, not for --structural", structural is not None, of_tasks | of_classifiers)
+    _refuse(
+        "a run: name one by -m",
+        not model,
+        {"--layers": layers, "--seeds": n_seeds != 1} | of_classifiers,
+    )
     with (
         writing.output(output) as writer,
         console.progress("encoded", unit="sentences", output=output) as bar,
@@ -246,11 +252,9 @@ def _warn(folder: str, remarks: Mapping[str, int]) -> None:
         console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
 
 
-def _refuse(of_tasks: dict[str, object]) -> None:
-    """Raises UsageError for an option of tasks that is given, with --structural."""
-    options.refuse(
-        {f"{name} is for tasks, not for --structural": given for name, given in of_tasks.items()}
-    )
+def _refuse(what: str, holds: bool, given: dict[str, object]) -> None:
+    """Raises UsageError for the first option that is given and is for something else."""
+    options.refuse({f"{name} is for {what}": holds and one for name, one in given.items()})
 
 
 def _structural(

@@ -101,6 +101,10 @@ def multitask(
     a failure.
     """
     if form == "symbols":
+        if brackets == "text":
+            raise UsageError(
+                "--brackets text needs no symbols for labels, only the two tags: <TR>, <PA>"
+            )
         _write_symbols(files or (), penn, output)
         return
     if penn == "-" and "-" in (files or ["-"]):

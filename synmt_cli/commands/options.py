@@ -74,8 +74,12 @@ def refuse_compressed(output: str) -> None:
 
 
 def is_named_twice(paths: Iterable[str | None]) -> bool:
-    """Whether two of them are one file, or both `-`. None and "" are files not asked for."""
-    places = [path if path == "-" else os.path.realpath(path) for path in paths if path]
+    """Whether two of them are one file, or both `-`. None and "" are files not asked for.
+
+    /dev/null may stand for any number of them.
+    """
+    named = [path for path in paths if path and path != os.devnull]
+    places = [path if path == "-" else os.path.realpath(path) for path in named]
     return len(set(places)) < len(places)
 
 

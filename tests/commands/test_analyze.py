@@ -295,6 +295,15 @@ def test_structural_probes_say_what_is_missing(analyze, arguments, stdin, status
     assert message in done.stderr.decode()
 
 
+@pytest.mark.parametrize("option", ["--control", "--layers 0", "--hidden 0", "--seeds 2"])
+def test_options_of_classifiers_need_a_run(run, tmp_path, example_folder, option):
+    template = ["--out-template", tmp_path / "{task}.txt", "train.en.conllu"]
+    done = run("analyze", "probe", *option.split(), *template, cwd=example_folder)
+    named = option.split()[0].encode()
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert done.stderr.startswith(b"synmt analyze probe: %b is for a run: name one by -m" % named)
+
+
 def test_a_structural_probe_is_at_most_as_wide_as_the_states(analyze):
     done = analyze("probe", "--structural", "999", "dev.en.conllu")
     assert (done.returncode, done.stdout) == (2, b"")

@@ -154,6 +154,13 @@ def test_several_parsers(run, folder):
     assert done.stdout == b"60.00\n100.00\n"
 
 
+@pytest.mark.parametrize(("n", "said"), [(99, True), (999, False)])
+def test_samples_that_are_too_few_for_stars_are_told(run, folder, n, said):
+    done = run("evaltree", "gold", "noisy", "gold", "--paired", "ar", "--samples", n, cwd=folder)
+    note = b"\np is at least 0.01, p (Holm) 0.02: more --samples can show less\n"
+    assert (note in done.stdout) == said
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "status", "message"),
     [

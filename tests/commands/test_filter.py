@@ -55,6 +55,14 @@ def test_text_of_both_sides_with_rejects_and_counts(run, folder):
     )
 
 
+def test_nothing_need_be_kept_where_only_the_counts_matter(run, folder):
+    nowhere = ("-o", os.devnull, "--tgt-out", os.devnull, "--rejects", os.devnull)
+    done = run(*PAIR, *nowhere, "--max-len", 7, cwd=folder)
+    assert (done.returncode, done.stdout, files(folder)) == (0, b"", {})
+    assert done.stderr == b"synmt filter: kept 3 of 5 pairs; rejected: 1 min-len, 1 max-len\n"
+    assert run(*PAIR, "-o", "k", "--tgt-out", "./k", cwd=folder).returncode == 2
+
+
 def test_records_come_out_as_they_were(run, folder):
     lines = (folder / "jsonl").read_bytes().split(b"\n")
     done = run("filter", "jsonl", "--max-len", "7", "--rejects", "r", cwd=folder)

@@ -165,6 +165,11 @@ def test_what_has_no_parse_is_counted_and_strict_stops_there(run, folder):
             2,
             "--format symbols reads records or --penn",
         ),
+        (
+            ["--format", "symbols", "--brackets", "text", "train.jsonl"],
+            2,
+            "--brackets text needs no symbols for labels, only the two tags",
+        ),
         (["--spm", "none.model", "train.jsonl"], 69, "cannot read the vocabulary none.model"),
         (["--spm", "plain.model", "train.jsonl"], 78, "plain.model has no symbol '<TR>'; synmt"),
         (["--spm", "spm.model"], 65, "<stdin>:1: invalid JSON"),

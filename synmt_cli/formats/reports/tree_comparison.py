@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from synmt_cli.formats.reports.score.scores import TESTS, PairedComparison, shown_p
+from synmt_cli.formats.reports.score.scores import LEAST, TESTS, PairedComparison, shown_p
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup
 
@@ -129,6 +129,8 @@ class ParserReport:
                 stars += f", by p (Holm): corrected for {len(self.pairs)} comparisons"
             yield stars
             yield f"p, {pair.definition}: {self.formula}, over {self.units:,} stretches of text"
+            if self.corrected and (least := pair.least({"": len(self.pairs)})):
+                yield LEAST.format(least)
             yield (
                 f"95 % interval of delta = system - {first}: percentile bootstrap, "
                 f"{self.interval_n:,} samples, seed {pair.seed}"

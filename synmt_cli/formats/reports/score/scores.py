@@ -23,6 +23,7 @@ COMPARISON = (
 )
 MARKS = 3  # characters for the marks of a score: ^ and stars
 HOLM, UNCORRECTED = "holm", "none"
+LEAST = "p is at least {}: more --samples can show less"
 SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
 # Shares of p < 0.05 where systems do not differ (benchmarks/RESULTS.md).
 FALSE_ALARMS = (
@@ -75,6 +76,17 @@ class PairedComparison:
     def mark(self) -> str:
         """Stars for a difference that the test confirms. No difference is never significant."""
         return stars(self.decisive) if self.delta and not self.contradicts else ""
+
+    def least(self, families: Mapping[str, int]) -> str:
+        """The least p that its samples can show, or "" where that is small enough for stars.
+
+        families: how many comparisons are corrected together, by what a reader calls them.
+        """
+        if self.definition not in SAMPLED:
+            return ""
+        p = 1 / (self.n + 1)
+        least = [f"{min(n * p, 1):.2g}{name}" for name, n in families.items() if n * p >= 0.01]
+        return f"{p:.2g}, p (Holm) {' and '.join(least)}" if least else ""
 
     def record(self) -> Record:
         """The columns of COMPARISON that apply."""
@@ -273,16 +285,10 @@ class ScoreReport:
     @property
     def least(self) -> str:
         """The least p that the samples can show, or "": it may be too large for stars."""
-        one = next(iter(self._results), None)
-        if one is None or one.definition not in SAMPLED or not self.corrected:
+        if not self._results or not self.corrected:
             return ""
-        p = 1 / (one.n + 1)
-        families = (
-            ("", self.settings.n_comparisons),
-            (" in buckets", self.settings.n_bucket_comparisons),
-        )
-        least = [f"{min(n * p, 1):.2g}{where}" for where, n in families if n * p >= 0.01]
-        return f"{p:.2g}, p (Holm) {' and '.join(least)}" if least else ""
+        n, in_buckets = self.settings.n_comparisons, self.settings.n_bucket_comparisons
+        return self._results[0].least({"": n, " in buckets": in_buckets})
 
     def sections(self) -> Iterator[Table | Notes]:
         """Scores, comparisons, buckets, then what the marks mean."""
@@ -455,7 +461,7 @@ class ScoreReport:
             yield f"p is not corrected: of {n_all:,} comparisons some may have stars by chance"
         yield f"p, {one.definition}: {self.formula}"
         if self.least:
-            yield f"p is at least {self.least}: more --samples can show less"
+            yield LEAST.format(self.least)
         if (one.test, one.definition) == ("bs", "centred"):
             yield from FALSE_ALARMS
         other = baseline
