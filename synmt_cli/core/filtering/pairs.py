@@ -88,7 +88,7 @@ class Pair(NamedTuple):
 
 def _has_status(segment: Segment) -> bool:
     if isinstance(segment, TreeSegment):
-        return segment.sentences[0].comment(STATUS) is not None
+        return segment.sentences[0].comment(STATUS) not in (None, OK)
     return segment.status != OK
 
 

@@ -119,6 +119,13 @@ def test_what_is_marked_is_read_with_its_status_and_text():
     assert [pair.segment.reason for pair in again][1:] == ["no tree", "max-len: 9 source words"]
 
 
+def test_a_tree_that_says_it_is_ok_can_be_marked():
+    block = b"# synmt_status = ok\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    (pair,) = pairs(READERS["conllu"](source(block)))
+    (again,) = pairs(READERS["conllu"](source(pair.annotated("why"))))
+    assert (again.segment.status, again.segment.reason) == ("skipped", "why")
+
+
 def test_a_marked_record_keeps_its_other_fields():
     content = (
         b'{"src": "a",  "x":[1]}\n{"src":"","x":2}\n{"src":"b","status":"failed","reason":"r"}\n'
