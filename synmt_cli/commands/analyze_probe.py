@@ -319,7 +319,7 @@ def save(made: Sequence[datasets.Dataset], template: str, inputs: Sequence[str])
         return
     outputs = splitting.filled(template, "task", [one.task for one in made], [])
     splitting.refuse_inputs(outputs, inputs)
-    for dataset, (path,) in zip(made, outputs, strict=True):
-        with writing.atomic(path) as writer:
+    with splitting.written_together(outputs) as writers:
+        for dataset, (writer,) in zip(made, writers, strict=True):
             for example in dataset.examples:
                 writer.write(senteval.to_bytes(example))

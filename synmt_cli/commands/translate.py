@@ -197,11 +197,8 @@ def translate(
     counts: Counter[str] = Counter()
     memory.bound_caches(memory.KERNELS_IN_SEARCH)
     with contextlib.ExitStack() as stack:
-        writers = [
-            stack.enter_context(writing.output(path, line_buffered))
-            for path in (output, trees_out)
-            if path
-        ]
+        outputs = [path for path in (output, trees_out) if path]
+        writers = stack.enter_context(writing.together(outputs, line_buffered))
         bar = stack.enter_context(console.progress("translated", files=paths, output=output))
         from synmt_cli.core.decoding.hypothesis import LengthLimit
         from synmt_cli.core.decoding.translator import SearchSettings

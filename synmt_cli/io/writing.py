@@ -14,8 +14,9 @@ import shutil
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -33,8 +34,16 @@ NAME_LIMIT = 220  # bytes; a longer name leaves no room for ".", process id and 
 class Writer:
     """Writes whole records to a stream. Buffers them unless `line_buffered`."""
 
-    def __init__(self, file: IO[bytes], name: str, line_buffered: bool = False) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        name: str,
+        line_buffered: bool = False,
+        seal: Callable[[], None] | None = None,
+    ) -> None:
+        """seal: what writes the end of a file and closes it, on disk; None where it stays open."""
         self.name = name
+        self._seal = seal
         self._file = file
         self._line_buffered = line_buffered
         self._records: list[bytes] = []
@@ -47,6 +56,18 @@ class Writer:
         if self._line_buffered or self._size >= BUFFER:
             self.flush()
 
+    def complete(self) -> None:
+        """Writes every record and the end of a file, to which nothing can be added then.
+
+        All that is left to do is to give it its name. Raises WriteError.
+        """
+        self.flush()
+        if self._seal is not None:
+            try:
+                self._seal()
+            except OSError as error:
+                raise cannot_write(self.name, error) from error
+
     def flush(self) -> None:
         """Writes every record. A signal waits until the last one is written whole."""
         with signals.shielded():
@@ -55,7 +76,8 @@ class Writer:
             try:
                 while block:
                     block = block[self._file.write(block) :]
-                self._file.flush()
+                if not self._file.closed:
+                    self._file.flush()
             except BrokenPipeError:
                 raise
             except (OSError, ValueError) as error:
@@ -69,7 +91,7 @@ def output(path: str, line_buffered: bool = False) -> Iterator[Writer]:
     Raises CreateError at once, WriteError later.
     """
     if path != "-":
-        with atomic(path) as writer:
+        with atomic(path, line_buffered=line_buffered) as writer:
             yield writer
         return
     with Patient(1, "wb", closefd=False) as file:
@@ -85,11 +107,28 @@ def output(path: str, line_buffered: bool = False) -> Iterator[Writer]:
 
 
 @contextmanager
-def atomic(path: str | Path, follow: bool = True) -> Iterator[Writer]:
+def together(paths: Iterable[str], line_buffered: bool = False) -> Iterator[list[Writer]]:
+    """A Writer to each path, as of `output`. All files take their names at the end, or none does.
+
+    None has its name before all are complete, so that a full disk leaves the old files together.
+    Raises CreateError, WriteError.
+    """
+    with contextlib.ExitStack() as stack:
+        writers = [stack.enter_context(output(path, line_buffered)) for path in paths]
+        yield writers
+        for writer in writers:
+            writer.complete()
+        with signals.shielded():
+            stack.close()
+
+
+@contextmanager
+def atomic(path: str | Path, follow: bool = True, line_buffered: bool = False) -> Iterator[Writer]:
     """A Writer to a file that takes its name only when it is complete and on disk.
 
     It is compressed by its suffix. follow: whether the name may be a link, which stays one, a
-    pipe or a device. Raises CreateError, WriteError; then no file is left.
+    pipe or a device. line_buffered: whether these two get each record at once. Raises CreateError,
+    WriteError; then no file is left.
     """
     name = str(path)  # as the user gave it, even if it is a link
     with contextlib.ExitStack() as stack:
@@ -103,19 +142,22 @@ def atomic(path: str | Path, follow: bool = True) -> Iterator[Writer]:
         if temporary and path.exists():  # keep the permissions of a file that exists
             os.fchmod(raw.fileno(), stat.S_IMODE(path.stat().st_mode))
         file = compression.compressed(raw, name)
-        writer = Writer(file, name)
+        seal = partial(_seal, file, raw, to_disk=temporary is not None)
+        writer = Writer(file, name, line_buffered and temporary is None, seal)
         try:
             yield writer
-            writer.flush()
+            writer.complete()
         except BaseException:
             for one in (file, raw):
                 with contextlib.suppress(OSError, ValueError):
                     one.close()
             raise
-        try:
-            _finish(file, raw, temporary, path)
-        except OSError as error:
-            raise cannot_write(name, error) from error
+        if temporary:
+            try:
+                os.replace(temporary, path)
+                sync_folder(path.parent)
+            except OSError as error:
+                raise cannot_write(name, error) from error
         _log.debug("wrote %s", printable(name))
 
 
@@ -178,16 +220,16 @@ def _is_descriptor(path: Path) -> bool:
     return False
 
 
-def _finish(file: IO[bytes], raw: IO[bytes], temporary: Path | None, path: Path) -> None:
+def _seal(file: IO[bytes], raw: IO[bytes], to_disk: bool) -> None:
+    """Closes a file, and the compressor that writes to it. Nothing, where it is closed."""
+    if raw.closed:
+        return
     with raw:
         if file is not raw:
             file.close()
         raw.flush()
-        if temporary:
+        if to_disk:
             os.fsync(raw.fileno())
-    if temporary:
-        os.replace(temporary, path)
-        sync_folder(path.parent)
 
 
 @contextmanager

@@ -1,9 +1,7 @@
 """Pairs as bytes: a line or block for a stream, or four aligned files at once."""
 
-import contextlib
 from collections.abc import Iterable, Sequence
 
-from synmt_cli import signals
 from synmt_cli.io import writing
 from synmt_cli.synth.pairs import MadePair
 
@@ -27,12 +25,7 @@ def record(pair: MadePair, side: str, kind: str) -> bytes:
 
 def write(pairs: Iterable[MadePair], outputs: Sequence[str]) -> None:
     """Writes a file for each of FILES: all appear, or none. Raises CreateError, WriteError."""
-    with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(writing.atomic(path)) for path in outputs]
+    with writing.together(outputs) as writers:
         for pair in pairs:
             for writer, (side, kind) in zip(writers, FILES.values(), strict=True):
                 writer.write(record(pair, side, kind))
-        for writer in writers:
-            writer.flush()  # a full disk shows before the first file takes its name
-        with signals.shielded():
-            stack.close()

@@ -21,6 +21,11 @@ def files(place):
         one.write(b"whole")
         two.write(b"whole")
 
+def together(place):
+    with writing.together([str(place / "one"), str(place / "two")]) as writers:
+        for writer in writers:
+            writer.write(b"whole")
+
 def folder(place, replace=False):
     with writing.atomic_folder(place / "folder", replace) as made:
         (made / "file").write_bytes(b"whole")
@@ -72,6 +77,7 @@ while goes_on:
     ("made", "may_be_left"),
     [
         ("files", [{}, {"two": "whole"}, {"one": "whole", "two": "whole"}]),
+        ("together", [{}, {"one": "whole", "two": "whole"}]),
         ("folder", [{}, {"folder/file": "whole"}]),
         ("replaced", [{"folder/file": "older"}, {"folder/file": "whole"}]),
     ],
@@ -102,8 +108,8 @@ def profile(frame, event, argument):
 sys.setprofile(profile)
 cli.main()
 """
-    (tmp_path / "in").write_bytes(b"a b\tc d\n")
-    command = ["filter", "in", "-o", "kept", "--rejects", "rejected"]
+    (tmp_path / "in").write_bytes(b"a b\n")
+    command = ["bucket-by-length", "in", "--format", "labelled", "-o", "out"]
     done = subprocess.run([sys.executable, "-c", code, *command], cwd=tmp_path, check=False)
     assert done.returncode == 128 + signal.SIGTERM
     assert os.listdir(tmp_path) == ["in"]

@@ -9,6 +9,7 @@ import lzma
 import os
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -20,10 +21,10 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.errors import CreateError, DataError, ReadError
+from synmt_cli.errors import CreateError, DataError, ReadError, WriteError
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source, lines, sources, text_lines
-from synmt_cli.io.writing import output
+from synmt_cli.io.writing import output, together
 
 COMPRESS = {
     "gz": gzip.compress,
@@ -553,6 +554,58 @@ def test_a_file_size_limit_leaves_nothing_behind(tmp_path, suffix):
     assert done.returncode == 74
     assert re.fullmatch(rb"synmt: cannot write .*: File too large\n", done.stderr)
     assert os.listdir(tmp_path) == []
+
+
+@each_format
+def test_a_file_size_limit_leaves_old_files_together(tmp_path, kind):
+    names = [str(tmp_path / f"{name}.{kind}") for name in ("a", "b", "c")]
+    for name in names:
+        with open(name, "wb") as file:
+            file.write(COMPRESS[kind](b"old"))
+
+    def replaced():
+        with together(names) as writers:
+            for writer, size in zip(writers, (100, 9000, 100), strict=True):
+                writer.write(os.urandom(size).hex().encode())
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, hard))
+    try:
+        with pytest.raises(WriteError, match="too large"):
+            replaced()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert sorted(os.listdir(tmp_path)) == [os.path.basename(name) for name in names]
+    for name in names:
+        with open(name, "rb") as file:
+            assert DECOMPRESS[kind](file.read()) == b"old"
+
+
+def test_what_is_complete_takes_no_more(tmp_path):
+    def added():
+        with output(str(tmp_path / "a")) as writer:
+            writer.write(b"x\n")
+            writer.complete()
+            writer.complete()
+            writer.write(b"y\n")
+
+    with pytest.raises(WriteError):
+        added()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_pipe_that_is_named_gets_each_record_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with output(str(tmp_path / "pipe"), line_buffered=True) as writer:
+        writer.write(b"x\n")
+        assert os.read(reader, 9) == b"x\n"
+    with output(str(tmp_path / "pipe")) as writer:
+        writer.write(b"x\n")
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 9)
+    assert os.read(reader, 9) == b"x\n"
+    os.close(reader)
 
 
 def test_a_file_size_limit_on_stdout(tmp_path):

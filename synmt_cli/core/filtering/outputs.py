@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -45,18 +45,15 @@ class Outputs:
             self.rejects.write(pair.rejected(reason))
 
     def finish(self, names: Sequence[str]) -> None:
-        """Flushes all outputs, so that a full disk shows before the first file takes its name.
+        """Writes the counts, where they are asked for.
 
-        Counts are `NAME<TAB>N<TAB>PERCENT` for the pairs kept and for each test, under a header.
+        They are `NAME<TAB>N<TAB>PERCENT` for the pairs kept and for each test, under a header.
         """
         if self.mode is Mode.COUNTS:
             total = max(self.counts.total(), 1)
             rows = [(name, self.counts[name]) for name in (KEPT, *names)]
             lines = [f"{name}\t{n}\t{100 * n / total:.1f}\n" for name, n in rows]
             self.main.write("".join(["reason\tn\t%\n", *lines]).encode())
-        for writer in (self.main, self.target, self.rejects):
-            if writer is not None:
-                writer.flush()
 
     def summary(self, names: Sequence[str]) -> str:
         """One line: how many pairs are kept or marked, and how many each test rejected."""
@@ -73,11 +70,13 @@ class Outputs:
 def opened(
     mode: Mode, main: str, target: str | None, rejects: str | None, line_buffered: bool
 ) -> Iterator[Outputs]:
-    """Outputs to these paths. Raises CreateError, WriteError."""
-    with ExitStack() as stack:
-        writer = stack.enter_context(writing.output(main, line_buffered))
-        others = [
-            None if path is None else stack.enter_context(writing.output(path, line_buffered))
-            for path in (target, rejects)
-        ]
-        yield Outputs(mode, writer, others[0], others[1])
+    """Outputs to these paths: all files appear, or none. Raises CreateError, WriteError."""
+    paths = [path for path in (main, target, rejects) if path is not None]
+    with writing.together(paths, line_buffered) as writers:
+        each = iter(writers)
+        yield Outputs(
+            mode,
+            next(each),
+            None if target is None else next(each),
+            None if rejects is None else next(each),
+        )

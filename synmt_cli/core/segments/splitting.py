@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import chain
 
 from synmt_cli.errors import UsageError, printable, quoted
@@ -67,8 +67,7 @@ def written_together(outputs: Iterable[Sequence[str]]) -> Iterator[list[list[Wri
 
     Raises CreateError, WriteError.
     """
-    with ExitStack() as stack:
-        writers = [[stack.enter_context(writing.atomic(path)) for path in row] for row in outputs]
-        yield writers
-        for writer in chain.from_iterable(writers):
-            writer.flush()  # a full disk shows before the first file takes its name
+    rows = [list(row) for row in outputs]
+    with writing.together(chain.from_iterable(rows)) as writers:
+        each = iter(writers)
+        yield [[next(each) for _ in row] for row in rows]
