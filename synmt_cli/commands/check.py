@@ -29,8 +29,8 @@ MANUAL = Manual(
     examples=(
         "synmt check train.en.conllu train.jsonl runs/pascal",
         "synmt check --parallel train.en train.de train.en.conllu train.jsonl",
-        "sed 's/nsubj$/nsubj extra/' dev.en.conllu | synmt check --max 20",
-        "sed 5s/DET// dev.en.conllu | synmt check -o problems || wc -l problems",
+        "sed 's/nsubj\\t//' dev.en.conllu | synmt check --max 20 || echo broken",
+        "sed '5s/\\t_//' dev.en.conllu | synmt check -o problems || wc -l problems",
     ),
     see_also=("info", "view", "featurize", "train"),
 )

@@ -114,7 +114,10 @@ def make(
 
 
 def _state(path: str) -> list[Any]:
-    """Name, bytes and time of change of a file."""
+    """Name, bytes, time of change and inode of a file.
+
+    Files from one archive can have all but the last in common.
+    """
     try:
         status = os.stat(path)
     except OSError as error:
@@ -123,4 +126,5 @@ def _state(path: str) -> list[Any]:
         raise UsageError(
             f"{printable(path)}: training reads its records more than once; name a file"
         )
-    return [json_files.as_text(os.path.basename(path)), status.st_size, status.st_mtime_ns]
+    name = json_files.as_text(os.path.basename(path))
+    return [name, status.st_size, status.st_mtime_ns, status.st_ino]

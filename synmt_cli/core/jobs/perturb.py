@@ -24,6 +24,7 @@ from synmt_cli.core.trees.shapes import Draw
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import DEPREL, DEPS, HEAD, Sentence
+from synmt_cli.formats.record import OK
 from synmt_cli.io import reading
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Perturber:
 
     def _blocks(self, work: Work, done: Done) -> Iterator[bytes]:
         for number, (sentence,) in lines(work):
-            if sentence.comment(STATUS) is None:
+            if sentence.comment(STATUS) in (None, OK):
                 done.counts += self.perturb(sentence, number)
             yield conllu.to_bytes(sentence)
 

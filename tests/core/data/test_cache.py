@@ -82,6 +82,18 @@ def test_a_cache_that_does_not_fit_is_made_anew(opened, tmp_path, example_folder
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "train.jsonl"]
 
 
+def test_another_file_of_the_same_name_size_and_time_is_read(opened, tmp_path, example_folder):
+    lines = (example_folder / "train.jsonl").read_bytes().splitlines(keepends=True)
+    digests = []
+    for folder, content in (("a", lines), ("b", lines[::-1])):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "train.jsonl"
+        path.write_bytes(b"".join(content))
+        os.utime(path, (10**9, 10**9))
+        digests.append(opened(tmp_path / "c", train=path)[0].train_sha256)
+    assert digests[0] != digests[1]
+
+
 def test_a_file_that_changes_while_it_is_read_is_refused(opened, tmp_path, example_folder):
     train = tmp_path / "train.jsonl"
     train.write_bytes((example_folder / "train.jsonl").read_bytes())
