@@ -303,9 +303,7 @@ def run_training(
                     "is, and does not compare with runs that end there"
                 )
         length = Length.of(session.train, trainer.settings)
-        for line in described(trainer, length):
-            console.info(line)
-        warn_of_emulation(trainer)
+        announce(trainer, length)
         follow(trainer, events, place, tensorboard, length)
     return 0
 
@@ -320,6 +318,19 @@ def settled(
     return session
 
 
+def announce(trainer: Trainer, length: Length) -> None:
+    """Says what is going to run, and where bf16, which another machine may have chosen, is slow."""
+    from synmt_cli.core.run.device import has_bf16
+
+    for line in described(trainer, length):
+        console.info(line)
+    if trainer.settings.precision == "bf16" and not has_bf16(trainer.device):
+        console.warn(
+            "this device has no bf16 and emulates it, which can take several times as long as fp32 "
+            "(training.precision)"
+        )
+
+
 def described(trainer: Trainer, length: Length) -> Iterator[str]:
     """What is going to run, for people."""
     n_parameters = sum(p.numel() for p in trainer.model.parameters())
@@ -329,17 +340,6 @@ def described(trainer: Trainer, length: Length) -> Iterator[str]:
     )
     why = f" ({trainer.why})" if trainer.why else ""
     yield f"{machine(trainer)}, precision {trainer.settings.precision}{why}"
-
-
-def warn_of_emulation(trainer: Trainer) -> None:
-    """Says that bf16, which another machine may have chosen, is slow on this one."""
-    from synmt_cli.core.run.device import has_bf16
-
-    if trainer.settings.precision == "bf16" and not has_bf16(trainer.device):
-        console.warn(
-            "this device has no bf16 and emulates it, which can take several times as long as fp32 "
-            "(training.precision)"
-        )
 
 
 def passes(length: Length) -> str:
@@ -410,9 +410,7 @@ def show_estimate(session: Session) -> None:
     report_left_out(session)
     trainer = session.trainer(None, Ranks())
     length = Length.of(session.train, trainer.settings)
-    for line in described(trainer, length):
-        console.info(line)
-    warn_of_emulation(trainer)
+    announce(trainer, length)
     figures = estimate(trainer.model, session.train, trainer.settings)
     memory = figures.pop("memory")
     for name, value in figures.items():

@@ -70,14 +70,15 @@ class Writer:
 
     def flush(self) -> None:
         """Writes every record. A signal waits until the last one is written whole."""
+        if not self._records:  # those before are written
+            return
         with signals.shielded():
             block = memoryview(b"".join(self._records))
             self._records, self._size = [], 0
             try:
                 while block:
                     block = block[self._file.write(block) :]
-                if not self._file.closed:
-                    self._file.flush()
+                self._file.flush()
             except BrokenPipeError:
                 raise
             except (OSError, ValueError) as error:

@@ -230,3 +230,13 @@ def test_what_cannot_be_learned_is_said(run, tmp_path, arguments, status, messag
     done = run("perturb", *arguments, stdin=BANK, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (status, b"")
     assert done.stderr.decode().startswith(f"synmt perturb: {message}")
+
+
+@pytest.mark.parametrize(("status", "n"), [("ok", 2), ("failed", 0)])
+def test_trees_that_say_they_are_ok_are_trees(run, status, n):
+    block = f"# synmt_status = {status}\n" + "".join(
+        f"{number}\t{form}\t_\tX\t_\t_\t{head}\t{label}\t_\t_\n"
+        for number, form, head, label in [(1, "a", 2, "x"), (2, "b", 0, "root")]
+    )
+    done = run("perturb", "--tree", "random", stdin=f"{block}\n".encode())
+    assert f"of {n} words changed" in done.stderr.decode()

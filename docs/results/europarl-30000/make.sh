@@ -73,19 +73,15 @@ done
 
 # rel and dep+rel after 12,000 updates, the seeds that there are, on all 3,000 sentences and on the
 # first 1,000, which all others translate
-long=()
-for file in 12000-updates/{rel,dep+rel}.?.txt.xz; do
-  system=${file#*/}
-  long+=("${system%%.*}=$file")
-done
-synmt score -M bleu,chrf,ter -o 12000-updates/dep+rel-rel.txt ../trees/fr-en/source.txt.xz "${long[@]}"
-head=() first=$(mktemp -d)
-for one in "${long[@]}"; do
-  xz -dc "${one#*=}" | sed -n 1,1000p > "$first/$(basename "${one#*=}" .xz)"
-  head+=("${one%%=*}=$first/$(basename "${one#*=}" .xz)")
-done
-synmt score -M bleu,chrf,ter -o 12000-updates/dep+rel-rel-1000.txt reference.txt.xz "${head[@]}"
+own="1"
+first=$(mktemp -d)
+for file in 12000-updates/*.txt.xz; do xz -dc "$file" | sed -n 1,1000p | xz > "$first/${file#*/}"; done
+synmt score -M bleu,chrf,ter -o 12000-updates/dep+rel-rel.txt ../trees/fr-en/source.txt.xz \
+  $(seeds rel rel 12000-updates/) $(seeds dep+rel dep+rel 12000-updates/)
+synmt score -M bleu,chrf,ter -o 12000-updates/dep+rel-rel-1000.txt reference.txt.xz \
+  $(seeds rel rel "$first/") $(seeds dep+rel dep+rel "$first/")
 rm -r "$first"
+own="1 2 3"
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
 # and on ParTUT the parser's, gold and random ones

@@ -8,12 +8,13 @@ from random import Random
 from typing import Literal
 
 from synmt_cli.core.analysis.tasks import MADE, OF_BRACKETS, TASKS, Case, surface, written
-from synmt_cli.core.segments.comments import STATUS
+from synmt_cli.core.segments.comments import status_of
 from synmt_cli.errors import DataError, UsageError, printable, quoted
 from synmt_cli.formats import conllu, penn, senteval
 from synmt_cli.formats.conllu import FORM, Sentence
 from synmt_cli.formats.detect import detect_brackets, detected
 from synmt_cli.formats.penn import Constituent
+from synmt_cli.formats.record import OK
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
 from synmt_cli.io.compression import is_compressed_name
 
@@ -94,7 +95,7 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
                     constituents.setdefault(tuple(tree.words), tree)
         elif source_kind == "conllu":
             for sentence in conllu.read(source):
-                if sentence.comment(STATUS) is None:
+                if status_of(sentence)[0] == OK:
                     sentences.setdefault(tuple(sentence.forms), sentence)
         else:
             _add(gathered, _task_of(source.name), list(senteval.read(source)), source.name)
@@ -114,7 +115,7 @@ def trees(paths: Sequence[str], kind: Kind) -> list[Sentence]:
         if source_kind != "conllu":
             raise UsageError(f"--structural reads CoNLL-U, and {printable(source.name)} is not")
         for sentence in conllu.read(source):
-            if sentence.comment(STATUS) is None:
+            if status_of(sentence)[0] == OK:
                 sentences.setdefault(tuple(sentence.forms), sentence)
     return [*sentences.values()]
 

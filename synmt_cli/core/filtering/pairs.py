@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from synmt_cli.core.filtering.line_hashes import Digests, digest
 from synmt_cli.core.segments import reader
-from synmt_cli.core.segments.comments import STATUS
+from synmt_cli.core.segments.comments import status_of
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment, line
 from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
 from synmt_cli.formats.record import EMPTY, OK, SKIPPED, STATUSES, status_problem
@@ -88,7 +88,7 @@ class Pair(NamedTuple):
 
 def _has_status(segment: Segment) -> bool:
     if isinstance(segment, TreeSegment):
-        return segment.sentences[0].comment(STATUS) not in (None, OK)
+        return status_of(segment.sentences[0])[0] != OK
     return segment.status != OK
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from synmt_cli.core.evaluation.trees.word_alignment import aligned_spans
 from synmt_cli.core.jobs.work import Done, Work, do, lines
-from synmt_cli.core.segments.comments import STATUS
+from synmt_cli.core.segments.comments import status_of
 from synmt_cli.core.trees import perturbation, shapes
 from synmt_cli.core.trees.heads import ROOT, is_projective
 from synmt_cli.core.trees.relations import RELATIONS, ROOT_LABEL, universal
@@ -97,7 +97,7 @@ class Perturber:
 
     def _blocks(self, work: Work, done: Done) -> Iterator[bytes]:
         for number, (sentence,) in lines(work):
-            if sentence.comment(STATUS) in (None, OK):
+            if status_of(sentence)[0] == OK:
                 done.counts += self.perturb(sentence, number)
             yield conllu.to_bytes(sentence)
 
@@ -195,8 +195,8 @@ def learn(gold: reading.Source, predicted: reading.Source) -> Confusions:
     for span in aligned_spans(conllu.read(gold), conllu.read(predicted), names):
         if len(span.gold) == len(span.system) == 1:
             right, found = span.gold[0], span.system[0]
-            statuses = (one.comment(STATUS) for one in (right, found))
-            if right.forms == found.forms and not any(statuses):
+            have_trees = all(status_of(one)[0] == OK for one in (right, found))
+            if right.forms == found.forms and have_trees:
                 tree = Tree([head - 1 for head in right.heads], right.deprels, right.upos)
                 confusions.learn(tree, [head - 1 for head in found.heads], found.deprels)
     if not confusions.words:
