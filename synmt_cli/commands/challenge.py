@@ -97,8 +97,8 @@ def challenge(
     \b
       particle               DEPREL contains prt: "look the word up"
       reflexive              FEATS contain Reflex=Yes: "an die sich der Plan richtet"
-      preposition-stranding  DEPREL contains obl and UPOS is ADP: "what do you look at"
-                             (in synmt synth: stranding)
+      preposition-stranding  UPOS is ADP, and DEPREL contains obl, or is case and the word
+                             follows its head: "what do you look at" (in synmt synth: stranding)
 
     --deprel, --upos and --feats make one more condition, `own`; a word has to meet all that
     are given. Each is a regular expression in Python's syntax, searched for in its column: `prt`
@@ -123,7 +123,7 @@ def challenge(
     _check([*paths, *further], form, bool(further), template is not None, output)
     conditions = _conditions(phenomena or [], deprel, upos, feats)
     finder = core.Finder(conditions, *_range(min_dist, exactly))
-    names = [one.name for one in conditions]
+    names = list(dict.fromkeys(one.name for one in conditions))
     outputs = _outputs(template, names, paths, further) if template is not None else {}
     with contextlib.ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in further]
@@ -153,7 +153,7 @@ def _conditions(
         if name not in core.PHENOMENA:
             known = ", ".join(core.PHENOMENA)
             raise UsageError(f"no phenomenon {quoted(name)}; there are {known}")
-    conditions = [core.PHENOMENA[name] for name in dict.fromkeys(phenomena)]
+    conditions = [one for name in dict.fromkeys(phenomena) for one in core.PHENOMENA[name]]
     if deprel or upos or feats:
         conditions.append(core.Condition(OWN, deprel, upos, feats))
     if not conditions:

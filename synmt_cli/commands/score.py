@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -114,7 +114,7 @@ def score(
         str,
         option(
             "--tokenize NAME",
-            "A tokenizer of sacreBLEU, for BLEU and RIBES.",
+            "A tokenizer of sacreBLEU, for BLEU, RIBES and rare words.",
             autocompletion=completion.tokenizer,
         ),
     ] = TOKENIZE,
@@ -271,7 +271,8 @@ def score(
       distance[:EDGES]  its longest arc, in words (5,10,20,40)
       nonprojective     whether an arc spans a word that is not below it
       deprel:LABEL      whether it has this label or a subtype of it
-      rare:TRAIN        words of --src (without it of REF) that TRAIN has fewer than 5 times
+      rare:TRAIN        words of --src (without it of REF) that TRAIN has fewer than 5 times,
+                        by --tokenize and in any case; TRAIN is text, CoNLL-U or records
       labels:FILE       a label for each segment: the first column of text, the field `bucket`
                         of JSONL, synmt_bucket of CoNLL-U
 
@@ -348,7 +349,7 @@ def score(
                 test=test,
                 all_pairs=all_pairs,
                 correction=correct,
-                divisions=_divided(specs, n, texts.get(src or ""), texts.get(ref or ""), trees),
+                divisions=_divided(specs, n, texts, src, ref, trees, tokenize),
                 options=settings.document(),
                 command=["synmt", *sys.argv[1:]],
             ),
@@ -413,9 +414,8 @@ def _trees(
             "--by length needs --src, the source text, or trees": "length" in kinds
             and not (src or trees),
             "--src is for --by length and rare": src and not kinds.keys() & {"length", "rare"},
-            "--src-trees and --ref-trees are for --by": trees
-            and not need
-            and not ("length" in kinds and not src),
+            "--src-trees and --ref-trees are for --by depth, distance, nonprojective, deprel,"
+            " and length without --src": trees and not need and not ("length" in kinds and not src),
         }
     )
     return trees
@@ -537,16 +537,21 @@ def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[System
 def _divided(
     specs: Sequence[Spec],
     n: int,
-    source: Sequence[str] | None,
-    reference: Sequence[str] | None,
+    texts: Mapping[str, Sequence[str]],
+    src: str | None,
+    ref: str | None,
     trees: str | None,
+    tokenize: str,
 ) -> list[Division]:
     """The buckets. Rare words are those of the source, or without it of the reference."""
     from synmt_cli.core.evaluation import divisions
+    from synmt_cli.core.evaluation.metrics import registry
 
     read = divisions.read_trees(trees, n) if trees else None
-    lines = {"length": source, "rare": reference if source is None else source}
-    return [divisions.divided(one, n, lines.get(one.kind), read) for one in specs]
+    lines = {"length": texts.get(src or ""), "rare": texts.get(src or ref or "")}
+    rare = any(spec.kind == "rare" for spec in specs)
+    words = registry.lowercase_words(tokenize)[0] if rare else str.split
+    return [divisions.divided(one, n, lines.get(one.kind), read, words) for one in specs]
 
 
 def _segments(metric: Metric, statistics: Statistics, systems: Sequence[SystemFiles]) -> bytes:

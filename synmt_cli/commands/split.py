@@ -7,7 +7,9 @@ from typing import Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.errors import DataError, UsageError, printable, quoted
+from synmt_cli.formats.detect import detect
+from synmt_cli.io import reading
 
 MANUAL = Manual(
     input="Parallel text, one segment a line in each FILE.",
@@ -58,18 +60,31 @@ def split(
     if len(set(names)) < len(names):
         raise UsageError(f"--part and --rest name {quoted(names[-1])} twice")
     for path in files:
-        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
-            raise UsageError(f"{printable(path)} is not a regular file, and files are read twice")
+        _refuse_other_than_text(path)
     outputs = splitting.filled(template, "part", names, files)
     splitting.refuse_inputs(outputs, files)
+    before = [reading.state(path) for path in files]
     parts = partition.grouped(reader.text_rows(files)).parts([*sizes.values()], seed)
     with splitting.written_together(outputs) as writers:
-        for sides, number in zip(reader.text_rows(files), parts, strict=True):
+        for sides, number in zip(reader.text_rows(files), parts, strict=False):
             for writer, text in zip(writers[number], sides, strict=True):
                 writer.write(line(text))
+        for path, state in zip(files, before, strict=True):
+            reading.refuse_changed(path, state)
     counts = [f"{name} {parts.count(number):,}" for number, name in enumerate(names[:-1])]
     counts.append(f"{rest} {parts.count(partition.REST):,}")
     console.info(f"split {len(parts):,} pairs by a hash of their lines: {', '.join(counts)}")
+
+
+def _refuse_other_than_text(path: str) -> None:
+    """Raises UsageError for a pipe, DataError for CoNLL-U and JSONL, ReadError."""
+    if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+        raise UsageError(f"{printable(path)} is not a regular file, and files are read twice")
+    with reading.open_source(path) as source:
+        kind, _ = detect(source)
+    if kind != "text":
+        name = {"conllu": "CoNLL-U", "jsonl": "JSONL"}[kind]
+        raise DataError(path, 1, f"expected text, one segment a line; this begins like {name}")
 
 
 def _sizes(parts: list[str]) -> dict[str, int]:

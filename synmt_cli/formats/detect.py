@@ -1,8 +1,9 @@
 """The kind of a stream by its first record: JSONL records, CoNLL-U, transitions, or text.
 
     jsonl        the first line begins an object: `{"` or `{}`
-    conllu       a row with an id (`1<TAB>`, `1-2<TAB>`), or a comment that CoNLL-U has and text
-                 does not: sent_id, text, newdoc, newpar, global.columns, synmt_…
+    conllu       a row of four columns or more that begins with an id (`1<TAB>`, `1-2<TAB>`), or a
+                 comment that CoNLL-U has and text does not: sent_id, text, newdoc, newpar,
+                 global.columns, synmt_…; three columns may be `20-29<TAB>SOURCE<TAB>TARGET`
     transitions  the first line of several tokens has an arc; only where transitions are expected
     text         anything else, an empty stream included
 
@@ -38,7 +39,7 @@ TreeKind = Literal["text", "jsonl", "conllu", "transitions"]
 FileKind = Literal["metrics", "attention", "segment-scores", "table", "json", "config"]
 
 OBJECT = re.compile(rb'\s*\{\s*["}]')
-ROW = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
+ROW = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){2}")
 COMMENT = re.compile(rb"#\s*(?:(?:sent_id|text)\s*=|newdoc\b|newpar\b|global\.columns|synmt_)")
 TEXT = rb'"(?:[^"\\]|\\.)*"'  # of JSON
 LINES_OF_JSON: dict[FileKind, re.Pattern[bytes]] = {
@@ -46,7 +47,7 @@ LINES_OF_JSON: dict[FileKind, re.Pattern[bytes]] = {
     "attention": re.compile(rb'\{"id":%b,"status":%b,("reason":%b,)?"stack":' % (TEXT, TEXT, TEXT)),
     "segment-scores": re.compile(rb'\{\s*"system":\s*%b,\s*"score":' % TEXT),
 }
-SEGMENT_SCORE = re.compile(rb"[^\t]+\t-?[0-9]+\.[0-9]+(e-?[0-9]+)?\r?\n?")
+SEGMENT_SCORE = re.compile(rb"[^\t]+\t-?[0-9]+(\.[0-9]+(e-?[0-9]+)?|e-?[0-9]+)\r?\n?")
 # The first columns of the tables that commands write as TSV.
 TABLES = {
     b"bucket\tsentences\tsystem\tmetric\t": "score",

@@ -129,6 +129,24 @@ def bytes_in(paths: Sequence[str]) -> int | None:
     return total
 
 
+def state(path: str) -> tuple[int, int, int]:
+    """Bytes, time of change (ns) and inode of a file, to see that it is still the same.
+
+    Files from one archive can have all but the last in common. Raises ReadError.
+    """
+    try:
+        about = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise cannot_read(path, error) from error
+    return about.st_size, about.st_mtime_ns, about.st_ino
+
+
+def refuse_changed(path: str, before: tuple[int, int, int]) -> None:
+    """Raises DataError unless a file has the state that it had, ReadError if it is gone."""
+    if state(path) != before:
+        raise DataError(path, None, "changed while it was read")
+
+
 def is_streamed(paths: Sequence[str]) -> bool:
     """Whether these inputs, of which none means stdin, come from a pipe or a terminal."""
     return bytes_in(paths or ("-",)) is None

@@ -137,13 +137,20 @@ def test_a_full_disk_leaves_no_file(folder):
     assert files(folder) == {}
 
 
-def test_records_come_out_before_the_end_of_input(folder):
+BLOCK = b"1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+
+
+@pytest.mark.parametrize(
+    ("record", "first"),
+    [(b"a b\n", b"0-19\ta b\n"), (BLOCK, b"# synmt_bucket = 0-19\n")],
+)
+def test_records_come_out_before_the_end_of_input(record, first):
     command = [sys.executable, "-m", "synmt_cli", "bucket-by-length", "--format=labelled"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([*command, "--line-buffered"], **pipes) as process:
-        process.stdin.write(b"a b\n")
+        process.stdin.write(record)
         process.stdin.flush()
-        assert process.stdout.readline() == b"0-19\ta b\n"
+        assert process.stdout.readline() == first
         process.stdin.close()
         assert process.wait(10) == 0
 

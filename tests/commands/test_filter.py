@@ -140,7 +140,7 @@ def test_test_sets_of_any_kind_are_excluded(run, folder):
     done = run("filter", "jsonl", "--format=counts", "--exclude", "jsonl", "--exclude-side", "tgt",
                cwd=folder)  # fmt: skip
     assert b"\nexclude\t4\t" in done.stdout
-    (folder / "steps").write_text("1\tThe first.\nYes\n")
+    (folder / "steps").write_text("1\tThe first.\tThe\tfirst.\nYes\n")
     excluded = ("--format=counts", "--exclude", "steps")
     done = run(*PAIR, *excluded, cwd=folder)
     assert done.returncode == 65  # it begins like CoNLL-U

@@ -552,6 +552,35 @@ def test_buckets_of_trees_words_and_labels(run, folder):
     }
 
 
+@pytest.mark.parametrize("form", ["text", "conllu"])
+def test_rare_words_are_those_of_the_tokenizer_in_any_case(run, folder, form):
+    (folder / "src").write_text("The cat.\nthe dog, cat\nA mouse.\nemu (\n")
+    train = 'A cat (the "dog").\n'
+    if form == "conllu":
+        words = ["A", "cat", "(", "the", '"', "dog", '"', ")", "."]
+        rows = [f"{i}\t{w}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, w in enumerate(words, 1)]
+        train = f"# text = {train}{''.join(rows)}\n"
+    (folder / "train").write_text(train * 5)
+    by = ("--by", "rare:train", "--src", "src", "--format", "json")
+    for tokenize, expected in (("13a", [1, 3, 0, 0]), ("none", [0, 1, 3, 0])):
+        done = run("score", "ref", "new", *by, "--tokenize", tokenize, cwd=folder)
+        buckets = json.loads(done.stdout)["buckets"]
+        assert [(one["name"], one["n"]) for one in buckets] == list(
+            zip(["0", "1", "2", "3+"], expected, strict=True)
+        )
+
+
+@pytest.mark.parametrize("spec", ["nonprojective", "deprel:nsubj"])
+def test_a_bucket_that_no_segment_is_in_is_named(run, folder, spec):
+    (folder / "trees").write_text("1\tw\t_\tX\t_\t_\t0\troot\t_\t_\n\n" * 4)
+    by = ("--by", spec, "--src-trees", "trees")
+    done = run("score", "ref", "new", *by, "--format", "json", cwd=folder)
+    assert sorted(one["n"] for one in json.loads(done.stdout)["buckets"]) == [0, 4]
+    table = run("score", "ref", "new", *by, cwd=folder).stdout.decode()
+    name = {"nonprojective": "nonprojective", "deprel:nsubj": "with nsubj"}[spec]
+    assert f"{spec}: no sentences in {name}\n" in table
+
+
 def test_segments_without_a_tree_are_as_long_as_their_text(run, folder):
     text = "a b c d e"
     failed = f"# synmt_status = failed\n# text = {text}\n1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n"

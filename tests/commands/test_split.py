@@ -2,6 +2,10 @@
 
 import pytest
 
+from synmt_cli.commands.split import split
+from synmt_cli.core.filtering import partition
+from synmt_cli.errors import DataError
+
 
 @pytest.fixture
 def text(tmp_path):
@@ -53,14 +57,37 @@ def test_a_missing_input_is_missing_when_there_are_outputs_of_before(run, text):
         (["--part", "dev=1", "missing"], 66, b"cannot read missing"),
         (["--part", "dev=1", "-"], 2, b"read twice"),
         (["--part", "dev=1", "/dev/zero"], 2, b"read twice"),
+        (["--part", "dev=1", "trees"], 65, b"trees:1: expected text, one segment a line; this beg"),
+        (["--part", "dev=1", "records"], 65, b"records:1: expected text, one segment a line; t"),
         (["--part", "dev=1", "short"], 65, b"short: 1 lines, but there are 33 in a.en"),
     ],
 )
 def test_what_cannot_be_split_leaves_nothing(run, text, options, status, message):
     (text / "short").write_text("one\n")
+    (text / "trees").write_text("# sent_id = 1\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
+    (text / "records").write_text('{"id": "1", "src": "a"}\n')
     before = sorted(text.iterdir())
     done = run("split", *TEMPLATE, "a.en", "a.de", *options, cwd=text)
     assert done.returncode == status
     assert message in done.stderr
     assert done.stderr.count(b"\n") == 1
+    assert sorted(text.iterdir()) == before
+
+
+@pytest.mark.parametrize("change", ["shorter", "longer", "edited"])
+def test_a_file_that_changes_between_its_readings_leaves_nothing(text, monkeypatch, change):
+    monkeypatch.chdir(text)
+    before = sorted(text.iterdir())
+    lines = (text / "a.en").read_text().splitlines(keepends=True)
+    changed = {"shorter": lines[1:], "longer": [*lines, "x\n"], "edited": ["x\n", *lines[1:]]}
+    grouped = partition.grouped
+
+    def grouped_then_changed(pairs):
+        groups = grouped(pairs)
+        (text / "a.en").write_text("".join(changed[change]))
+        return groups
+
+    monkeypatch.setattr(partition, "grouped", grouped_then_changed)
+    with pytest.raises(DataError, match=r"changed while it was read|lines, but there are 3"):
+        split(["a.en", "a.de"], ["dev=4"], "{part}.{name}")
     assert sorted(text.iterdir()) == before

@@ -2,9 +2,10 @@
 
 A word counts if it meets a condition on DEPREL, UPOS and FEATS and the distance
 |id - head| is in a range. The conditions are those of the code of Choshen and Abend (2021),
-with two corrections. There the root's distance was its id, since its HEAD is 0; here a root
-has no distance. There rows were counted; here ids, so that multiword tokens and empty nodes
-change nothing.
+with two corrections and an addition. There the root's distance was its id, since its HEAD is 0;
+here a root has no distance. There rows were counted; here ids, so that multiword tokens and empty
+nodes change nothing. There a stranded preposition had to be labelled obl, as parsers label many;
+here it may also be labelled case and follow its head, as in treebanks.
 """
 
 import re
@@ -30,7 +31,7 @@ Match = tuple[str, int, int]  # name of the condition, word, head; both 1-based 
 class Condition:
     """A condition on words. Each pattern is a regular expression, found anywhere in its column.
 
-    Raises UsageError for an invalid pattern.
+    after: the word has to follow its head. Raises UsageError for an invalid pattern.
 
     >>> Condition("modal", upos="^AUX$").met_by(["1", "may", "may", "AUX", "MD"])
     True
@@ -40,6 +41,7 @@ class Condition:
     deprel: str = ""
     upos: str = ""
     feats: str = ""
+    after: bool = False
     _columns: tuple[tuple[int, re.Pattern[str]], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -61,11 +63,15 @@ def _compiled(option: str, pattern: str) -> re.Pattern[str]:
         raise UsageError(f"{problem}: {printable(str(error))}") from None
 
 
-# The conditions of the companion code's extract_phenomena.py.
+# name: its conditions, of which a word meets one. The first of each is that of the companion code's
+# extract_phenomena.py.
 PHENOMENA = {
-    "particle": Condition("particle", deprel="prt"),
-    "reflexive": Condition("reflexive", feats="Reflex=Yes"),
-    "preposition-stranding": Condition("preposition-stranding", deprel="obl", upos="^ADP$"),
+    "particle": (Condition("particle", deprel="prt"),),
+    "reflexive": (Condition("reflexive", feats="Reflex=Yes"),),
+    "preposition-stranding": (
+        Condition("preposition-stranding", deprel="obl", upos="^ADP$"),
+        Condition("preposition-stranding", deprel="^case$", upos="^ADP$", after=True),
+    ),
 }
 
 
@@ -87,7 +93,9 @@ class Finder:
             if head == 0 or distance < self.least:
                 continue
             if self.most is None or distance <= self.most:
-                yield from ((one.name, word, head) for one in self.conditions if one.met_by(row))
+                for one in self.conditions:
+                    if one.met_by(row) and (word > head or not one.after):
+                        yield one.name, word, head
 
 
 @dataclass(frozen=True, slots=True)

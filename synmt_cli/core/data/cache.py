@@ -6,7 +6,6 @@ same things from them; else it is made anew.
 """
 
 import os
-import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,8 +20,8 @@ from synmt_cli.core.data.labels import Labels, PathTree
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.data.ragged_files import Columns, are_seals, mapped
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader
-from synmt_cli.errors import DataError, SynmtError, UsageError, cannot_read, printable
-from synmt_cli.io import json_files, regular_files
+from synmt_cli.errors import SynmtError, UsageError, printable
+from synmt_cli.io import json_files, reading, regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.writing import atomic_folder
 
@@ -94,9 +93,8 @@ def make(
         encoding = Encoding(reader.needs, Labels(growing=True))
         corpus, seals = reader.corpus(chunks, encoding, beside)
         encoding.labels.growing = False
-        for path, state in zip(paths, wanted["files"], strict=True):
-            if _state(path) != state:
-                raise DataError(path, None, "changed while it was read")
+        for path, (_, *state) in zip(paths, wanted["files"], strict=True):
+            reading.refuse_changed(path, tuple(state))
         table = encoding.paths.table
         with Columns({PATHS: np.int64}, beside) as kept:
             width = table.shape[1]
@@ -114,17 +112,10 @@ def make(
 
 
 def _state(path: str) -> list[Any]:
-    """Name, bytes, time of change and inode of a file.
-
-    Files from one archive can have all but the last in common.
-    """
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    if not stat.S_ISREG(status.st_mode):
+    """The name of a file, and what shows that it is the same one."""
+    state = reading.state(path)
+    if not os.path.isfile(path):
         raise UsageError(
             f"{printable(path)}: training reads its records more than once; name a file"
         )
-    name = json_files.as_text(os.path.basename(path))
-    return [name, status.st_size, status.st_mtime_ns, status.st_ino]
+    return [json_files.as_text(os.path.basename(path)), *state]

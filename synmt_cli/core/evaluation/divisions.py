@@ -5,7 +5,7 @@ depth[:EDGES]      the greatest number of arcs from a word up to the root
 distance[:EDGES]   the longest arc: words from a dependent to its head
 nonprojective      whether an arc spans a word that is not below it
 deprel:LABEL       whether a word has this label; LABEL also stands for LABEL:subtype
-rare:TRAIN         how many words TRAIN has fewer than RARE times
+rare:TRAIN         how many words TRAIN has fewer than RARE times, words of a tokenizer
 labels:FILE        the labels of a file
 """
 
@@ -13,7 +13,7 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,11 +92,15 @@ def parse(text: str) -> Spec:
 
 
 def divided(
-    spec: Spec, n: int, lines: Sequence[str] | None, trees: Sequence[Tree] | None
+    spec: Spec,
+    n: int,
+    lines: Sequence[str] | None,
+    trees: Sequence[Tree] | None,
+    words: Callable[[str], Sequence[str]] = str.split,
 ) -> Division:
     """The division of n segments. lines: for length and rare. trees: for the others.
 
-    Raises DataError, ReadError for a file that the SPEC names.
+    words: those of a line, for rare. Raises DataError, ReadError for a file that the SPEC names.
     """
     match spec.kind:
         case "length" if lines is None:
@@ -105,13 +109,13 @@ def divided(
         case "length":
             return _by_numbers(spec, [n_words(line) for line in lines or ()])
         case "rare":
-            return _by_numbers(spec, _rare_words(spec.detail, lines or ()))
+            return _by_numbers(spec, _rare_words(spec.detail, [*map(words, lines or ())], words))
         case "labels":
             return _by_labels(spec, _labels(spec.detail, n))
     assert trees is not None  # the command asks for them
     if spec.kind in EDGES:
         return _by_numbers(spec, [_number(spec.kind, tree) for tree in trees])
-    return _by_labels(spec, [_label(spec, tree) for tree in trees])
+    return _by_labels(spec, [_label(spec, tree) for tree in trees], _both(spec))
 
 
 def _by_numbers(spec: Spec, numbers: Sequence[int | None]) -> Division:
@@ -126,9 +130,9 @@ def _by_numbers(spec: Spec, numbers: Sequence[int | None]) -> Division:
     return Division(spec.text, names, [*limits, *further], np.array(bucket_of))
 
 
-def _by_labels(spec: Spec, labels: Sequence[str]) -> Division:
-    """Labels in the order in which people count: `9` before `10`."""
-    names = sorted(set(labels), key=lambda label: (_natural(label), label))
+def _by_labels(spec: Spec, labels: Sequence[str], always: Sequence[str] = ()) -> Division:
+    """Labels in the order in which people count: `9` before `10`. always: shown if empty, too."""
+    names = sorted({*labels, *always}, key=lambda label: (_natural(label), label))
     places = {name: place for place, name in enumerate(names)}
     none: list[tuple[int | None, int | None]] = [(None, None)] * len(names)
     return Division(spec.text, names, none, np.array([places[label] for label in labels]))
@@ -150,24 +154,33 @@ def _number(kind: str, tree: Tree) -> int | None:
     return max(arcs, default=0)
 
 
+def _both(spec: Spec) -> tuple[str, str]:
+    """What a tree has and what it has not."""
+    if spec.kind == "nonprojective":
+        return "nonprojective", "projective"
+    return f"with {spec.detail}", f"without {spec.detail}"
+
+
 def _label(spec: Spec, tree: Tree) -> str:
     if not tree.heads:
         return NO_TREE
     if spec.kind == "nonprojective":
-        return "projective" if is_projective(tree.heads) else "nonprojective"
-    label, within = spec.detail, f"{spec.detail}:"
-    has = any(one == label or one.startswith(within) for one in tree.deprels)
-    return f"with {label}" if has else f"without {label}"
+        has = not is_projective(tree.heads)
+    else:
+        label, within = spec.detail, f"{spec.detail}:"
+        has = any(one == label or one.startswith(within) for one in tree.deprels)
+    return _both(spec)[not has]
 
 
-def _rare_words(train: str, lines: Sequence[str]) -> list[int]:
+def _rare_words(
+    train: str, lines: Sequence[Sequence[str]], words: Callable[[str], Sequence[str]]
+) -> list[int]:
     """How many words of each line are rare in the training text."""
-    needed = {word for line in lines for word in line.split()}
+    needed = {word for line in lines for word in line}
     counts: Counter[str] = Counter()
-    with reading.open_source(train) as source:
-        for _, line in reading.text_lines(source):
-            counts.update(word for word in line.split() if word in needed)
-    return [sum(counts[word] < RARE for word in line.split()) for line in lines]
+    for segment in reader.read([train]):
+        counts.update(word for word in words(segment.text) if word in needed)
+    return [sum(counts[word] < RARE for word in line) for line in lines]
 
 
 def read_trees(path: str, n: int) -> list[Tree]:
@@ -199,7 +212,7 @@ def _labels(path: str, n: int) -> list[str]:
     """
     with reading.open_source(path) as source:
         data = b"".join(reading.chunks(source))
-    # Not by formats/detect.py: `20-29<TAB>A line` looks like a range of CoNLL-U there.
+    # Not by formats/detect.py: after `20-29<TAB>` a line with TABs looks like CoNLL-U there.
     head = data.removeprefix(reading.BOM)
     comments = itertools.takewhile(lambda line: line.startswith(b"#"), head.split(b"\n"))
     is_conllu = any(map(COMMENT.match, comments))

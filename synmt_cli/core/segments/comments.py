@@ -106,7 +106,10 @@ class LineStarts:
 
 
 def lines(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """The sentences of each line of text: those of one synmt_line, else one at a time."""
+    """The sentences of each line of text: those of one synmt_line, else one at a time.
+
+    A sentence without synmt_line comes at once, without waiting for the next one.
+    """
     starts = LineStarts()
     group: list[Sentence] = []
     for sentence in sentences:
@@ -114,5 +117,8 @@ def lines(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
             yield group
             group = []
         group.append(sentence)
+        if starts.line is None:
+            yield group
+            group = []
     if group:
         yield group

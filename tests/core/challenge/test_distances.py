@@ -37,12 +37,33 @@ def found(sentence, *conditions, **limits):
 
 def test_each_phenomenon_is_found_where_it_is():
     sentence = parsed(ROWS)
-    assert found(sentence, PHENOMENA["particle"]) == [("particle", 4, 1)]
-    assert found(sentence, PHENOMENA["reflexive"]) == [("reflexive", 6, 1)]
-    assert found(sentence, PHENOMENA["preposition-stranding"]) == []
+    assert found(sentence, *PHENOMENA["particle"]) == [("particle", 4, 1)]
+    assert found(sentence, *PHENOMENA["reflexive"]) == [("reflexive", 6, 1)]
+    assert found(sentence, *PHENOMENA["preposition-stranding"]) == []
     rows = [*ROWS[:3], ("up", "ADP", "_", 1, "obl"), *ROWS[4:]]
-    stranded = found(parsed(rows), PHENOMENA["preposition-stranding"])
+    stranded = found(parsed(rows), *PHENOMENA["preposition-stranding"])
     assert stranded == [("preposition-stranding", 4, 1)]
+
+
+def test_a_stranded_preposition_follows_the_fronted_word_whose_case_it_is():
+    """As in treebanks: `What did they look at`, but not `at what time`."""
+    fronted = [
+        ("What", "PRON", "_", 4, "obl"),
+        ("did", "AUX", "_", 4, "aux"),
+        ("they", "PRON", "_", 4, "nsubj"),
+        ("look", "VERB", "_", 0, "root"),
+        ("at", "ADP", "_", 1, "case"),
+    ]
+    conditions = PHENOMENA["preposition-stranding"]
+    assert found(parsed(fronted), *conditions) == [("preposition-stranding", 5, 1)]
+    before = [
+        ("At", "ADP", "_", 3, "case"),
+        ("what", "DET", "_", 3, "det"),
+        ("time", "NOUN", "_", 0, "root"),
+    ]
+    assert found(parsed(before), *conditions) == []
+    beside = [("two", "NUM", "_", 0, "root"), ("over", "ADP", "_", 1, "case")]
+    assert found(parsed(beside), *conditions) == []
 
 
 @pytest.mark.parametrize("least", range(1, 7))
@@ -58,7 +79,7 @@ def test_distances_are_those_of_a_loop_over_words(least, most):
 
 def test_a_root_has_no_distance():
     rows = [("a", "X", "_", 3, "dep"), ("b", "X", "_", 3, "dep"), ("up", "X", "_", 0, "prt")]
-    assert found(parsed(rows), PHENOMENA["particle"]) == []
+    assert found(parsed(rows), *PHENOMENA["particle"]) == []
 
 
 def test_ranges_and_empty_nodes_are_no_words():
@@ -67,9 +88,9 @@ def test_ranges_and_empty_nodes_are_no_words():
         (1, "1.1\tx\t_\t_\t_\t_\t_\t_\t_\t_"),
         (2, "1.2\tx\t_\t_\t_\t_\t_\t_\t_\t_"),
     ]
-    assert found(parsed(beside, between), PHENOMENA["particle"]) == []
+    assert found(parsed(beside, between), *PHENOMENA["particle"]) == []
     token = [(1, "2-3\tituickly\t_\t_\t_\t_\t_\t_\t_\t_")]
-    assert found(parsed(ROWS, token), PHENOMENA["particle"]) == [("particle", 4, 1)]
+    assert found(parsed(ROWS, token), *PHENOMENA["particle"]) == [("particle", 4, 1)]
 
 
 def test_all_columns_of_an_own_condition_have_to_meet():

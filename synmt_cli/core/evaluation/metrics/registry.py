@@ -281,11 +281,7 @@ def _chrf_statistics(metric: CHRF, reference: Sequence[str]) -> Callable[[Sequen
 
 
 def _ribes(name: str, references: References, settings: TextSettings, jobs: int) -> Metric:
-    tokenizer = _with_tokenizer(settings.tokenize).tokenizer
-
-    def words(line: str) -> list[str]:
-        return str(tokenizer(line.lower().rstrip())).split()
-
+    words, tokenizer = lowercase_words(settings.tokenize)
     tokenized = [[words(line) for line in reference] for reference in references]
 
     def of_line(numbered: tuple[int, str]) -> tuple[float, float]:
@@ -296,7 +292,7 @@ def _ribes(name: str, references: References, settings: TextSettings, jobs: int)
         return float(formulas.mean(sums[None])[0])
 
     signature = (
-        f"nrefs:{len(references)}|case:lc|tok:{tokenizer.signature()}|alpha:{ALPHA:.2f}|beta:{BETA:.2f}"
+        f"nrefs:{len(references)}|case:lc|tok:{tokenizer}|alpha:{ALPHA:.2f}|beta:{BETA:.2f}"
         f"|version:synmt-{__version__}"
     )
     info = (name, "RIBES", signature, True, 4)
@@ -310,6 +306,19 @@ def _best_ribes(hypothesis: list[str], references: list[list[str]]) -> tuple[flo
     """
     scores = [ribes(reference, hypothesis) for reference in references if reference]
     return (max(scores), 1.0) if scores else (0.0, 0.0)
+
+
+def lowercase_words(name: str) -> tuple[Callable[[str], list[str]], str]:
+    """The words of a line, in lower case, by one of TOKENIZERS; and the tokenizer's signature.
+
+    Raises Unavailable if its package or model is missing.
+    """
+    tokenizer = _with_tokenizer(name).tokenizer
+
+    def words(line: str) -> list[str]:
+        return str(tokenizer(line.lower().rstrip())).split()
+
+    return words, str(tokenizer.signature())
 
 
 def _with_tokenizer(name: str, **options: Any) -> BLEU:

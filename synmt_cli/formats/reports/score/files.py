@@ -5,7 +5,7 @@ figures drawn. Fields that are not known are left alone.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.score.scores import (
     SIDES,
+    TESTS,
     ComparedPair,
     Interval,
     MetricInfo,
@@ -25,6 +26,7 @@ from synmt_cli.formats.reports.score.scores import (
 )
 
 COMMAND = "score"
+WHOLE, DIGITS = 2**63, 30  # the greatest whole number, and the most digits after a point
 T = TypeVar("T")
 
 
@@ -73,8 +75,12 @@ class _Object:
     def number(self, name: str) -> float:
         return self.get(name, float)
 
-    def whole(self, name: str) -> int:
-        return self.get(name, int)
+    def whole(self, name: str, most: int = WHOLE) -> int:
+        """A number of things, or a seed."""
+        value = self.get(name, int)
+        if not 0 <= value <= most:
+            raise foreign(self.source, f"{name} of {self.where} is not from 0 to {most:,}")
+        return value
 
     def text(self, name: str) -> str:
         return self.get(name, str)
@@ -119,7 +125,7 @@ def _report(one: _Object) -> ScoreReport:
     if any(of_one.keys() != names for of_one in scores):
         raise foreign(one.source, f"a system has no score of one of {', '.join(sorted(names))}")
     clusters = one.object("clusters")
-    return ScoreReport(
+    report = ScoreReport(
         n=one.whole("n"),
         references=one.texts("references"),
         metrics=metrics,
@@ -131,6 +137,46 @@ def _report(one: _Object) -> ScoreReport:
         pairs=[_pair(pair) for pair in one.objects("pairs")],
         clusters={name: _groups(clusters, name) for name in clusters.value},
     )
+    if problem := _contradiction(report, names, {system.name for system in systems}):
+        raise foreign(one.source, problem)
+    return report
+
+
+def _contradiction(report: ScoreReport, metrics: Set[str], systems: Set[str]) -> str:
+    """What the parts of a report, each of which is well formed, say differently; or ""."""
+    others = report.systems[1:]
+    results = [one for system in others for one in system.paired.values()]
+    results += [pair.result for pair in report.pairs]
+    tests = {(one.test, one.counts is None) for one in results}
+    clusters = [name for groups in report.clusters.values() for group in groups for name in group]
+    holds = {
+        "the first system is compared with itself": not report.systems[0].paired,
+        "comparisons by several tests, or by one that is not known": len(tests) < 2
+        and {test for test, _ in tests} <= TESTS.keys(),
+        "comparisons by some of the metrics, or of some of the systems": _all_or_none(
+            [system.paired.keys() for system in others], metrics
+        ),
+        "intervals of some of the scores": _all_or_none(
+            [system.intervals.keys() for system in report.systems], metrics
+        ),
+        "a system has no score of a seed": all(
+            of_metric for system in report.systems for of_metric in system.seeds.values()
+        ),
+        "a pair of other systems, or by another metric": all(
+            pair.metric in metrics and {pair.baseline, pair.system} <= systems
+            for pair in report.pairs
+        ),
+        "clusters of other systems, or by other metrics": _all_or_none(
+            [report.clusters.keys()], metrics
+        )
+        and systems.issuperset(clusters),
+    }
+    return next((problem for problem, held in holds.items() if not held), "")
+
+
+def _all_or_none(given: Sequence[Set[str]], names: Set[str]) -> bool:
+    """Whether each has all names, or none has any."""
+    return all(one == names for one in given) or not any(given)
 
 
 def _groups(one: _Object, metric: str) -> list[list[str]]:
@@ -141,7 +187,7 @@ def _groups(one: _Object, metric: str) -> list[list[str]]:
 
 def _metric(one: _Object) -> MetricInfo:
     texts = (one.text("name"), one.text("label"), one.text("signature"))
-    return MetricInfo(*texts, one.get("higher_is_better", bool), one.whole("digits"))
+    return MetricInfo(*texts, one.get("higher_is_better", bool), one.whole("digits", DIGITS))
 
 
 def _settings(one: _Object) -> Settings:

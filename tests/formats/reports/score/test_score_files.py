@@ -1,32 +1,50 @@
 """Reports of `score --format json` that are broken end in one line."""
 
 import json
+import random
+from dataclasses import replace
 
 import pytest
-from support.mutations import JSON_PIECES, mutations
+from support.mutations import JSON_PIECES, mutated_value, mutations
 
 from synmt_cli.errors import DataError
 from synmt_cli.formats.reports.score.files import read
 from synmt_cli.formats.reports.score.scores import (
+    ComparedPair,
     MetricInfo,
     PairedComparison,
     ScoredBucket,
     ScoredSystem,
     ScoreReport,
 )
-from synmt_cli.formats.reports.table import as_json
+from synmt_cli.formats.reports.table import FORMATS, as_json
 
 PAIRED = PairedComparison("sign", "binomial", 3, 1, 1.5, (0.25, 2.75), 0.04, 0.08, (2, 1, 9))
+BETWEEN = {"m": (2.0, 3.0)}
 REPORT = ScoreReport(
     12,
     ["r"],
     [MetricInfo("m", "M", "s", False, 2)],
     [
-        ScoredSystem("a", {"m": 1.0}, files=["a"], seeds={"m": [1.0]}),
-        ScoredSystem("b", {"m": 2.5}, {"m": PAIRED}, ["b"], {"m": [2.5]}, {"m": (2.0, 3.0)}),
+        ScoredSystem("a", {"m": 1.0}, {}, ["a"], {"m": [1.0]}, BETWEEN),
+        ScoredSystem("b", {"m": 2.5}, {"m": PAIRED}, ["b"], {"m": [2.5]}, BETWEEN),
+        ScoredSystem("c", {"m": 2.5}, {"m": PAIRED}, ["c"], {"m": [2.5]}, BETWEEN),
     ],
-    [ScoredBucket("x", None, None, 9, [{"m": 1.0}, {"m": None}], "labels:f", [{}, {"m": PAIRED}])],
+    [
+        ScoredBucket(
+            *("x", None, None, 9),
+            [{"m": 1.0}, {"m": None}, {"m": 2.0}],
+            "labels:f",
+            [{}, {"m": PAIRED}, {}],
+        )
+    ],
+    pairs=[ComparedPair("m", "b", "c", PAIRED)],
+    clusters={"m": [["a"], ["b", "c"]]},
 )
+
+
+def as_object(result):
+    return json.loads(as_json(result))
 
 
 @pytest.fixture
@@ -52,6 +70,15 @@ def test_a_report_is_read_back(path):
         (["clusters"], {"m": [["a"], "b"]}, "clusters of the report has no m"),
         (["systems", 0, "scores", "m", "parts"], [{"BP": "x"}], "an item of parts has no BP"),
         (["settings"], None, "settings of the report is not an object"),
+        (["n"], -1, "n of the report is not from 0 to"),
+        (["metrics", 0, "digits"], 31, "digits of an item of metrics is not from 0 to 30"),
+        (["systems", 0, "scores", "m", "ci95"], None, "intervals of some of the scores"),
+        (["systems", 0, "scores", "m", "seeds"], [], "a system has no score of a seed"),
+        (["systems", 1, "paired", "m", "test"], "x", "comparisons by .* one that is not known"),
+        (["systems", 2, "paired"], {}, "comparisons by some of the metrics, or of some of the sys"),
+        (["systems", 0, "paired"], {"m": as_object(PAIRED)}, "the first system is compared with i"),
+        (["pairs", 0, "system"], "d", "a pair of other systems, or by another metric"),
+        (["clusters", "m", 0], ["d"], "clusters of other systems, or by other metrics"),
     ],
 )
 def test_what_is_missing_is_named(path, place, value, problem):
@@ -66,12 +93,31 @@ def test_what_is_missing_is_named(path, place, value, problem):
         read(str(path))
 
 
-def test_mutated_reports_end_in_a_report_or_an_error(path):
+def shown_or_refused(path):
+    """The problem of a report, or "" where each of its forms could be made."""
+    try:
+        report = read(str(path))
+    except DataError as error:
+        return str(error)
+    for detailed in (False, True):
+        for form in FORMATS.values():
+            form(replace(report, detailed=detailed))
+    return ""
+
+
+def test_mutated_reports_end_in_all_forms_or_an_error(path):
     for data in mutations(as_json(REPORT), 4, JSON_PIECES, 300):
         path.write_bytes(data)
-        problems = []
-        try:
-            as_json(read(str(path)))
-        except DataError as error:
-            problems.append(str(error))
-        assert all("report.json: not from" in one for one in problems)
+        problem = shown_or_refused(path)
+        assert not problem or "report.json: not from" in problem
+
+
+def test_reports_with_odd_values_end_in_all_forms_or_an_error(path):
+    rng = random.Random(5)
+    document = json.loads(as_json(REPORT))
+    problems = []
+    for _ in range(2000):
+        path.write_text(json.dumps(mutated_value(document, rng)))
+        problems.append(shown_or_refused(path))
+    assert all("report.json: not from" in one for one in problems if one)
+    assert 0.05 < problems.count("") / len(problems) < 0.5
