@@ -146,8 +146,8 @@ def perturb(
     named = [*(confusions or ()), *([label_set] if label_set else ()), *(files or ["-"])]
     options.refuse_two_stdins(named)
     learned = _learned(*confusions) if confusions else None
-    if learned and not is_given:
-        heads, labels = learned.head_share, learned.label_share
+    if learned:
+        heads, labels = _shares(learned, heads, labels, confusions[1] if confusions else "")
     perturber = Perturber(
         tree, heads or 0.0, labels or 0.0, projective, seed, _labels(label_set), learned
     )
@@ -176,6 +176,24 @@ def _learned(gold: str, predicted: str) -> Confusions:
         )
     )
     return confusions
+
+
+def _shares(
+    learned: Confusions, heads: float | None, labels: float | None, predicted: str
+) -> tuple[float, float]:
+    """The shares of other heads and labels: those asked for, or else the parser's.
+
+    Raises DataError if there are no such errors to learn from.
+    """
+    if heads is None and labels is None:
+        return learned.head_share, learned.label_share
+    for share, found, what in (
+        (heads, learned.wrong_heads, "heads"),
+        (labels, learned.wrong_labels, "labels"),
+    ):
+        if share and not found:
+            raise DataError(predicted, None, f"no wrong {what} to learn from")
+    return heads or 0.0, labels or 0.0
 
 
 def _labels(path: str | None) -> LabelSampler:
