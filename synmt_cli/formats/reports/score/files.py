@@ -169,7 +169,7 @@ def _contradiction(report: ScoreReport, metrics: Set[str], systems: Set[str]) ->
         "clusters of other systems, or by other metrics": _all_or_none(
             [report.clusters.keys()], metrics
         )
-        and systems.issuperset(clusters),
+        and systems >= {*clusters},
     }
     return next((problem for problem, held in holds.items() if not held), "")
 
