@@ -9,6 +9,7 @@ here it may also be labelled case and follow its head, as in treebanks.
 """
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +58,10 @@ class Condition:
 
 def _compiled(option: str, pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(pattern)
+        with warnings.catch_warnings():
+            # Of sets within sets, which a later Python may read in another way.
+            warnings.simplefilter("ignore", FutureWarning)
+            return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         problem = f"--{option} takes a regular expression, not {quoted(pattern)}"
         raise UsageError(f"{problem}: {printable(str(error))}") from None
