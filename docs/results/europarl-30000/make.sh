@@ -71,17 +71,22 @@ for baseline in vanilla struct-abs+struct-rel rel; do
     reference.txt.xz $(seeds "$baseline" "$baseline") $(seeds rel-encoder rel rel-encoder/)
 done
 
-# rel and dep+rel after 12,000 updates, the seeds that there are, on all 3,000 sentences and on the
-# first 1,000, which all others translate
-own="1 2"
+# After 12,000 updates, on all 3,000 sentences and on the first 1,000, which all others translate
 first=$(mktemp -d)
 for file in 12000-updates/*.txt.xz; do xz -dc "$file" | sed -n 1,1000p | xz > "$first/${file#*/}"; done
-synmt score -M bleu,chrf,ter -o 12000-updates/dep+rel-rel.txt ../trees/fr-en/source.txt.xz \
-  $(seeds rel rel 12000-updates/) $(seeds dep+rel dep+rel 12000-updates/)
-synmt score -M bleu,chrf,ter -o 12000-updates/dep+rel-rel-1000.txt reference.txt.xz \
-  $(seeds rel rel "$first/") $(seeds dep+rel dep+rel "$first/")
+# The French sentences and the English ones with their trees, which trees/fr-en has the other way round
+french=../trees/fr-en/source.txt.xz
+english=(--src ../trees/fr-en/reference.txt.xz --src-trees ../trees/fr-en/reference.conllu.xz)
+while read -r name systems; do
+  longer=$(for system in $systems; do seeds "$system" "$system" 12000-updates/; done)
+  synmt score -j 0 -M bleu,chrf,ter "${buckets[@]::6}" "${english[@]}" -o "12000-updates/$name.txt" \
+    "$french" $longer
+  synmt score -M bleu,chrf,ter -o "12000-updates/$name-1000.txt" reference.txt.xz \
+    ${longer//12000-updates/$first}
+done <<'lines'
+dep+rel-rel rel dep+rel
+lines
 rm -r "$first"
-own="1 2 3"
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
 # and on ParTUT the parser's, gold and random ones
