@@ -77,15 +77,16 @@ for file in 12000-updates/*.txt.xz; do xz -dc "$file" | sed -n 1,1000p | xz > "$
 # The French sentences and the English ones with their trees, which trees/fr-en has the other way round
 french=../trees/fr-en/source.txt.xz
 english=(--src ../trees/fr-en/reference.txt.xz --src-trees ../trees/fr-en/reference.conllu.xz)
-while read -r name systems; do
-  longer=$(for system in $systems; do seeds "$system" "$system" 12000-updates/; done)
+longer() { # NAME SYSTEM...
+  local name=$1 system outputs
+  outputs=$(for system in "${@:2}"; do seeds "$system" "$system" 12000-updates/; done)
   synmt score -j 0 -M bleu,chrf,ter "${buckets[@]::6}" "${english[@]}" -o "12000-updates/$name.txt" \
-    "$french" $longer
+    "$french" $outputs
   synmt score -M bleu,chrf,ter -o "12000-updates/$name-1000.txt" reference.txt.xz \
-    ${longer//12000-updates/$first}
-done <<'lines'
-dep+rel-rel rel dep+rel
-lines
+    ${outputs//12000-updates/$first}
+}
+longer dep+rel-rel rel dep+rel
+own="1 2" longer rel-vanilla vanilla rel dep+rel # vanilla has two seeds
 rm -r "$first"
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
