@@ -7,7 +7,7 @@ from typing import Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import DataError, UsageError, printable, quoted
+from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats.detect import detect
 from synmt_cli.io import reading
 
@@ -60,7 +60,7 @@ def split(
     if len(set(names)) < len(names):
         raise UsageError(f"--part and --rest name {quoted(names[-1])} twice")
     for path in files:
-        _refuse_other_than_text(path)
+        _check(path)
     outputs = splitting.filled(template, "part", names, files)
     splitting.refuse_inputs(outputs, files)
     before = [reading.state(path) for path in files]
@@ -76,15 +76,15 @@ def split(
     console.info(f"split {len(parts):,} pairs by a hash of their lines: {', '.join(counts)}")
 
 
-def _refuse_other_than_text(path: str) -> None:
-    """Raises UsageError for a pipe, DataError for CoNLL-U and JSONL, ReadError."""
+def _check(path: str) -> None:
+    """Warns of CoNLL-U and JSONL, whose lines are no sentences. Raises UsageError for a pipe."""
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
         raise UsageError(f"{printable(path)} is not a regular file, and files are read twice")
     with reading.open_source(path) as source:
         kind, _ = detect(source)
     if kind != "text":
         name = {"conllu": "CoNLL-U", "jsonl": "JSONL"}[kind]
-        raise DataError(path, 1, f"expected text, one segment a line; this begins like {name}")
+        console.warn(f"{printable(path)} begins like {name}, and is split line by line")
 
 
 def _sizes(parts: list[str]) -> dict[str, int]:

@@ -57,21 +57,28 @@ def test_a_missing_input_is_missing_when_there_are_outputs_of_before(run, text):
         (["--part", "dev=1", "missing"], 66, b"cannot read missing"),
         (["--part", "dev=1", "-"], 2, b"read twice"),
         (["--part", "dev=1", "/dev/zero"], 2, b"read twice"),
-        (["--part", "dev=1", "trees"], 65, b"trees:1: expected text, one segment a line; this beg"),
-        (["--part", "dev=1", "records"], 65, b"records:1: expected text, one segment a line; t"),
         (["--part", "dev=1", "short"], 65, b"short: 1 lines, but there are 33 in a.en"),
     ],
 )
 def test_what_cannot_be_split_leaves_nothing(run, text, options, status, message):
     (text / "short").write_text("one\n")
-    (text / "trees").write_text("# sent_id = 1\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
-    (text / "records").write_text('{"id": "1", "src": "a"}\n')
     before = sorted(text.iterdir())
     done = run("split", *TEMPLATE, "a.en", "a.de", *options, cwd=text)
     assert done.returncode == status
     assert message in done.stderr
     assert done.stderr.count(b"\n") == 1
     assert sorted(text.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"), [("# sent_id = {}", "CoNLL-U"), ('{{"id": "{}"}}', "JSONL")]
+)
+def test_what_begins_like_records_is_split_with_a_warning(run, tmp_path, line, kind):
+    (tmp_path / "f").write_text("".join(line.format(n) + "\n" for n in range(9)))
+    done = run("split", "--part", "dev=4", *TEMPLATE, "f", cwd=tmp_path)
+    warning = f"synmt split: warning: f begins like {kind}, and is split line by line"
+    assert (done.returncode, done.stderr.decode().splitlines()[0]) == (0, warning)
+    assert len((tmp_path / "dev.f").read_text().splitlines()) == 4
 
 
 @pytest.mark.parametrize("change", ["shorter", "longer", "edited"])
