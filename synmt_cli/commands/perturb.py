@@ -145,9 +145,12 @@ def perturb(
     options.refuse(unfit)
     named = [*(confusions or ()), *([label_set] if label_set else ()), *(files or ["-"])]
     options.refuse_two_stdins(named)
-    learned = _learned(*confusions) if confusions else None
-    if learned:
-        heads, labels = _shares(learned, heads, labels, confusions[1] if confusions else "")
+    learned = None
+    if confusions:
+        learned = _learned(*confusions)
+        if not is_given:
+            heads, labels = learned.head_share, learned.label_share
+        _refuse_unlearned(learned, heads, labels, confusions[1])
     perturber = Perturber(
         tree, heads or 0.0, labels or 0.0, projective, seed, _labels(label_set), learned
     )
@@ -178,22 +181,14 @@ def _learned(gold: str, predicted: str) -> Confusions:
     return confusions
 
 
-def _shares(
+def _refuse_unlearned(
     learned: Confusions, heads: float | None, labels: float | None, predicted: str
-) -> tuple[float, float]:
-    """The shares of other heads and labels: those asked for, or else the parser's.
-
-    Raises DataError if there are no such errors to learn from.
-    """
-    if heads is None and labels is None:
-        return learned.head_share, learned.label_share
-    for share, found, what in (
-        (heads, learned.wrong_heads, "heads"),
-        (labels, learned.wrong_labels, "labels"),
-    ):
-        if share and not found:
-            raise DataError(predicted, None, f"no wrong {what} to learn from")
-    return heads or 0.0, labels or 0.0
+) -> None:
+    """Raises DataError where a share of errors is asked for and the parse has none of the kind."""
+    if heads and not learned.wrong_heads:
+        raise DataError(predicted, None, "no wrong heads to learn from")
+    if labels and not learned.wrong_labels:
+        raise DataError(predicted, None, "no wrong labels to learn from")
 
 
 def _labels(path: str | None) -> LabelSampler:

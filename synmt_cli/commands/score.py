@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -349,7 +349,9 @@ def score(
                 test=test,
                 all_pairs=all_pairs,
                 correction=correct,
-                divisions=_divided(specs, n, texts, src, ref, trees, tokenize),
+                divisions=_divided(
+                    specs, n, texts.get(src or ""), texts.get(ref or ""), trees, tokenize
+                ),
                 options=settings.document(),
                 command=["synmt", *sys.argv[1:]],
             ),
@@ -537,9 +539,8 @@ def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[System
 def _divided(
     specs: Sequence[Spec],
     n: int,
-    texts: Mapping[str, Sequence[str]],
-    src: str | None,
-    ref: str | None,
+    source: Sequence[str] | None,
+    reference: Sequence[str] | None,
     trees: str | None,
     tokenize: str,
 ) -> list[Division]:
@@ -548,7 +549,7 @@ def _divided(
     from synmt_cli.core.evaluation.metrics import registry
 
     read = divisions.read_trees(trees, n) if trees else None
-    lines = {"length": texts.get(src or ""), "rare": texts.get(src or ref or "")}
+    lines = {"length": source, "rare": reference if source is None else source}
     rare = any(spec.kind == "rare" for spec in specs)
     words = registry.lowercase_words(tokenize)[0] if rare else str.split
     return [divisions.divided(one, n, lines.get(one.kind), read, words) for one in specs]

@@ -66,6 +66,7 @@ def split(
     before = [reading.state(path) for path in files]
     parts = partition.grouped(reader.text_rows(files)).parts([*sizes.values()], seed)
     with splitting.written_together(outputs) as writers:
+        # With more or fewer lines than before, a file has changed, which is found afterwards.
         for sides, number in zip(reader.text_rows(files), parts, strict=False):
             for writer, text in zip(writers[number], sides, strict=True):
                 writer.write(line(text))

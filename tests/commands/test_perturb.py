@@ -218,14 +218,6 @@ def test_errors_like_those_of_a_parser(run, tmp_path):
     ("arguments", "status", "message"),
     [
         (["--confusions", "gold", "gold"], 65, "gold: no error against gold to learn from"),
-        (
-            ["--confusions", "gold", "labels", "--head-noise", "0.1"],
-            *(65, "labels: no wrong heads to learn from"),
-        ),
-        (
-            ["--confusions", "right", "heads", "--label-noise", "0.1"],
-            *(65, "heads: no wrong labels to learn from"),
-        ),
         (["--confusions", "gold", "absent"], 66, "cannot read absent"),
         (["--confusions", "gold", "zum"], 65, "zum:1: the text differs from gold:1: "),
         (["--confusions", "gold", "gold", "--tree", "random"], 2, "--confusions is not for --tree"),
@@ -235,16 +227,26 @@ def test_errors_like_those_of_a_parser(run, tmp_path):
 def test_what_cannot_be_learned_is_said(run, tmp_path, arguments, status, message):
     (tmp_path / "gold").write_bytes(BANK)
     (tmp_path / "zum").write_bytes(ZUM)
-    (tmp_path / "labels").write_bytes(perturbed(BANK, labels=0.2))
-    for name, head in (("right", 2), ("heads", 3)):
+    done = run("perturb", *arguments, stdin=BANK, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert done.stderr.decode().startswith(f"synmt perturb: {message}")
+
+
+@pytest.mark.parametrize(
+    ("option", "parse", "kind"),
+    [("--head-noise", "labels", "heads"), ("--label-noise", "heads", "labels")],
+)
+def test_errors_that_a_parse_has_none_of_are_not_made(run, tmp_path, option, parse, kind):
+    for name, head, label in (("gold", 2, "det"), ("heads", 3, "det"), ("labels", 2, "amod")):
         (tmp_path / name).write_text(
-            f"1\ta\t_\tX\t_\t_\t{head}\tdet\t_\t_\n"
+            f"1\ta\t_\tX\t_\t_\t{head}\t{label}\t_\t_\n"
             "2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n"
             "3\tc\t_\tX\t_\t_\t2\tobj\t_\t_\n\n"
         )
-    done = run("perturb", *arguments, stdin=BANK, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (status, b"")
-    assert f"synmt perturb: {message}" in done.stderr.decode().splitlines()[-1]
+    done = run("perturb", "--confusions", "gold", parse, option, "0.1", "gold", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (65, b"")
+    message = f"synmt perturb: {parse}: no wrong {kind} to learn from"
+    assert done.stderr.decode().splitlines()[-1] == message
 
 
 @pytest.mark.parametrize(("status", "n"), [("ok", 2), ("failed", 0)])

@@ -109,7 +109,7 @@ def divided(
         case "length":
             return _by_numbers(spec, [n_words(line) for line in lines or ()])
         case "rare":
-            return _by_numbers(spec, _rare_words(spec.detail, [*map(words, lines or ())], words))
+            return _by_numbers(spec, _rare_words(spec.detail, lines or (), words))
         case "labels":
             return _by_labels(spec, _labels(spec.detail, n))
     assert trees is not None  # the command asks for them
@@ -173,14 +173,15 @@ def _label(spec: Spec, tree: Tree) -> str:
 
 
 def _rare_words(
-    train: str, lines: Sequence[Sequence[str]], words: Callable[[str], Sequence[str]]
+    train: str, lines: Sequence[str], words: Callable[[str], Sequence[str]]
 ) -> list[int]:
     """How many words of each line are rare in the training text."""
-    needed = {word for line in lines for word in line}
+    tokenized = [words(line) for line in lines]
+    needed = {word for line in tokenized for word in line}
     counts: Counter[str] = Counter()
     for segment in reader.read([train]):
         counts.update(word for word in words(segment.text) if word in needed)
-    return [sum(counts[word] < RARE for word in line) for line in lines]
+    return [sum(counts[word] < RARE for word in line) for line in tokenized]
 
 
 def read_trees(path: str, n: int) -> list[Tree]:
