@@ -240,13 +240,18 @@ def _attention(
                 first = {at: one.weights[at] for at in here}
                 shown = replace(one, weights=first)
                 tree = by_id.get(one.id) if one.stack == "encoder" else None
+                without = ""
                 try:
                     maps = attention.maps(shown, tree=tree)
                 except UsageError:
                     maps = attention.maps(shown)
+                    without = "its tree, whose words its pieces do not spell"
+                if trees and tree is None and one.stack == "encoder":
+                    name = printable(reading.source_name(trees_path))
+                    without = f"a tree: {name} has no single one with its id"
+                if without:
                     missing.append(
-                        f"The attention in segment {one.id} is without the edges of its tree, "
-                        "whose words its pieces do not spell."
+                        f"The attention in segment {one.id} is without the edges of {without}."
                     )
                 found.append(AttentionMaps(one.id, maps, len(one.weights) - len(maps)))
                 command = ["synmt", "plot", "attention", "--id", one.id]

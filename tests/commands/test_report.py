@@ -114,20 +114,22 @@ def test_both_trees_of_a_segment_have_ids_of_their_own(forked, folder):
     assert len(ids) == len(set(ids)) > 24
 
 
-def test_attention_to_other_words_than_those_of_the_tree_has_no_edges(forked, folder, tmp_path):
+def test_attention_to_what_the_trees_do_not_have_has_no_edges(forked, folder, tmp_path):
     rows = (f"{i}\t{word}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, word in ((1, "ab"), (2, "cd")))
     (tmp_path / "trees").write_text("# sent_id = 7.1\n# synmt_line = 7\n" + "".join(rows) + "\n")
     pages = {}
-    for pieces in (["▁ab", "▁cd"], ["▁x", "▁y"]):
+    for name, pieces in (("7", ["▁ab", "▁cd"]), ("7", ["▁x", "▁y"]), ("8", ["▁ef", "▁gh"])):
         weights = [{"layer": 0, "head": 0, "rows": [[0.5, 0.5], [1.0, 0.0]]}]
-        one = {"id": "7", "status": "ok", "stack": "encoder", "tokens": pieces, "keys": pieces}
+        one = {"id": name, "status": "ok", "stack": "encoder", "tokens": pieces, "keys": pieces}
         (tmp_path / "att.jsonl").write_text(json.dumps({**one, "weights": weights}) + "\n")
         options = ("--attention", "att.jsonl", "--src-trees", "trees")
         done = forked("report", *options, folder / "runs/base.1", cwd=tmp_path)
         assert done.returncode == 0
         pages[pieces[0]] = done
-    assert b"without the edges of its tree" not in pages["▁ab"].stderr
+    assert b"without the edges" not in pages["▁ab"].stderr
     assert b"segment 7 is without the edges of its tree" in pages["▁x"].stderr
+    other = b"segment 8 is without the edges of a tree: trees has no single one with its id"
+    assert other in pages["▁ef"].stderr
     assert pages["▁ab"].stdout.count(b"<path") > pages["▁x"].stdout.count(b"<path")
 
 
