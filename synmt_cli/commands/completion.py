@@ -117,7 +117,7 @@ tasks = list_of(_tasks)
 precision = one_of(lambda: ("auto", "fp32", "bf16", "fp16"))
 device = one_of(lambda: ("auto", "cpu", "cuda", "cuda:0"))
 length = one_of(lambda: ("length:20,30,40,50",))
-label_or_length = one_of(lambda: ("deprel", "length:20,30,40,50"))
+grouping = one_of(lambda: ("deprel", "upos", "distance:2,3,7", "length:20,30,40,50"))
 
 
 def checkpoint(ctx: typer.Context, incomplete: str) -> Iterator[Item]:

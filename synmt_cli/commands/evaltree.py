@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.core.segments.buckets import Buckets, parse_edges
+from synmt_cli.core.evaluation.trees.grouping import Grouping, grouping
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.formats.reports.tree_scores import LABELS
@@ -39,6 +39,7 @@ MANUAL = Manual(
         "synmt parse -m en.udpipe --from conllu test.en.conllu | synmt evaltree test.en.conllu",
         "synmt parse -m en.udpipe test.en | synmt evaltree test.en.conllu - --by length:5,8",
         "synmt perturb --label-noise 0.2 dev.en.conllu | synmt evaltree dev.en.conllu --by deprel",
+        "synmt perturb --head-noise 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --by distance",
         "synmt perturb --head-noise 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --get las",
         "synmt perturb --head-noise 0.1 dev.en.conllu > a.conllu"
         " && synmt perturb --head-noise 0.3 dev.en.conllu"
@@ -62,9 +63,9 @@ def evaltree(
     by: Annotated[
         str | None,
         option(
-            "--by deprel|length[:EDGES]",
-            "Also compare by label, or by the length of gold sentences, in words.",
-            autocompletion=completion.label_or_length,
+            "--by SPEC",
+            "Also compare by deprel, upos, distance[:EDGES] or length[:EDGES].",
+            autocompletion=completion.grouping,
         ),
     ] = None,
     get: Annotated[
@@ -125,9 +126,16 @@ def evaltree(
     A block with synmt_status failed has the text of its comment and no words, so all words of
     that sentence count as missed; blocks that stand for empty lines are ignored.
 
-    --by length:20,30,40,50 gives the same figures for gold sentences of 0-19, 20-29, 30-39, 40-49
-    and 50+ words. --by deprel gives LAS and LA for each label, precision over SYSTEM's words with
-    it and recall over GOLD's, and for UAS recall only.
+    --by SPEC also gives figures for groups of words:
+
+    \b
+    length[:EDGES]    all figures by the length of gold sentences, in words; 20,30,40,50 makes
+                      0-19, 20-29, 30-39, 40-49, 50+
+    deprel            LAS and LA for each label: precision over SYSTEM's words with it, recall
+                      over GOLD's; for UAS recall alone
+    distance[:EDGES]  UAS and LAS by the distance from a word to its head, in words, likewise:
+                      root, 1, 2, 3-6, 7+ as in CoNLL-X, which is 2,3,7; for LA recall alone
+    upos              UAS, LAS, LA and UPOS by GOLD's tag
 
     Several SYSTEMs are shown side by side by F1, and each is tested against the first, with the
     tests, definitions of p and samples of synmt score: --paired bs (the bootstrap), ar (approximate
@@ -151,11 +159,12 @@ def evaltree(
         ),
     }
     options.refuse(unfit)
-    groups, tested = _by(by), _metrics(metrics or METRICS)
+    tested = _metrics(metrics or METRICS)
+    groups = grouping(by) if by is not None else None
     test = _test(paired, samples, seed) if len(systems) > 1 and not get else None
     with writing.output(output) as writer, ExitStack() as inputs:
         golds, *sources = (inputs.enter_context(reading.open_source(x)) for x in (gold, *systems))
-        settings = Settings(subtypes, by, groups, test, tested)
+        settings = Settings(subtypes, groups, test, tested)
         report: TreeReport | ParserReport
         files = [gold, *systems]
         with console.progress("compared", None, "sentences", files, output) as bar:
@@ -172,18 +181,17 @@ def evaltree(
 
 @dataclass(frozen=True)
 class Settings:
-    """What is compared. groups: of `by`. test: None without tests. tested: metrics."""
+    """What is compared. by: None without groups. test: None without tests. tested: metrics."""
 
     subtypes: bool
-    by: str | None
-    groups: Buckets | Literal["deprel"] | None
+    by: Grouping | None
     test: SignificanceTest | None
     tested: list[str]
 
     @property
     def kind(self) -> str | None:
         """The word before the colon of --by."""
-        return None if self.by is None else self.by.partition(":")[0]
+        return None if self.by is None else self.by.kind
 
 
 def _one(
@@ -193,7 +201,7 @@ def _one(
     from synmt_cli.core.evaluation.trees.word_alignment import aligned_spans
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
-    attachment = Attachment(settings.subtypes, settings.groups)
+    attachment = Attachment(settings.subtypes, settings.by)
     names = gold.name, system.name
     spans = aligned_spans(conllu.read(gold), conllu.read(system), names)
     for span in bar.finished(bar.taken(spans)):
@@ -215,7 +223,7 @@ def _several(
     from synmt_cli.core.evaluation.trees.tree_comparison import ParserComparison, units
     from synmt_cli.formats.reports.tree_comparison import ParserReport
 
-    build = partial(Attachment, settings.subtypes, settings.groups)
+    build = partial(Attachment, settings.subtypes, settings.by)
     comparison = ParserComparison(len(systems), settings.tested, build)
     names = [gold.name, *(system.name for system in systems)]
     read = units(conllu.read(gold), [*map(conllu.read, systems)], names)
@@ -256,14 +264,3 @@ def _test(paired: str | None, samples: int | None, seed: int) -> SignificanceTes
     if name == "none":
         return None
     return SignificanceTest(name, next(iter(FORMULAS[name])), samples or SAMPLES[name], seed)
-
-
-def _by(option: str | None) -> Buckets | Literal["deprel"] | None:
-    if option is None:
-        return None
-    kind, colon, edges = option.partition(":")
-    if kind == "length":
-        return parse_edges(edges) if colon else Buckets()
-    if option != "deprel":
-        raise UsageError(f"--by takes deprel, length or length:20,30,40,50, not {quoted(option)}")
-    return "deprel"

@@ -98,6 +98,18 @@ def test_by_label_and_by_length(run, folder):
     assert "3+              1      5   80.00   60.00  80.00    33.33\n" in table
 
 
+def test_by_distance_and_by_tag(run, folder):
+    table = run("evaltree", "gold", "noisy", "--by", "distance:2,3", cwd=folder).stdout.decode()
+    assert "distance  gold  system  UAS precision  UAS recall  UAS F1  LAS precision" in table
+    assert "1            3       2         100.00       66.67   80.00          50.00" in table
+    compared = ("evaltree", "gold", "gold", "noisy", "--paired", "none")
+    table = run(*compared, "--by", "distance", cwd=folder).stdout.decode()
+    assert "UAS F1 by distance\n" in table
+    assert "1             3  100.00  80.00 (-20.00)\n" in table
+    table = run(*compared[:1], "gold", "noisy", "--by", "upos", cwd=folder).stdout.decode()
+    assert "PRON       1    0.00    0.00  100.00   100.00\n" in table
+
+
 def test_json(run, folder):
     done = run("evaltree", "gold", "noisy", "--by", "deprel", "--format", "json", cwd=folder)
     found = json.loads(done.stdout)
@@ -171,7 +183,7 @@ def test_samples_that_are_too_few_for_stars_are_told(run, folder, n, said):
         (["gold", "noisy", "noisy", "-M", "bleu"], "", 2, "-M: 'bleu' is not one of words"),
         (["gold", "noisy", "absent"], "", 66, "cannot read absent"),
         (["gold", "noisy", "-"], GOLD + GOLD, 65, "<stdin>:8: the text goes on, but gold ends"),
-        (["gold", "noisy", "--by", "upos"], "", 2, "--by takes deprel, length"),
+        (["gold", "noisy", "--by", "upos:3"], "", 2, "--by takes deprel, upos, distance[:EDGES]"),
         (["gold", "noisy", "--by", "length:3,2"], "", 2, "edges must be positive"),
         (["gold", "noisy", "--get", "bleu"], "", 2, "Invalid value for '--get'"),
         (["-"], "", 2, "only one input can be stdin"),

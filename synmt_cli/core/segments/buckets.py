@@ -35,6 +35,13 @@ class Buckets:
         """`LOW-HIGH`, both included, `LOW` where they are the same, and `LOW+`."""
         return _names(self)
 
+    @staticmethod
+    def name(low: int, high: int | None) -> str:
+        """The name of a bucket with these limits."""
+        if high is None:
+            return f"{low}+"
+        return str(low) if low == high else f"{low}-{high}"
+
     def index(self, length: int) -> int:
         """Which bucket a length falls in: an edge belongs to the bucket that it begins."""
         return bisect_right(self.edges, length)
@@ -43,13 +50,7 @@ class Buckets:
 @lru_cache(maxsize=16)
 def _names(buckets: Buckets) -> tuple[str, ...]:
     """Made once, since they are asked for with each segment."""
-    return tuple(_name(low, high) for low, high in buckets.limits)
-
-
-def _name(low: int, high: int | None) -> str:
-    if high is None:
-        return f"{low}+"
-    return str(low) if low == high else f"{low}-{high}"
+    return tuple(buckets.name(low, high) for low, high in buckets.limits)
 
 
 def length_buckets(by: str) -> Buckets:

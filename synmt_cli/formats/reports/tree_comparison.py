@@ -27,7 +27,7 @@ class ComparedParser:
 
 @dataclass(frozen=True, slots=True)
 class ParserReport:
-    """Parsers in the order given. by: `length`, `deprel` or None. units: what was drawn."""
+    """Parsers in the order given. by: the kind of grouping, or None. units: what was drawn."""
 
     gold: str
     subtypes: bool
@@ -97,12 +97,12 @@ class ParserReport:
         return Table(["system", "metric", *names], rows, 2, title[0].upper() + title[1:])
 
     def _groups(self, metric: str) -> Table:
-        """A row for each group of any parser. A label has precision and recall, so an F1."""
+        """A row for each group of any parser. UAS of a label has a recall alone."""
         rows: list[Row] = []
         for name, groups in self._by_name():
             gold = next(one for one in groups if one is not None).scores[metric].gold
             row: list[Cell] = [Cell(name), Cell(gold, ",")]
-            figure = "f1" if self.by == "length" or metric == "las" else "recall"
+            figure = "recall" if (self.by, metric) == ("deprel", "uas") else "f1"
             figures = [None if one is None else one.scores[metric].figure(figure) for one in groups]
             for i, value in enumerate(figures):
                 first = figures[0]

@@ -23,7 +23,19 @@ LABELS = {
 }
 FIGURES = ("precision", "recall", "f1", "aligned_accuracy")
 NAMES = ("precision", "recall", "F1")  # of the first figures, in tables
-BY_LENGTH = ("uas", "las", "la", "clas")
+# What tables show of groups: counts, then metrics and figures. JSON and TSV have all.
+COUNTS = {
+    "length": ("sentences", "words"),
+    "deprel": ("gold", "system"),
+    "upos": ("words",),
+    "distance": ("gold", "system"),
+}
+SHOWN = {
+    "length": [(metric, "f1") for metric in ("uas", "las", "la", "clas")],
+    "deprel": [*(("las", figure) for figure in FIGURES[:3]), ("uas", "recall")],
+    "upos": [(metric, "f1") for metric in ("uas", "las", "la", "upos")],
+    "distance": [(metric, figure) for metric in ("uas", "las") for figure in FIGURES[:3]],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +72,22 @@ class MatchCount:
 
 @dataclass(frozen=True, slots=True)
 class TreeGroup:
-    """Words of one length of sentence or of one label. sentences: None where it has none."""
+    """Words that are counted together. sentences: None where it has none."""
 
     name: str
     sentences: int | None
     scores: dict[str, MatchCount]
 
+    def count(self, name: str) -> Cell:
+        """One of COUNTS."""
+        las = self.scores["las"]
+        counts = {"sentences": self.sentences, "words": las.gold, "gold": las.gold}
+        return Cell(counts.get(name, las.system), ",")
+
 
 @dataclass(frozen=True, slots=True)
 class TreeReport:
-    """The results of one comparison. by: `length`, `deprel` or, without groups, None."""
+    """The results of one comparison. by: the kind of grouping or, without groups, None."""
 
     gold: str
     system: str
@@ -92,27 +110,21 @@ class TreeReport:
             rows.append([LABELS[metric], *map(count.cell, FIGURES[:3]), aligned])
         title = f"{self.system} against {self.gold}: {n}; {labels}"
         yield Table(["metric", *NAMES, "aligned"], rows, title=title)
-        if self.by == "length":
-            header = ["length", "sentences", "words", *(f"{LABELS[one]} F1" for one in BY_LENGTH)]
-            yield Table(header, [*map(_length_row, self.groups)])
-        elif self.by == "deprel":
-            las = [f"LAS {name}" for name in NAMES]
-            header = ["deprel", "gold", "system", *las, "UAS recall"]
-            yield Table(header, [*map(_label_row, self.groups)])
+        if self.by:
+            names = dict(zip(FIGURES, NAMES, strict=False))
+            shown = [f"{LABELS[metric]} {names[figure]}" for metric, figure in SHOWN[self.by]]
+            rows = [
+                [
+                    group.name,
+                    *map(group.count, COUNTS[self.by]),
+                    *(group.scores[metric].cell(figure) for metric, figure in SHOWN[self.by]),
+                ]
+                for group in self.groups
+            ]
+            yield Table([self.by, *COUNTS[self.by], *shown], rows)
 
     def records(self) -> Iterator[Record]:
         """One for each group and metric; the group of everything is `all`."""
         for group in (TreeGroup(ALL, None, self.scores), *self.groups):
             for metric, count in group.scores.items():
                 yield {"group": group.name, "metric": metric, **count.document()}
-
-
-def _length_row(group: TreeGroup) -> Row:
-    counts = Cell(group.sentences, ","), Cell(group.scores["words"].gold, ",")
-    return [group.name, *counts, *(group.scores[metric].cell("f1") for metric in BY_LENGTH)]
-
-
-def _label_row(group: TreeGroup) -> Row:
-    las = group.scores["las"]
-    counts = Cell(las.gold, ","), Cell(las.system, ",")
-    return [group.name, *counts, *map(las.cell, FIGURES[:3]), group.scores["uas"].cell("recall")]

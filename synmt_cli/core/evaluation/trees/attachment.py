@@ -10,14 +10,12 @@ of UNIVERSAL_FEATURES alone. Labels are universal relations without subtypes, as
 unless `subtypes` is set.
 """
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
 
+from synmt_cli.core.evaluation.trees.grouping import Grouping, Groups
 from synmt_cli.core.evaluation.trees.word_alignment import NONE, AlignedSpan, Words, align, words
-from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import CONTENT, FUNCTION, universal
 from synmt_cli.errors import DataError
@@ -26,6 +24,14 @@ from synmt_cli.formats.reports.tree_scores import MatchCount, TreeGroup
 GOLD, SYSTEM, ALIGNED, CORRECT = "gold", "system", "aligned", "correct"
 OF_ALL = ("upos", "xpos", "ufeats", "alltags", "lemmas", "uas", "las", "la")  # of all words
 OF_CONTENT = ("clas", "mlas", "blex")  # of content words
+# Metrics of a group, and those of them that have only a recall: what is right does not decide the
+# system's group. Groups of lengths have all metrics.
+OF_GROUP = {
+    "deprel": ("uas", "las", "la"),
+    "upos": ("words", "upos", "uas", "las", "la"),
+    "distance": ("uas", "las", "la"),
+}
+RECALL_ONLY = {"deprel": "uas", "distance": "la"}
 UNIVERSAL_FEATURES = frozenset(
     """
     PronType NumType Poss Reflex Foreign Abbr Gender Animacy Number Case Definite Degree VerbForm
@@ -35,15 +41,9 @@ UNIVERSAL_FEATURES = frozenset(
 
 
 class Attachment:
-    """Counts what is right, span by span.
+    """Counts what is right, span by span, of all words or also of groups of them."""
 
-    by: how words are grouped: by label, or by the length of the gold sentence; a system word
-    belongs to the gold sentence in which it begins.
-    """
-
-    def __init__(
-        self, subtypes: bool = False, by: Buckets | Literal["deprel"] | None = None
-    ) -> None:
+    def __init__(self, subtypes: bool = False, by: Grouping | None = None) -> None:
         self._subtypes = subtypes
         self._by = by
         self._totals: Counter[tuple[str, str]] = Counter()  # of tokens and sentences
@@ -69,13 +69,10 @@ class Attachment:
 
     def _count_words(self, gold: Words, system: Words, aligned: Sequence[int]) -> None:
         gold_labels, system_labels = self._labels(gold), self._labels(system)
-        gold_groups = self._groups_of(gold, gold_labels, gold)
-        system_groups = self._groups_of(system, system_labels, gold)
+        labels = gold_labels, system_labels
+        gold_groups, system_groups = self._groups_of(gold, system, labels, aligned)
         self._count_side(GOLD, gold_groups, gold_labels)
         self._count_side(SYSTEM, system_groups, system_labels)
-        if isinstance(self._by, Buckets):
-            for _, length in gold.sentences:
-                self._groups[self._by.names[self._by.index(length)]]["sentences"] += 1
         gold_feats, system_feats = ([*map(_universal_features, x.feats)] for x in (gold, system))
         gold_below, system_below = (
             _function_words(gold, gold_labels),
@@ -118,6 +115,21 @@ class Attachment:
                     below = gold_below.get(g, []), system_below.get(s, [])
                     counts["mlas"] += upos and feats and same_below(*below)
 
+    def _groups_of(
+        self,
+        gold: Words,
+        system: Words,
+        labels: tuple[Sequence[str], Sequence[str]],
+        aligned: Sequence[int],
+    ) -> tuple[Groups, Groups]:
+        """The group of each word. Counts the sentences of groups that have some."""
+        if self._by is None:
+            return [""] * len(labels[0]), [""] * len(labels[1])
+        if self._by.kind == "length":
+            for _, length in gold.sentences:
+                self._groups[self._by.in_length(length)]["sentences"] += 1
+        return self._by.of(gold, system, labels, aligned)
+
     def _count_side(self, side: str, groups: Sequence[str], labels: Sequence[str]) -> None:
         for group, label in zip(groups, labels, strict=True):
             counts = self._groups[group]
@@ -126,16 +138,6 @@ class Attachment:
 
     def _labels(self, side: Words) -> Sequence[str]:
         return side.deprels if self._subtypes else [universal(label) for label in side.deprels]
-
-    def _groups_of(self, side: Words, labels: Sequence[str], gold: Words) -> Sequence[str]:
-        """The group of each word of a side."""
-        if self._by == "deprel":
-            return labels
-        if self._by is None:
-            return [""] * len(labels)
-        begins = [begin for begin, _ in gold.sentences]
-        buckets = [self._by.names[self._by.index(length)] for _, length in gold.sentences]
-        return [buckets[bisect_right(begins, begin) - 1] for begin, _ in side.spans]
 
     def include(self, other: "Attachment") -> None:
         """Counts what `other` has counted, with the same settings, as well."""
@@ -152,22 +154,21 @@ class Attachment:
         return totals | _scores(sum(self._groups.values(), Counter()))
 
     def groups(self) -> list[TreeGroup]:
-        """The scores by group: lengths from short to long, labels from frequent to rare.
+        """The scores by group: buckets in their order, labels and tags from frequent to rare."""
+        if self._by is None:
+            return []
+        found = [self._group(self._by.kind, name) for name in self._by.names or self._groups]
+        if self._by.names is None:
+            found.sort(key=lambda group: (-group.scores["las"].gold, group.name))
+        return found
 
-        A label has LAS and LA, with the system's words of that label, and the recall of UAS.
-        """
-        if isinstance(self._by, Buckets):
-            return [
-                TreeGroup(name, self._groups[name]["sentences"], _scores(self._groups[name]))
-                for name in self._by.names
-            ]
-        groups = []
-        for label, counts in self._groups.items() if self._by == "deprel" else ():
-            uas = MatchCount(counts["uas"], counts[GOLD], None, counts[ALIGNED])
-            scores = _scores(counts)
-            scores = {"uas": uas, "las": scores["las"], "la": scores["la"]}
-            groups.append(TreeGroup(label, None, scores))
-        return sorted(groups, key=lambda group: (-group.scores["las"].gold, group.name))
+    def _group(self, kind: str, name: str) -> TreeGroup:
+        counts = self._groups[name]
+        scores = _scores(counts)
+        scores = {metric: scores[metric] for metric in OF_GROUP.get(kind, scores)}
+        if metric := RECALL_ONLY.get(kind):
+            scores[metric] = MatchCount(counts[metric], counts[GOLD], None, counts[ALIGNED])
+        return TreeGroup(name, counts["sentences"] if kind == "length" else None, scores)
 
 
 @lru_cache(maxsize=2**16)

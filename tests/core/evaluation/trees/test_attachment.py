@@ -1,15 +1,20 @@
 """UAS, LAS, LA and CLAS against counting by hand."""
 
+import collections
+import gzip
 import io
+import re
 
 import pytest
 
 from synmt_cli.core.evaluation.trees.attachment import Attachment
+from synmt_cli.core.evaluation.trees.grouping import grouping
 from synmt_cli.core.evaluation.trees.word_alignment import aligned_spans
-from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.formats import conllu
 from synmt_cli.formats.reports.tree_scores import MatchCount
 from synmt_cli.io.reading import Source
+
+BINS = (("1", 1), ("2", 2), ("3-6", 6), ("7+", 10_000))
 
 
 def sentence(*words):
@@ -78,7 +83,7 @@ def test_groups_add_up_to_the_whole():
     gold = GOLD + sentence("a 2 det", "b 0 root") + sentence("c 0 root")
     system = WRONG + sentence("a 2 det", "b 0 root", "c 2 obj")
     whole = evaluated(gold, system).scores()
-    by_length = evaluated(gold, system, by=Buckets((2, 4, 9))).groups()
+    by_length = evaluated(gold, system, by=grouping("length:2,4,9")).groups()
     assert [(one.name, one.sentences) for one in by_length] == [
         ("0-1", 1),
         ("2-3", 1),
@@ -93,15 +98,103 @@ def test_groups_add_up_to_the_whole():
 
 
 def test_by_label():
-    groups = {one.name: one.scores for one in evaluated(GOLD, WRONG, by="deprel").groups()}
+    groups = {
+        one.name: one.scores for one in evaluated(GOLD, WRONG, by=grouping("deprel")).groups()
+    }
     assert list(groups) == ["det", "nsubj", "punct", "root"]
     assert groups["punct"]["las"] == MatchCount(0, 1, 1, 1)
     assert groups["punct"]["uas"].figure("precision") is None
     swapped = sentence("the 2 det", "dog 3 det", "seen 0 root", ". 3 punct")
-    groups = {one.name: one.scores for one in evaluated(GOLD, swapped, by="deprel").groups()}
+    groups = {
+        one.name: one.scores for one in evaluated(GOLD, swapped, by=grouping("deprel")).groups()
+    }
     assert groups["det"]["las"] == MatchCount(1, 1, 2, 1)
     assert groups["nsubj"]["las"] == MatchCount(0, 1, 0, 1)
     assert groups["nsubj"]["uas"].figure("recall") == 100
+
+
+def by_name(gold, system, spec):
+    return {one.name: one.scores for one in evaluated(gold, system, by=grouping(spec)).groups()}
+
+
+def test_by_distance():
+    """the-dog 1, dog-seen 1, seen the root, the full stop 1 from seen and 2 from dog."""
+    groups = by_name(GOLD, WRONG, "distance")
+    assert [*groups] == ["root", "1", "2", "3-6", "7+"]
+    assert groups["root"]["las"] == MatchCount(1, 1, 1, 1)
+    assert groups["1"]["uas"] == MatchCount(2, 3, 2, 3)
+    assert groups["2"]["uas"] == MatchCount(0, 0, 1, 0)
+    assert groups["1"]["la"] == MatchCount(3, 3, None, 3)
+    assert [*by_name(GOLD, WRONG, "distance:1,2,5")] == ["root", "1", "2-4", "5+"]
+    assert [*by_name(GOLD, WRONG, "distance:2")] == ["root", "1", "2+"]
+    assert [*by_name(GOLD, WRONG, "distance:4,9")] == ["root", "1-3", "4-8", "9+"]
+
+
+def test_a_right_arc_over_words_that_are_split_differently_has_one_distance():
+    gold = sentence("a 4 nsubj", "b 4 aux", "c 4 aux", "d 0 root")
+    system = sentence("a 3 nsubj", "bc 3 aux", "d 0 root")
+    groups = by_name(gold, system, "distance:2,3")
+    assert groups["3+"]["uas"] == MatchCount(1, 1, 1, 1)  # a: two words away in the system's
+    assert groups["2"]["uas"] == MatchCount(0, 1, 0, 0)
+    assert groups["1"]["uas"] == MatchCount(0, 1, 1, 0)  # bc, as far from d as it says itself
+
+
+def test_by_tag():
+    """A tag is gold's; a word that gold does not have counts for its own."""
+    gold = sentence("a 2 det", "bc 0 root", "n 2 obj", "n 2 obj")
+    system = sentence("a 2 det", "b 0 root", "c 2 obj", "n 2 obj", "n 3 obj").replace(
+        "\tA\t", "\tN\t"
+    )
+    groups = by_name(gold, system, "upos")
+    assert [*groups] == ["N", "A", "B", "C"]
+    assert groups["N"]["uas"] == MatchCount(0, 2, 2, 2)  # their head in gold is bc
+    assert groups["N"]["upos"] == MatchCount(2, 2, 2, 2)
+    assert groups["A"]["upos"] == MatchCount(0, 1, 1, 1)
+    assert groups["B"]["words"] == MatchCount(0, 1, 1)
+    assert groups["C"]["words"] == MatchCount(0, 0, 1)
+
+
+def test_groups_of_real_trees_are_those_of_a_count_of_rows(data):
+    """Trees of the same words, of which every third leaf is attached to the root."""
+    text = gzip.decompress((data / "ud" / "en_ewt-dev.conllu.gz").read_bytes()).decode()
+    blocks = text.split("\n\n")[:300]
+    right, wrong = [], []
+    for block in blocks:
+        rows = [row.split("\t") for row in block.split("\n") if re.match("[0-9]+\t", row)]
+        others = [[*row[:3], "X", *row[4:]] for row in rows]
+        (root,) = (row[0] for row in rows if row[6] == "0")
+        heads = {row[6] for row in rows}
+        for row in [row for row in others if row[0] not in heads and row[6] != "0"][::3]:
+            row[6:8] = root, "punct"
+        right.append(rows)
+        wrong.append(others)
+    gold, system = (
+        "".join("\n".join(map("\t".join, rows)) + "\n\n" for rows in side)
+        for side in (right, wrong)
+    )
+    counts = collections.Counter()
+    for rows, others in zip(right, wrong, strict=True):
+        for i, (row, other) in enumerate(zip(rows, others, strict=True), 1):
+            same = row[6] == other[6], row[7].split(":")[0] == other[7].split(":")[0]
+            bins = [
+                "root" if head == 0 else next(name for name, most in BINS if abs(i - head) <= most)
+                for head in (int(row[6]), int(other[6]))
+            ]
+            counts[bins[0], "gold"] += 1
+            counts[bins[1], "system"] += 1
+            counts[bins[0], "uas"] += same[0]
+            counts[bins[0], "las"] += all(same)
+            counts[row[3], "gold"] += 1
+            counts[row[3], "uas"] += same[0]
+            counts[row[3], "las"] += all(same)
+    for spec in ("distance", "upos"):
+        for name, scores in by_name(gold, system, spec).items():
+            for metric in ("uas", "las"):
+                found = scores[metric]
+                assert (found.correct, found.gold) == (counts[name, metric], counts[name, "gold"])
+                of_system = counts[name, "system" if spec == "distance" else "gold"]
+                assert found.system == of_system
+    assert counts["7+", "system"] != counts["7+", "gold"] > counts["7+", "uas"] > 0
 
 
 def tagged(*words):
