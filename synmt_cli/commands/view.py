@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Annotated, Literal
 
+from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.delinearize import DelinearizeJob
@@ -76,6 +77,9 @@ def view(
             "Other trees over the same words; arcs that differ are dashed and red.",
         ),
     ] = "",
+    differing: Annotated[
+        bool, option("--differing", "With --compare: draw only segments whose trees differ.")
+    ] = False,
     beside: Annotated[
         str, option("--beside FILE", "Trees to draw beside these, such as the translations'.")
     ] = "",
@@ -133,8 +137,9 @@ def view(
 
     --compare draws a second tree over the same sentence, such as a parse against gold: below the
     words, with the arcs that differ dashed and red in both trees. The words must be the same.
-    --beside draws the trees of another file next to these. Both need files of as many segments;
-    sentences with the same synmt_line (parse --segment split) are one, whose id is that line.
+    --differing leaves out segments whose trees are the same, and says how many differ. --beside
+    draws the trees of another file next to these. Both need files of as many segments; sentences
+    with the same synmt_line (parse --segment split) are one, whose id is that line.
     """
     options.refuse_two_stdins([*(files or ["-"]), compare, beside])
     options.refuse(
@@ -142,6 +147,7 @@ def view(
             "--compare and --beside draw pictures: name --format svg, html or tikz": form == "text"
             and (compare or beside),
             "--compare and --beside exclude each other": compare and beside,
+            "--differing is for --compare": differing and not compare,
             "--layout is for --format svg and html": layout and form in ("text", "tikz"),
             "--ascii is for --format text": ascii and form != "text",
         }
@@ -163,7 +169,9 @@ def view(
                 reading.source_name(second),
             )
             chosen = (pair for pair in pairs if _is_wanted(pair[0].id, wanted))
-            drawn = (_compared(pair) if compare else pair for pair in chosen)
+            drawn: Iterator[Pair | Differences] = chosen
+            if compare:
+                drawn = _compared(chosen, differing)
             if form == "tikz":
                 parts = _tikz(drawn, width or 345)
             else:
@@ -210,9 +218,18 @@ def _pairs(first: Iterator[Picture], second: Iterator[Picture] | None, name: str
         yield one, other
 
 
-def _compared(pair: Pair) -> Differences:
-    assert pair[1] is not None, "both files have as many segments"
-    return differences(pair[0], pair[1])
+def _compared(pairs: Iterator[Pair], only_differing: bool) -> Iterator[Differences]:
+    """Yields the differences of each pair, and says at the end how many there are."""
+    n = n_differing = 0
+    for first, second in pairs:
+        assert second is not None, "both files have as many segments"
+        found = differences(first, second)
+        n += 1
+        n_differing += not found.alike
+        if not (only_differing and found.alike):
+            yield found
+    if only_differing:
+        console.info(f"{n_differing:,} of {n:,} segments differ")
 
 
 def _svg(

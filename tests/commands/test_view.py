@@ -179,6 +179,31 @@ def test_pictures_of_two_files(run, tmp_path):
     assert "\\depedge[edge below, edge style={dashed" in tikz
 
 
+def test_segments_whose_trees_are_the_same_can_be_left_out(run, tmp_path):
+    failed = b"# text = A dog.\n# synmt_status = failed\n1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "other").write_bytes(TREE + OTHER + failed + failed)
+    given = TREE + TREE + failed + TREE
+    compared = ("view", "--format", "html", "--compare", "other")
+    done = run(*compared, "--differing", stdin=given, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"synmt view: 2 of 4 segments differ\n")
+    assert done.stdout.count(b"<figure>") == 2
+    assert b"1 of 5 words differ" in done.stdout
+    assert b"the two trees are the same" not in done.stdout
+    whole = run(*compared, stdin=given, cwd=tmp_path)
+    assert (whole.stdout.count(b"<figure>"), whole.stderr) == (4, b"")
+    none = run(
+        *compared[:2],
+        "svg",
+        "--compare",
+        "-",
+        "--differing",
+        "other",
+        stdin=TREE + OTHER + 2 * failed,
+        cwd=tmp_path,
+    )
+    assert b"no segments" in none.stdout
+
+
 def test_a_line_of_two_sentences_is_compared_with_its_record(run, tmp_path):
     two = TREE.replace(b"s7\n", b"4.1\n# synmt_line = 4\n") + OTHER.replace(
         b"s7\n", b"4.2\n# synmt_line = 4\n"
@@ -218,6 +243,7 @@ def test_a_shorter_stdin_is_named_as_in_other_commands(run, tmp_path):
     [
         (["--beside", "other"], 2, b"draw pictures: name --format svg, html or tikz"),
         (["--format", "svg", "--beside", "-"], 2, b"only one input can be stdin"),
+        (["--format", "svg", "--differing"], 2, b"--differing is for --compare"),
         (["--format", "svg", "--compare", "no"], 66, b"no: No such file"),
         (["--format", "svg", "--beside", "other"], 65, b"ends after 1 segments"),
         (["--format", "svg", "--id", "z"], 2, b"--id 'z': no segment has this id"),

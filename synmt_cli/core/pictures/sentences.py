@@ -196,6 +196,11 @@ class Differences:
         """How many words were compared."""
         return len(self.first.tree())
 
+    @property
+    def alike(self) -> bool:
+        """Whether both trees are the same, or there are none."""
+        return not self.differing and bool(self.first.problem) == bool(self.second.problem)
+
     def summary(self) -> str:
         """What the marks say, in words."""
         if not self.differing:
