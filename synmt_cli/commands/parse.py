@@ -38,7 +38,7 @@ def parse(
         option(
             "--from",
             "text: lines, tokenised by the model. tokens: words with spaces between them. "
-            "conllu: tokenised sentences, to be tagged and parsed again.",
+            "conllu: tokenised sentences, to be tagged and parsed (again).",
         ),
     ] = "text",
     segment: Annotated[
@@ -71,7 +71,8 @@ def parse(
     synmt_line = N, which featurize joins again; their texts together are the line.
 
     With --from conllu, ranges, comments, MISC, empty nodes and DEPS stay as they are: DEPS may then
-    name another head than the new HEAD.
+    name another head than the new HEAD. Sentences may have trees, which are replaced, or `_` for
+    every HEAD, as from a tokenizer.
 
     Most of the time goes into tags. Models that were trained with a tagger for tags and another
     for lemmas, as the published ones are, need not run the second: with --no-lemmas LEMMA is `_`

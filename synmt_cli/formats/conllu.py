@@ -3,7 +3,8 @@
 https://universaldependencies.org/format.html. Only LF ends a line and only TAB separates
 columns, so a FORM may hold any other character. Every sentence read is a tree: word ids run
 from 1, each HEAD is 0 or a word, exactly one HEAD is 0, no word is above itself. No column is
-empty. Comments stand before the first word.
+empty. Comments stand before the first word. Sentences that are to be parsed may have `_` for all
+their HEADs instead.
 
 Memory is one sentence and a chunk of the stream. A sentence has at most SENTENCE_LIMIT bytes.
 """
@@ -18,6 +19,7 @@ from synmt_cli.io import reading
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
+NO_HEAD = "_"  # of words that are to be parsed
 SENTENCE_LIMIT = 32 * 2**20  # bytes
 N_CACHED = 2**16  # longer sentences are read row by row
 
@@ -41,7 +43,7 @@ class Sentence:
     source, line: the file and the physical line (from 1) where the block begins. comments:
     with their `#`. rows: every line below them, split, ranges and empty nodes included.
     words: the rows of syntactic words, the same lists as in `rows`. heads: the 1-based HEAD
-    of each word as in the file, 0 is the root.
+    of each word as in the file, 0 is the root; empty in a sentence without a tree.
     """
 
     comments: list[str]
@@ -106,10 +108,13 @@ class RawBlocks:
         return self.data.count(b"\n\n")
 
 
-def read(source: reading.Source) -> Iterator[Sentence]:
-    """Yields the sentences of a source as they end. Raises DataError, ReadError."""
+def read(source: reading.Source, *, trees: bool = True) -> Iterator[Sentence]:
+    """Yields the sentences of a source as they end. trees: each must have one.
+
+    Raises DataError, ReadError.
+    """
     for batch in batches(source):
-        yield from sentences(batch)
+        yield from sentences(batch, trees=trees)
 
 
 def batches(source: reading.Source) -> Iterator[RawBlocks]:
@@ -142,8 +147,8 @@ def batches(source: reading.Source) -> Iterator[RawBlocks]:
         yield RawBlocks(source.name, first, rest + b"\n\n")
 
 
-def sentences(batch: RawBlocks) -> Iterator[Sentence]:
-    """Yields the sentences of a batch. Raises DataError at the first bad line."""
+def sentences(batch: RawBlocks, *, trees: bool = True) -> Iterator[Sentence]:
+    """Yields the sentences of a batch, as `read` does. Raises DataError at the first bad line."""
     line = batch.line
     text, error = _decoded(batch)
     plain = not any(mark in text for mark in _NOT_PLAIN)
@@ -158,7 +163,7 @@ def sentences(batch: RawBlocks) -> Iterator[Sentence]:
             while n_comments < len(lines) and lines[n_comments][0] == "#":
                 n_comments += 1
             sentence = _plain_sentence(lines, n_comments) if plain else None
-            sentence = sentence or _any_sentence(lines, n_comments, batch.source, line)
+            sentence = sentence or _any_sentence(lines, n_comments, batch.source, line, trees)
             sentence.source, sentence.line = batch.source, line
             line += len(lines) + 1
             yield sentence
@@ -242,7 +247,9 @@ def _ranges_in_place(rows: list[list[str]], n_words: int) -> bool:
     return last <= n_words
 
 
-def _any_sentence(lines: list[str], n_comments: int, source: str, line: int) -> Sentence:
+def _any_sentence(
+    lines: list[str], n_comments: int, source: str, line: int, trees: bool
+) -> Sentence:
     """The sentence of a block that begins at physical line `line`. Raises DataError."""
     for number, text in enumerate(lines, line):
         if "\0" in text:
@@ -250,7 +257,7 @@ def _any_sentence(lines: list[str], n_comments: int, source: str, line: int) -> 
     comments = lines[:n_comments]
     if n_comments == len(lines):
         raise DataError(source, line, "comments without a sentence")
-    reader = _Rows(source, line + n_comments)
+    reader = _Rows(source, line + n_comments, trees)
     for text in lines[n_comments:]:
         reader.add(text)
     words, heads = reader.finish()
@@ -260,10 +267,11 @@ def _any_sentence(lines: list[str], n_comments: int, source: str, line: int) -> 
 class _Rows:
     """Reads the rows of a block one by one, and names the line of the first that is wrong."""
 
-    def __init__(self, source: str, line: int) -> None:
+    def __init__(self, source: str, line: int, trees: bool) -> None:
         self.rows: list[list[str]] = []
         self._source = source
         self._line = line  # of the first row
+        self._trees = trees  # whether words must have a head
         self._words: list[list[str]] = []
         self._word_rows: list[int] = []  # index into rows
         self._range: tuple[int, int] | None = None  # last word, row index
@@ -294,10 +302,11 @@ class _Rows:
         expected = len(self._words) + 1
         if int(row[ID]) != expected:
             self._fail(index, f"ID {row[ID]}, expected {expected}")
-        if not _NUMBER.fullmatch(row[HEAD]):
-            self._fail(index, f"HEAD {quoted(row[HEAD])} is not a word's number")
-        if int(row[HEAD]) == expected:
-            self._fail(index, f"HEAD {row[HEAD]} is the word itself")
+        if self._trees or row[HEAD] != NO_HEAD:
+            if not _NUMBER.fullmatch(row[HEAD]):
+                self._fail(index, f"HEAD {quoted(row[HEAD])} is not a word's number")
+            if int(row[HEAD]) == expected:
+                self._fail(index, f"HEAD {row[HEAD]} is the word itself")
         self._words.append(row)
         self._word_rows.append(index)
         self._n_empty = 0
@@ -323,13 +332,22 @@ class _Rows:
             self._fail(index, f"{name}, expected {word}.{self._n_empty}")
 
     def finish(self) -> tuple[list[list[str]], list[int]]:
-        """(words, heads) when they are a tree. Raises DataError."""
+        """(words, heads) when they are a tree, or no word has a head. Raises DataError."""
         words, n = self._words, len(self._words)
         if not words:
             self._fail(0, "no word in the sentence")
         if self._range is not None and self._range[0] > n:
             row = self.rows[self._range[1]]
             self._fail(self._range[1], f"ID {row[ID]} goes beyond the last word, {n}")
+        without = [
+            index for row, index in zip(words, self._word_rows, strict=True) if row[HEAD] == NO_HEAD
+        ]
+        if 0 < len(without) < n:
+            self._fail(without[0], "HEAD is _, but not that of every word")
+        return words, [] if without else self._heads()
+
+    def _heads(self) -> list[int]:
+        words, n = self._words, len(self._words)
         heads = [int(row[HEAD]) for row in words]
         for head, index in zip(heads, self._word_rows, strict=True):
             if head > n:
@@ -341,7 +359,7 @@ class _Rows:
         if not all_reach_root([0, *heads]):
             word = node_on_cycle([0, *heads])
             self._fail(self._word_rows[word - 1], f"HEAD of word {word} is below it: a cycle")
-        return words, heads
+        return heads
 
     def _fail(self, index: int, problem: str) -> None:
         raise DataError(self._source, self._line + index, problem)

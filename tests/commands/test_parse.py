@@ -106,6 +106,27 @@ def test_conllu_is_parsed_again_block_by_block(run, tiny_udpipe, tiny_treebank):
     assert [row[6:8] for row in columns] == [row[6:8] for row in gold]  # it has learnt these
 
 
+def test_conllu_without_trees_is_parsed_as_with_others(run, tiny_udpipe, tiny_treebank):
+    parse = ("parse", "-m", tiny_udpipe, "--from", "conllu")
+    rows = [line.split(b"\t") for line in tiny_treebank.split(b"\n")]
+    bare = [row[:2] + [b"_"] * 6 + row[8:] if len(row) == 10 else row for row in rows]
+    without = b"\n".join(map(b"\t".join, bare))
+    done = run(*parse, stdin=without)
+    assert (done.returncode, done.stdout) == (0, run(*parse, stdin=tiny_treebank).stdout)
+    both = run(*parse, "-j", "2", stdin=without + tiny_treebank)
+    assert both.stdout == 2 * done.stdout
+    first = next(row for row in bare if len(row) == 10)
+    number = 1 + bare.index(first)
+    first[6:8] = b"0", b"root"
+    refused = run(*parse, stdin=b"\n".join(map(b"\t".join, bare)))
+    problem = f"<stdin>:{number + 1}: HEAD is _, but not that of every word"
+    assert (refused.returncode, refused.stderr.decode()) == (65, f"synmt parse: {problem}\n")
+    for command in ("featurize", "view"):
+        done = run(command, stdin=without)
+        assert (done.returncode, done.stdout) == (65, b"")
+        assert f"<stdin>:{number}: HEAD '_' is not a word's number".encode() in done.stderr
+
+
 def test_bad_conllu_ends_at_its_line_after_the_blocks_before_it(run, tiny_udpipe):
     good = b"1\tThe\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
     done = run("parse", "-m", tiny_udpipe, "--from", "conllu", stdin=good + b"# x\n1\tThe\n\n")

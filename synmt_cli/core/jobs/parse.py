@@ -1,4 +1,4 @@
-"""Text, or CoNLL-U without trees, to CoNLL-U: what a process of `synmt parse` does."""
+"""Text, or CoNLL-U with or without trees, to CoNLL-U: what a process of `synmt parse` does."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ def segments(files: Sequence[str], kind: InputKind) -> Iterator[ParseItem]:
     ids = itertools.count(1)
     for source in reading.sources(files):
         if kind == "conllu":
-            for sentence in conllu.read(source):
+            for sentence in conllu.read(source, trees=False):
                 yield ParseItem(source.name, sentence.line, next(ids), sentence)
         else:
             for line, text in reading.text_lines(source):
