@@ -157,6 +157,9 @@ def evaltree(
         "--paired, -M and --samples compare systems with the first one: give two or more": (
             len(systems) < 2 and (paired not in (None, "none") or metrics or samples)
         ),
+        "-M and --samples are of tests: they exclude --paired none": (
+            paired == "none" and (metrics or samples)
+        ),
     }
     options.refuse(unfit)
     tested = _metrics(metrics or METRICS)
@@ -175,8 +178,9 @@ def evaltree(
         if get is None:
             writer.write(FORMATS[form](report))
         else:
-            scores = [one.scores[get].figure("f1") or 0.0 for one in report.scored()]
-            writer.write("".join(f"{score:.2f}\n" for score in scores).encode())
+            for one in report.scored():
+                score = one.scores[get].figure("f1")
+                writer.write(b"n/a\n" if score is None else f"{score:.2f}\n".encode())
 
 
 @dataclass(frozen=True)

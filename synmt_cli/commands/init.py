@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -129,14 +130,26 @@ def init(
     write(target, design, n_pairs, texts, parsers, precision.for_all(device))
     for note in notes:
         console.info(note)
-    if design.splits and (n_test := design.n_held_out(n_pairs)) < FEW:
-        console.warn(
-            f"{n_test:,} test pairs show only large differences; "
-            "--test-src and --test-tgt give more"
-        )
-    if shutil.which("synmt") is None:
-        console.warn("make will not find synmt: activate its environment, or add it to PATH")
+    for warning in _warnings(design, n_pairs):
+        console.warn(warning)
     console.info(f"next: make -j2 -C {shlex.quote(printable(experiment))}")
+
+
+def _warnings(design: "Design", n_pairs: int) -> Iterator[str]:
+    """What is likely to go wrong, or to show little."""
+    from synmt_cli.core.run import building
+    from synmt_cli.core.run.config import resolve
+
+    for name in design.variants:
+        try:
+            building.outlines(resolve(name, design.preset, []))
+        except UsageError as error:
+            yield f"{name} needs other settings in config.toml: {error}"
+    if design.splits and (n_test := design.n_held_out(n_pairs)) < FEW:
+        few = f"{n_test:,} test pairs show only large differences"
+        yield f"{few}; --test-src and --test-tgt give more"
+    if shutil.which("synmt") is None:
+        yield "make will not find synmt: activate its environment, or add it to PATH"
 
 
 def _summary(design: "Design", n_pairs: int) -> str:

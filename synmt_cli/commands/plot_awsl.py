@@ -33,8 +33,8 @@ def plot_awsl(
     """Draw the Average Weight of Syntax Logits by layer: Figure 3 of Xie et al. (2021).
 
     For one run it shows AWSL and its rest, the weight of plain attention, over the layers that
-    the variant changes. Several runs are a line each, of AWSL alone; runs with one such layer each
-    are one line together, as in the paper.
+    the variant changes. Several runs are a line each, of AWSL alone; runs of one variant with one
+    such layer each, all different, are one line together, as in the paper.
 
     Without -o or --format the chart is text, for a terminal. Pictures need matplotlib: pip install
     'synmt-cli[plot]'. The same report gives the same bytes.

@@ -46,10 +46,10 @@ def variants(
 
     Names are joined by + (`synmt train --variant dep+rel`) and act in that order, so that each
     works on the result of those before it: variants that only add can be swapped, but pascal scales
-    only what is named before it. Impossible combinations are refused: sisa computes the scores of a
-    head anew and must be named before whatever changes scores of its layer, and pascal, which would
-    scale that head, needs another layer; multitask and mixed-encoder each make their own records
-    (synmt multitask).
+    only what is named before it. Training refuses impossible combinations: sisa computes the scores
+    of a head anew and must be named before whatever changes scores of its layer, and pascal, which
+    would scale that head, needs another layer; multitask and mixed-encoder each make their own
+    records (synmt multitask).
 
     The presets paper-* (train --preset) set the model and its training. What the papers do before
     and after is set in other commands. paper-pascal-* and paper-gps-*: joint BPE of 16,000 for NC11

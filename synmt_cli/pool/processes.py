@@ -57,12 +57,11 @@ def ordered_map(
         yield from map(function, items)
         return
     dispatcher = Dispatcher(chunk, IN_FLIGHT * n_workers, care)
-    forker = _Forker(function)
+    forker = _Forker(function, dispatcher)
     try:
         dispatcher.start(items, [_Worker(forker) for _ in range(n_workers)], 1)
         yield from dispatcher.results()
     finally:
-        dispatcher.stop()
         forker.end()
 
 
@@ -112,7 +111,8 @@ class _Forker:
 
     running: ClassVar[list[_Forker]] = []
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: Callable[[Any], Any], dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
         self._connection, theirs = multiprocessing.Pipe()
         self._lock = threading.Lock()
         self._pids: list[int] = []
@@ -138,7 +138,8 @@ class _Forker:
         return ours
 
     def end(self) -> None:
-        """Kills the workers and waits until they and the forker are gone."""
+        """Stops the work, kills the workers and waits until they and the forker are gone."""
+        self._dispatcher.stop()  # else their loss would be told, and the work given to others
         if self in self.running:
             self.running.remove(self)
             with self._lock:

@@ -197,7 +197,9 @@ def test_probe_writes_its_tasks_and_reads_them_again(analyze, run, example_folde
     ((group, task, *_),) = [row.split(b"\t") for row in done.stdout.splitlines()[1:]]
     assert (group, task) == (b"syntactic", b"bigram-shift")
     # the sentences are parsed in both cases: the same figures
-    direct = analyze("probe", "--task", "bigram-shift", "train.en.conllu", "--format", "tsv")
+    direct = analyze(
+        "probe", "--task", "bigram-shift,bigram-shift", "train.en.conllu", "--format", "tsv"
+    )
     assert direct.stdout == done.stdout
 
 

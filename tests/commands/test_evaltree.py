@@ -125,6 +125,12 @@ def test_json(run, folder):
     assert groups["nsubj"]["uas"]["system"] is None
 
 
+def test_a_figure_of_nothing_is_none(run, folder):
+    (folder / "stop").write_text("1\t!\t!\tPUNCT\t_\t_\t0\tpunct\t_\t_\n\n")
+    done = run("evaltree", "stop", "stop", "--get", "clas", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, b"n/a\n")
+
+
 def test_subtypes(run, folder):
     system = GOLD.replace("nsubj", "nsubj:pass").encode()
     plain = run("evaltree", "gold", "--get", "la", stdin=system, cwd=folder)
@@ -179,6 +185,7 @@ def test_samples_that_are_too_few_for_stars_are_told(run, folder, n, said):
         (["gold", "noisy", "--get", "las", "--by", "deprel"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "--get", "las", "--format", "json"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "-", "--get", "la", "--samples", "7"], "", 2, "--get prints one figure"),
+        (["gold", "noisy", "-", "--paired", "none", "-M", "las"], "", 2, "-M and --samples are"),
         (["gold", "noisy", "--paired", "ar"], "", 2, "--paired, -M and --samples compare systems"),
         (["gold", "noisy", "noisy", "-M", "bleu"], "", 2, "-M: 'bleu' is not one of words"),
         (["gold", "noisy", "absent"], "", 66, "cannot read absent"),

@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -42,6 +43,7 @@ def given(example_folder, tmp_path_factory, forked):
 TEXT = ("--src", "my text.en", "--tgt", "my text.de.gz")
 PARSERS = ("--parser", "my parser", "--tgt-parser", "de.udpipe")
 PLAIN = ("--variants", "vanilla")
+HELD_OUT = ("--test-src", "short", "--test-tgt", "short too", "--dev-src", "short", "--dev-tgt")
 VARIANTS = ("vanilla", "pascal", "linearized")
 
 
@@ -116,7 +118,8 @@ def commands(run, given, tmp_path):
     program.write_text(STAND_IN)
     program.chmod(0o755)
     sets = [f"--{name}-{side}" for name in ("dev", "test") for side in ("src", "tgt")]
-    options = [*zip(sets, ["my text.en", "my text.de.gz"] * 2, strict=True)]
+    held_out = [shutil.copy(given / name, tmp_path) for name in ("my text.en", "my text.de.gz")]
+    options = [*zip(sets, held_out * 2, strict=True)]
     options = [*itertools.chain(*options), "--variants", ",".join(VARIANTS), "--seeds", 2]
     done = run("init", tmp_path / "e", *TEXT, *PARSERS, *options, cwd=given)
     assert done.returncode == 0, done.stderr.decode()
@@ -298,6 +301,7 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
         ([*TEXT, "--variants", ""], 2, "--variants names no variant"),
         ([*TEXT, "--variants", "rel", "--dev-src", "my text.en"], 2, "--dev-tgt is missing"),
         (["--src", "my text.en", "--tgt", "./my text.en"], 2, "is both sides of the train set"),
+        ([*TEXT, *HELD_OUT, "./my text.en"], 2, "in the dev set and in the text to train on"),
         (["--src", "my text.en", "--tgt", "none"], 66, "cannot read none"),
         (["--src", "my text.en", "--tgt", "."], 66, "cannot read ."),
         (["--src", "my text.en", "--tgt", "short"], 65, "short: 2 lines, but there are 200"),
@@ -325,6 +329,16 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(run, given, options, s
     assert done.stderr.count(b"\n") == 1
     assert not (given / "bad").exists()
     assert not [path for path in given.iterdir() if path.name.startswith(".")]
+
+
+def test_variants_that_need_other_settings_are_named_before_make(run, given):
+    combined = ("--variants", "vanilla,sisa+pascal,pascal+sisa,pascal+rel", *PARSERS[:2])
+    done = run("init", "combined", *TEXT, *combined, cwd=given)
+    assert done.returncode == 0
+    warnings = [one for one in done.stderr.decode().splitlines() if "config.toml" in one]
+    problem = "synmt init: warning: pascal+sisa needs other settings in config.toml: sisa computes"
+    assert [one[: len(problem)] for one in warnings][1:] == [problem]
+    assert "sisa+pascal needs other settings" in warnings[0]
 
 
 def test_a_folder_needs_a_name(run, given):

@@ -174,6 +174,15 @@ def test_trees_that_are_not_projective(run):
         assert done.stderr == b"synmt linearize: <stdin>:7: the tree is not projective\n"
 
 
+def test_an_error_of_several_processes_is_all_that_is_said(run):
+    """Their other workers are ended, which is no loss."""
+    data = COALS + CROSSING + "".join(COALS * 20 for _ in range(100))
+    for _ in range(5):
+        done = run("linearize", "-j", "2", "--strict", stdin=data.encode())
+        assert done.returncode == 65
+        assert done.stderr == b"synmt linearize: <stdin>:7: the tree is not projective\n"
+
+
 def test_jobs_change_nothing(run, tmp_path):
     rng = random.Random(1)
     blocks = []

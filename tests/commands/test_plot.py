@@ -53,6 +53,26 @@ def test_attention_and_awsl_are_drawn_as_text(run):
     assert "AWSL         0.40" in run("plot", "awsl", stdin=lines(AWSL)).stdout.decode()
 
 
+def test_weights_as_text_stand_at_their_layers(run):
+    layers = [
+        {"layer": i, "variants": ["gps"] * (i > 0), "awsl": i / 8 or None, "heads": []}
+        for i in range(4)
+    ]
+    runs = [{**AWSL["runs"][0], "layers": layers}]
+    rows = run("plot", "awsl", stdin=lines({"runs": runs})).stdout.decode().splitlines()
+    expected = [[str(i), "standard", f"{1 - i / 8:.2f}"] for i in (1, 2, 3)]
+    assert [row.split()[:3] for row in rows[1:7:2]] == expected
+    assert [row.split()[:2] for row in rows[2:7:2]] == [["AWSL", f"{i / 8:.2f}"] for i in (1, 2, 3)]
+
+
+def test_figures_as_text_have_the_digits_of_the_metric(run, tmp_path):
+    (tmp_path / "ref").write_text("a b c d e\n" * 5)
+    (tmp_path / "hyp").write_text("a b d c e\n" * 5)
+    scored = run("score", "-M", "ribes", "--format", "json", "ref", "ref", "hyp", cwd=tmp_path)
+    ribes = json.loads(scored.stdout)["systems"][1]["scores"]["ribes"]["score"]
+    assert f" {ribes:.4f} " in run("plot", "scores", stdin=scored.stdout).stdout.decode()
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "status", "message"),
     [

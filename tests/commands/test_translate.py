@@ -129,7 +129,7 @@ def test_bad_records_end_with_their_line(translate):
         (("--beam", "0"), 2, b"--beam"),
         (("--lenpen", "nan"), 2, b"--lenpen"),
         (("--threads", "99999999999"), 2, b"at most 1024"),
-        (("--checkpoint", "step-9"), 66, b"best, last, step-2, step-3"),
+        (("--checkpoint", "step-9"), 66, b"; it has best, last, step-2, step-3"),
         (("--device", "nowhere"), 69, b"--device cpu"),
         (("--parser", "spm.model"), 69, b"spm.model is damaged or no UDPipe 1 model"),
         (("-o", "nowhere/x"), 73, b"cannot create nowhere/x"),

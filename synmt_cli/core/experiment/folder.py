@@ -3,6 +3,7 @@
 Everything is checked before anything is written, and the folder appears whole or not at all.
 """
 
+import itertools
 import os
 import textwrap
 from dataclasses import dataclass
@@ -62,12 +63,9 @@ class Texts:
         Raises UsageError for a source that is its target, and DataError or ReadError for files
         that are empty, not parallel, not text, or not there.
         """
+        self._refuse_same()
         n_pairs = n_tokens = 0
         for name, (src, tgt) in self.sets.items():
-            for path in (src, tgt):
-                _check_regular(path)
-            if os.path.samefile(src, tgt):
-                raise UsageError(f"{printable(src)} is both sides of the {name} set")
             n_lines = n_bytes = 0
             for lines in reader.text_rows([src, tgt]):
                 n_lines += 1
@@ -79,6 +77,19 @@ class Texts:
             if name == "train":
                 n_pairs, n_tokens = n_lines, n_lines + n_bytes // BYTES_OF_A_PIECE
         return n_pairs, n_tokens
+
+    def _refuse_same(self) -> None:
+        """Raises UsageError for one file as both sides of a set, or to train and to evaluate."""
+        for name, sides in self.sets.items():
+            for path in sides:
+                _check_regular(path)
+            if os.path.samefile(*sides):
+                raise UsageError(f"{printable(sides[0])} is both sides of the {name} set")
+            if name != "train":
+                for path, of_train in itertools.product(sides, self.train):
+                    if os.path.samefile(path, of_train):
+                        where = f"in the {name} set and in the text to train on"
+                        raise UsageError(f"{printable(path)} is {where}")
 
 
 def _check_regular(path: str) -> None:

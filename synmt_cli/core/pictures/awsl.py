@@ -11,15 +11,17 @@ PlottedLine = tuple[str, list[tuple[int, float]]]  # name in the legend, and (la
 def lines(runs: Sequence[RunWeights]) -> list[PlottedLine]:
     """One line for each run, through the layers that its variant changes.
 
-    Runs with one such layer each form one line together, as in the paper, where the layer of
-    syntax is what varies.
+    Runs of a variant with one such layer each, all different, form one line together, as in the
+    paper, where the layer of syntax is what varies.
     """
     lines: list[PlottedLine] = []
     for run in runs:
         points = [(o.layer, o.weight) for o in run.layers if o.weight is not None and o.variants]
         if points:
             lines.append((run.run, points))
-    if len(lines) > 1 and all(len(points) == 1 for _, points in lines):
+    layers = [layer for _, points in lines for layer, _ in points]
+    variants = {run.variant for run in runs}
+    if len(lines) > 1 and len(variants) == 1 and len({*layers}) == len(layers) == len(lines):
         return [("", sorted(points[0] for _, points in lines))]
     return lines
 

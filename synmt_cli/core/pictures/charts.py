@@ -28,7 +28,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Series over numbers, or over categories where there are `ticks`. zero: draws y = 0."""
+    """Series over numbers, or over categories where there are `ticks`, which are at 0, 1, ….
+
+    zero: draws y = 0. digits: of values after the point, as text.
+    """
 
     title: str
     x_label: str
@@ -39,6 +42,7 @@ class Chart:
     zero: bool = False
     limits: tuple[float, float] | None = None
     note: str = ""
+    digits: int = 2
 
     @property
     def n_intervals(self) -> int:

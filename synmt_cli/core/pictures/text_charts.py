@@ -68,16 +68,20 @@ def _bars(chart: Chart, columns: int) -> Iterator[str]:
     systems = [shown_end(one.name, NAME_ROOM) if several else "" for one in chart.series]
     rooms = [max(map(width, texts), default=0) for texts in (names, systems)]
     n = max(columns - sum(rooms) - 14, 10)
-    for at, name in enumerate(names):
-        for one, system in zip(chart.series, systems, strict=True):
-            if at < len(one.y) and (own or one.y[at] is not None):
+    # Where the points of each category are; they may stand a little aside.
+    places = [{round(x): i for i, x in enumerate(one.x)} for one in chart.series]
+    for category, name in enumerate(names):
+        for one, system, place in zip(chart.series, systems, places, strict=True):
+            at = place.get(category)
+            if at is not None and (own or one.y[at] is not None):
                 bar = _bar(one, at, low, (n - 1) / ((high - low) or 1), n, chart.zero)
                 start = f"{padded(name, rooms[0])}  {padded(system, rooms[1])}"
                 value = one.y[at]
-                figure = "-" if value is None else f"{value:.2f}"
+                figure = "-" if value is None else f"{value:.{chart.digits}f}"
                 yield f"{start}{figure:>9} {bar}"
                 name = ""
-    yield f"{'':{sum(rooms) + 12}}{low:,.2f}{f'{high:,.2f}':>{max(n - len(f'{low:,.2f}'), 1)}}"
+    ends = [f"{value:,.{chart.digits}f}" for value in (low, high)]
+    yield f"{'':{sum(rooms) + 12}}{ends[0]}{ends[1]:>{max(n - len(ends[0]), 1)}}"
 
 
 def _bar(one: Series, at: int, low: float, scale: float, n: int, zero: bool) -> str:

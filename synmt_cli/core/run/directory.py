@@ -198,7 +198,8 @@ class Run:
         known = self.checkpoints()
         if checkpoint not in known:
             raise ReadError(
-                f"{printable(str(self.folder))} has no checkpoint {checkpoint}; {', '.join(known)}"
+                f"{printable(str(self.folder))} has no checkpoint {checkpoint}; it has "
+                f"{', '.join(known)}"
             )
         if checkpoint == "best" and self.steps() and not os.path.lexists(self.model):
             raise ReadError(

@@ -217,6 +217,19 @@ def test_awsl_of_one_run_has_its_rest_and_of_several_not():
     assert [(one.name, one.y) for one in alone] == [("standard", [0.75] * 2), ("AWSL", [0.25] * 2)]
 
 
+def test_awsl_of_runs_with_one_layer_is_one_line_where_the_layer_alone_varies():
+    def drawn(*runs):
+        made = [
+            RunWeights(f"{variant}.{i}", variant, 1, [LayerWeights(layer, [variant], 0.25, [])])
+            for i, (variant, layer) in enumerate(runs)
+        ]
+        return [(one.name, [*one.x]) for one in awsl.chart(made).series]
+
+    assert drawn(("gps", 2), ("gps", 0)) == [("standard", [0, 2]), ("AWSL", [0, 2])]
+    assert drawn(("gps", 0), ("gps", 0)) == [("gps.0", [0]), ("gps.1", [0])]
+    assert drawn(("gps", 0), ("pascal", 1)) == [("gps.0", [0]), ("pascal.1", [1])]
+
+
 @needs_matplotlib
 @pytest.mark.parametrize(
     ("names", "n_rows"), [([f"a rather long name {i}" for i in range(9)], 5), (list("abc"), 1)]
