@@ -86,7 +86,7 @@ longer() { # NAME SYSTEM...
     ${outputs//12000-updates/$first}
 }
 longer dep+rel-rel rel dep+rel
-own="1 2" longer rel-vanilla vanilla rel dep+rel # vanilla has two seeds
+longer rel-vanilla vanilla rel dep+rel
 rm -r "$first"
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
