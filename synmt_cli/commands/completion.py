@@ -74,6 +74,12 @@ def _metrics() -> Iterable[str]:
     return METRICS
 
 
+def _tree_metrics() -> Mapping[str, str]:
+    from synmt_cli.formats.reports.tree_scores import LABELS
+
+    return LABELS
+
+
 def _tokenizers() -> Iterable[str]:
     from synmt_cli.core.evaluation.metrics.registry import TOKENIZERS
 
@@ -104,10 +110,18 @@ def _tasks() -> dict[str, str]:
     return {name: task.group for name, task in TASKS.items()}
 
 
+def variants(incomplete: str) -> Iterator[Item]:
+    """Completes the last name in a list of variants, some of them joined by +."""
+    before, mark, last = incomplete.rpartition(",")
+    for name, meaning in variant(last):
+        yield f"{before}{mark}{name}", meaning
+
+
 variant = list_of(_variants, "+")
 preset = one_of(_presets)
 metric = one_of(_metrics)
 metrics = list_of(_metrics)
+tree_metrics = list_of(_tree_metrics)
 limit = one_of(lambda: [f"{name}=" for name in _metrics()])
 tokenizer = one_of(_tokenizers)
 fields = list_of(_fields)

@@ -94,7 +94,12 @@ def evaltree(
     ] = None,
     metrics: Annotated[
         str | None,
-        option("-M, --metrics LIST", "Metrics to test.", shown_default=METRICS),
+        option(
+            "-M, --metrics LIST",
+            "Metrics to test.",
+            shown_default=METRICS,
+            autocompletion=completion.tree_metrics,
+        ),
     ] = None,
     samples: Annotated[
         int | None,

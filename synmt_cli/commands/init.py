@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from synmt_cli import console
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import CreateError, UsageError, printable
 
@@ -46,7 +46,12 @@ def init(
         Text, option("--tgt-parser MODEL", "UDPipe model of the target language.")
     ] = None,
     variants: Annotated[
-        str, option("--variants LIST", "Models to compare; the first is the baseline.")
+        str,
+        option(
+            "--variants LIST",
+            "Models to compare; the first is the baseline.",
+            autocompletion=completion.variants,
+        ),
     ] = "vanilla,pascal,rel,dep+rel",
     seeds: Annotated[
         int,
@@ -59,7 +64,12 @@ def init(
         ),
     ] = 3,
     preset: Annotated[
-        str, option("--preset NAME", "Sizes and settings, as for synmt train.")
+        str,
+        option(
+            "--preset NAME",
+            "Sizes and settings, as for synmt train.",
+            autocompletion=completion.preset,
+        ),
     ] = "auto",
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
