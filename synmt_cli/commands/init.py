@@ -14,6 +14,7 @@ from synmt_cli.errors import CreateError, UsageError, printable
 
 if TYPE_CHECKING:
     from synmt_cli.core.experiment.design import Design
+    from synmt_cli.core.experiment.folder import Texts
 
 MANUAL = Manual(
     input="Parallel text, one segment a line, compressed or not; UDPipe models.",
@@ -140,13 +141,13 @@ def init(
     write(target, design, n_pairs, texts, parsers, precision.for_all(device))
     for note in notes:
         console.info(note)
-    for warning in _warnings(design, n_pairs):
+    for warning in _warnings(design, texts, n_pairs):
         console.warn(warning)
     console.info(f"next: make -j2 -C {shlex.quote(printable(experiment))}")
 
 
-def _warnings(design: "Design", n_pairs: int) -> Iterator[str]:
-    """What is likely to go wrong, or to show little."""
+def _warnings(design: "Design", texts: "Texts", n_pairs: int) -> Iterator[str]:
+    """What is likely to go wrong, to show little, or to mislead."""
     from synmt_cli.core.run import building
     from synmt_cli.core.run.config import resolve
 
@@ -155,6 +156,8 @@ def _warnings(design: "Design", n_pairs: int) -> Iterator[str]:
             building.outlines(resolve(name, design.preset, []))
         except UsageError as error:
             yield f"{name} needs other settings in config.toml: {error}"
+    if texts.tunes_on_test:
+        yield "dev and test are the same text: settings chosen on it look better than they are"
     if design.splits and (n_test := design.n_held_out(n_pairs)) < FEW:
         few = f"{n_test:,} test pairs show only large differences"
         yield f"{few}; --test-src and --test-tgt give more"

@@ -282,6 +282,7 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
     folder = tmp_path / "plain"
     done = run("init", folder, *TEXT, *options, "--variants", "vanilla,rel", cwd=given)
     assert done.returncode == 0
+    assert b"warning: dev and test are the same text" in done.stderr
     script = make(folder, forked, "-n")
     assert "synmt parse" not in script
     assert "synmt split" not in script

@@ -78,6 +78,12 @@ class Texts:
                 n_pairs, n_tokens = n_lines, n_lines + n_bytes // BYTES_OF_A_PIECE
         return n_pairs, n_tokens
 
+    @property
+    def tunes_on_test(self) -> bool:
+        """Whether a file of the dev set is one of the test set, too."""
+        pairs = itertools.product(self.dev or (), self.test or ())
+        return any(os.path.samefile(*pair) for pair in pairs)
+
     def _refuse_same(self) -> None:
         """Raises UsageError for one file as both sides of a set, or to train and to evaluate."""
         for name, sides in self.sets.items():
