@@ -175,7 +175,7 @@ def test_trees_that_are_not_projective(run):
 
 
 def test_an_error_of_several_processes_is_all_that_is_said(run):
-    """Their other workers are ended, which is no loss."""
+    """Workers that are ended after the error are not reported as killed."""
     data = COALS + CROSSING + "".join(COALS * 20 for _ in range(100))
     for _ in range(5):
         done = run("linearize", "-j", "2", "--strict", stdin=data.encode())

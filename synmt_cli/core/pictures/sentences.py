@@ -198,7 +198,7 @@ class Differences:
 
     @property
     def alike(self) -> bool:
-        """Whether both trees are the same, or there are none."""
+        """Whether the trees are the same, or both are missing."""
         return not self.differing and bool(self.first.problem) == bool(self.second.problem)
 
     def summary(self) -> str:

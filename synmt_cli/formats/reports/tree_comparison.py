@@ -97,12 +97,12 @@ class ParserReport:
         return Table(["system", "metric", *names], rows, 2, title[0].upper() + title[1:])
 
     def _groups(self, metric: str) -> Table:
-        """A row for each group of any parser. UAS of a label has a recall alone."""
+        """A row for each group of any parser, with its F1, or the recall of what has no other."""
         rows: list[Row] = []
         for name, groups in self._by_name():
-            gold = next(one for one in groups if one is not None).scores[metric].gold
-            row: list[Cell] = [Cell(name), Cell(gold, ",")]
-            figure = "recall" if (self.by, metric) == ("deprel", "uas") else "f1"
+            count = next(one for one in groups if one is not None).scores[metric]
+            row: list[Cell] = [Cell(name), Cell(count.gold, ",")]
+            figure = "recall" if count.system is None else "f1"
             figures = [None if one is None else one.scores[metric].figure(figure) for one in groups]
             for i, value in enumerate(figures):
                 first = figures[0]

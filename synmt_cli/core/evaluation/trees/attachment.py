@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 
-from synmt_cli.core.evaluation.trees.grouping import Grouping, Groups
+from synmt_cli.core.evaluation.trees.grouping import Grouping
 from synmt_cli.core.evaluation.trees.word_alignment import NONE, AlignedSpan, Words, align, words
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.core.trees.relations import CONTENT, FUNCTION, universal
@@ -65,12 +65,18 @@ class Attachment:
         ):
             for kind, n in zip((GOLD, SYSTEM, CORRECT), counts, strict=True):
                 self._totals[name, kind] += n
+        if self._by is not None and self._by.kind == "length":
+            for _, length in gold.sentences:
+                self._groups[self._by.in_length(length)]["sentences"] += 1
         self._count_words(gold, system, aligned)
 
     def _count_words(self, gold: Words, system: Words, aligned: Sequence[int]) -> None:
         gold_labels, system_labels = self._labels(gold), self._labels(system)
         labels = gold_labels, system_labels
-        gold_groups, system_groups = self._groups_of(gold, system, labels, aligned)
+        by = self._by
+        ungrouped = [""] * len(gold_labels), [""] * len(system_labels)
+        groups = by.of(gold, system, labels, aligned) if by else ungrouped
+        gold_groups, system_groups = groups
         self._count_side(GOLD, gold_groups, gold_labels)
         self._count_side(SYSTEM, system_groups, system_labels)
         gold_feats, system_feats = ([*map(_universal_features, x.feats)] for x in (gold, system))
@@ -114,21 +120,6 @@ class Attachment:
                     counts["blex"] += lemma
                     below = gold_below.get(g, []), system_below.get(s, [])
                     counts["mlas"] += upos and feats and same_below(*below)
-
-    def _groups_of(
-        self,
-        gold: Words,
-        system: Words,
-        labels: tuple[Sequence[str], Sequence[str]],
-        aligned: Sequence[int],
-    ) -> tuple[Groups, Groups]:
-        """The group of each word. Counts the sentences of groups that have some."""
-        if self._by is None:
-            return [""] * len(labels[0]), [""] * len(labels[1])
-        if self._by.kind == "length":
-            for _, length in gold.sentences:
-                self._groups[self._by.in_length(length)]["sentences"] += 1
-        return self._by.of(gold, system, labels, aligned)
 
     def _count_side(self, side: str, groups: Sequence[str], labels: Sequence[str]) -> None:
         for group, label in zip(groups, labels, strict=True):

@@ -97,24 +97,20 @@ def test_groups_add_up_to_the_whole():
     assert by_length[3].scores["las"].figure("f1") is None
 
 
+def by_name(gold, system, spec):
+    return {one.name: one.scores for one in evaluated(gold, system, by=grouping(spec)).groups()}
+
+
 def test_by_label():
-    groups = {
-        one.name: one.scores for one in evaluated(GOLD, WRONG, by=grouping("deprel")).groups()
-    }
+    groups = by_name(GOLD, WRONG, "deprel")
     assert list(groups) == ["det", "nsubj", "punct", "root"]
     assert groups["punct"]["las"] == MatchCount(0, 1, 1, 1)
     assert groups["punct"]["uas"].figure("precision") is None
     swapped = sentence("the 2 det", "dog 3 det", "seen 0 root", ". 3 punct")
-    groups = {
-        one.name: one.scores for one in evaluated(GOLD, swapped, by=grouping("deprel")).groups()
-    }
+    groups = by_name(GOLD, swapped, "deprel")
     assert groups["det"]["las"] == MatchCount(1, 1, 2, 1)
     assert groups["nsubj"]["las"] == MatchCount(0, 1, 0, 1)
     assert groups["nsubj"]["uas"].figure("recall") == 100
-
-
-def by_name(gold, system, spec):
-    return {one.name: one.scores for one in evaluated(gold, system, by=grouping(spec)).groups()}
 
 
 def test_by_distance():
