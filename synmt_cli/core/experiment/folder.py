@@ -6,6 +6,7 @@ Everything is checked before anything is written, and the folder appears whole o
 import itertools
 import os
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,8 +82,7 @@ class Texts:
     @property
     def tunes_on_test(self) -> bool:
         """Whether a file of the dev set is one of the test set, too."""
-        pairs = itertools.product(self.dev or (), self.test or ())
-        return any(os.path.samefile(*pair) for pair in pairs)
+        return _shared(self.dev or (), self.test or ()) is not None
 
     def _refuse_same(self) -> None:
         """Raises UsageError for one file as both sides of a set, or to train and to evaluate."""
@@ -91,11 +91,15 @@ class Texts:
                 _check_regular(path)
             if os.path.samefile(*sides):
                 raise UsageError(f"{printable(sides[0])} is both sides of the {name} set")
-            if name != "train":
-                for path, of_train in itertools.product(sides, self.train):
-                    if os.path.samefile(path, of_train):
-                        where = f"in the {name} set and in the text to train on"
-                        raise UsageError(f"{printable(path)} is {where}")
+            if name != "train" and (taken := _shared(sides, self.train)):
+                where = f"in the {name} set and in the text to train on"
+                raise UsageError(f"{printable(taken)} is {where}")
+
+
+def _shared(these: Sequence[str], those: Sequence[str]) -> str | None:
+    """The first of these files that is one of those, under whatever name."""
+    pairs = itertools.product(these, those)
+    return next((one for one, other in pairs if os.path.samefile(one, other)), None)
 
 
 def _check_regular(path: str) -> None:

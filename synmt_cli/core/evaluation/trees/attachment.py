@@ -73,10 +73,10 @@ class Attachment:
     def _count_words(self, gold: Words, system: Words, aligned: Sequence[int]) -> None:
         gold_labels, system_labels = self._labels(gold), self._labels(system)
         labels = gold_labels, system_labels
-        by = self._by
         ungrouped = [""] * len(gold_labels), [""] * len(system_labels)
-        groups = by.of(gold, system, labels, aligned) if by else ungrouped
-        gold_groups, system_groups = groups
+        gold_groups, system_groups = (
+            self._by.of(gold, system, labels, aligned) if self._by else ungrouped
+        )
         self._count_side(GOLD, gold_groups, gold_labels)
         self._count_side(SYSTEM, system_groups, system_labels)
         gold_feats, system_feats = ([*map(_universal_features, x.feats)] for x in (gold, system))
