@@ -68,6 +68,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mixup make": ("mixup_make", "Write German sentences in both word orders."),
     "mixup score": ("mixup_score", "Check whether translations keep subject and object."),
     "analyze awsl": ("analyze_awsl", "Weigh syntax against plain attention in each layer."),
+    "analyze heads": ("analyze_heads", "Find attention heads that see dependencies."),
     "analyze attention": ("analyze_attention", "Show attention weights as JSONL."),
     "analyze probe": ("analyze_probe", "Probe what the encoder knows about sentences."),
     "plot curves": ("plot_curves", "Draw training curves."),

@@ -26,7 +26,7 @@ MANUAL = Manual(
         "synmt analyze attention -m runs/base --stack cross --layers 3 dev.jsonl > cross.jsonl",
         "head -2 test.en | synmt analyze attention -m runs/pascal --decimals 2",
     ),
-    see_also=("analyze awsl", "translate"),
+    see_also=("analyze heads", "analyze awsl", "translate"),
 )
 WINDOW = 16  # segments encoded together
 

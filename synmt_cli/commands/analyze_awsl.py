@@ -22,7 +22,7 @@ MANUAL = Manual(
         "synmt analyze awsl -m runs/pascal --format json dev.jsonl > awsl.json",
         "synmt analyze awsl -m runs/pascal -m runs/base --format tsv < dev.jsonl",
     ),
-    see_also=("analyze attention", "train"),
+    see_also=("analyze heads", "analyze attention", "train"),
 )
 
 
@@ -77,15 +77,14 @@ def analyze_awsl(
         writing.atomic(plot) if plot else nullcontext() as picture,
         console.progress("measured", files=files or ["-"], output=output) as bar,
     ):
-        from synmt_cli.core.analysis import opened_run
-        from synmt_cli.core.analysis.awsl import NEEDS, measure
+        from synmt_cli.core.analysis.awsl import measure
+        from synmt_cli.core.analysis.opened_run import open_all
+        from synmt_cli.core.analysis.records_with_trees import NEEDS
         from synmt_cli.core.jobs.translation.job import checked
         from synmt_cli.core.run import device as devices
 
         devices.set_threads(threads)
-        chosen = devices.choose(device)
-        runs = [opened_run.open_run(one, checkpoint, chosen, parser, NEEDS) for one in model]
-        opened_run.refuse_other_vocabulary(runs)
+        runs = open_all(model, checkpoint, devices.choose(device), parser, NEEDS)
         records = checked(runs[0].reader().read(files or ["-"], kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance)

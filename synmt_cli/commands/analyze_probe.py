@@ -40,7 +40,7 @@ MANUAL = Manual(
         "synmt analyze probe -m runs/base --structural 8 dev.en.conllu",
         "synmt analyze probe --out-template 'probe.{task}.txt' train.en.conllu",
     ),
-    see_also=("analyze awsl", "train"),
+    see_also=("analyze heads", "analyze awsl", "train"),
 )
 HIDDEN = 200
 

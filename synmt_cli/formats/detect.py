@@ -54,6 +54,7 @@ TABLES = {
     b"group\tmetric\tprecision\t": "evaltree",
     b"parser\tgroup\tmetric\t": "evaltree",
     b"run\tlayer\thead\tvariants\t": "analyze awsl",
+    b"run\trelation\tlayer\t": "analyze heads",
     b"group\ttask\tclasses\t": "analyze probe",
     b"run\tlayer\trank\t": "analyze probe",
     b"bucket\tn\t%": "bucket-by-length",

@@ -1,4 +1,4 @@
-"""`synmt analyze` as a user runs it: awsl, attention, probe."""
+"""`synmt analyze` as a user runs it: awsl, heads, attention, probe."""
 
 from __future__ import annotations
 
@@ -105,6 +105,68 @@ def test_a_picture_needs_matplotlib(analyze):
     done = analyze("awsl", "--plot", "x.png", "dev.jsonl")
     assert (done.returncode, done.stdout) == (69, b"")
     assert b"pip install 'synmt-cli[plot]'" in done.stderr
+
+
+# --- heads -----------------------------------------------------------------------------------
+
+
+def test_heads_gives_every_head_of_each_run(analyze):
+    done = analyze("heads", "-m", "runs/base", "--format", "json", "dev.jsonl")
+    assert (done.returncode, done.stderr) == (0, b"")
+    pascal, base = json.loads(done.stdout)["runs"]
+    assert (pascal["variant"], pascal["sentences"], base["variant"]) == ("pascal", 12, "vanilla")
+    whole, *each = base["relations"]
+    assert whole["words"] == sum(one["words"] for one in each)
+    assert [one["words"] for one in each] == sorted((one["words"] for one in each), reverse=True)
+    assert len(whole["heads"]) == 4 * 4 * 2
+    for i, head in enumerate(whole["heads"]):
+        parts = [one["words"] * one["heads"][i]["accuracy"] for one in each]
+        assert head["accuracy"] == pytest.approx(sum(parts) / whole["words"])
+
+
+def test_pascal_turns_its_heads_towards_parents(analyze):
+    """The scores of words that are far from the parent are scaled down, in its two heads alone."""
+    done = analyze("heads", "-m", "runs/base", "--format", "json", "dev.jsonl")
+    pascal, base = (
+        {(one["layer"], one["head"], one["looks"]): one["weight"] for one in whole["heads"]}
+        for whole in (run["relations"][0] for run in json.loads(done.stdout)["runs"])
+    )
+    changed = {at[:2] for at, weight in pascal.items() if abs(weight - base[at]) > 0.001}
+    assert {(0, 0), (0, 1)} <= changed
+
+
+def test_heads_shows_people_frequent_relations_alone(analyze):
+    some = analyze("heads", "--least", "20", "dev.jsonl").stdout.decode()
+    every = analyze("heads", "--least", "1", "dev.jsonl").stdout.decode()
+    rows = [
+        re.findall(r"^\S+ +\d\.\d +(?:up|down) +([\d,]+) .*$", text, re.M) for text in (some, every)
+    ]
+    few, all_of_them = ([int(n.replace(",", "")) for n in found] for found in rows)
+    assert min(few) >= 20 > min(all_of_them)
+    assert few == [n for n in all_of_them if n >= 20]
+
+
+def test_heads_reads_text_as_records_and_tsv_has_every_head(analyze):
+    done = analyze("heads", "--format", "tsv", stdin=b"A dog sleeps.\n\nThe dog sees a cat.\n")
+    assert done.returncode == 0
+    assert b"warning: 1 of 3 segments left out: empty" in done.stderr
+    header, *rows = [row.split("\t") for row in done.stdout.decode().splitlines()]
+    assert header[:4] == ["run", "relation", "layer", "head"]
+    relations = {row[1] for row in rows}
+    assert len(rows) == len(relations) * 4 * 4 * 2
+    assert {row[-1] for row in rows} == {"2"}
+    base = analyze("heads", "--format", "tsv", model="runs/base", stdin=b"A dog sleeps.\n")
+    assert base.returncode == 0
+
+
+def test_heads_without_trees_has_no_figure(analyze):
+    done = analyze("heads", "--format", "json", stdin=b'{"src":"A dog."}\n')
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    (whole,) = found["runs"][0]["relations"]
+    assert (whole["words"], whole["offset"], whole["heads"]) == (0, None, [])
+    assert found["left_out"] == {"without a tree": 1}
+    assert analyze("heads", stdin=b'{"src":"A dog."}\n').returncode == 0
 
 
 # --- attention -------------------------------------------------------------------------------

@@ -14,22 +14,18 @@ does not count. For variants that do not add to the scores, e^s is the change th
 (D - 1) e for PASCAL.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
 
+from synmt_cli.core.analysis import records_with_trees
 from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.analysis.witness import witnessed
-from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.reports.analysis.awsl import AwslReport, LayerWeights, RunWeights
-
-NEEDS = ("sentence",)
-WINDOW = 500  # records that are sorted by length at a time
 
 
 def weigh(before: Tensor, after: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
@@ -110,31 +106,14 @@ def measure(
 ) -> AwslReport:
     """The AWSL of each run over the same records. on_records: receives how many more were read."""
     meters = [AwslMeter(run.model) for run in runs]
-    left_out: Counter[str] = Counter()
-    for window in windows(records, WINDOW):
-        kept = []
-        for record in window:
-            if reason := _unfit(record, max_pieces):
-                left_out[reason] += 1
-            else:
-                kept.append(record)
-        for run, meter in zip(runs, meters, strict=True):
-            for _, side in run.batches([run.prepared(record) for record in kept]):
-                meter.add(side)
-        on_records(len(window))
+
+    def add_to(meter: AwslMeter) -> records_with_trees.Add:
+        return lambda _, side: meter.add(side)
+
+    to = [(run, add_to(meter)) for run, meter in zip(runs, meters, strict=True)]
+    left_out = records_with_trees.show(to, records, max_pieces, on_records)
     weights = [
         RunWeights(run.name, run.variant, meter.n_sentences, meter.layers())
         for run, meter in zip(runs, meters, strict=True)
     ]
-    return AwslReport(weights, dict(left_out))
-
-
-def _unfit(record: Record, max_pieces: int) -> str:
-    """Why there is nothing to measure, or ""."""
-    if record.status != "ok":
-        return record.status
-    if all(word < 0 for word in record.piece_word or ()) or not record.heads:
-        return "without a tree"
-    if len(record.pieces or ()) > max_pieces:
-        return f"of more than {max_pieces:,} pieces"
-    return ""
+    return AwslReport(weights, left_out)

@@ -280,6 +280,24 @@ def _of_awsl(value: Any) -> Facts:
     }
 
 
+def _of_heads(value: Any) -> Facts:
+    return {
+        "runs": {
+            one["run"]: {
+                "variant": one["variant"],
+                "sentences": one["sentences"],
+                "accuracy": {
+                    figures["relation"]: max(head["accuracy"] for head in figures["heads"])
+                    for figures in one["relations"]
+                    if figures["heads"]
+                },
+            }
+            for one in value["runs"]
+        },
+        "left_out": value["left_out"],
+    }
+
+
 def _of_probes(value: Any) -> Facts:
     return {
         "tasks": [one["task"] for one in value["tasks"]],
@@ -326,6 +344,7 @@ _REPORTS: tuple[tuple[set[str], str, Callable[[Any], Facts]], ...] = (
     ({"gold", "subtypes", "systems"}, "report of synmt evaltree", _of_parsers),
     ({"gold", "subtypes", "scores"}, "report of synmt evaltree", _of_trees),
     ({"settings", "tasks", "runs"}, "report of synmt analyze probe", _of_probes),
+    ({"runs", "subtypes", "left_out"}, "report of synmt analyze heads", _of_heads),
     ({"runs", "left_out"}, "report of synmt analyze awsl", _of_awsl),
     ({"segments", "best", "values"}, "report of synmt tune", _of_tuning),
     ({"systems"}, "report of synmt mixup score", _of_mixup),

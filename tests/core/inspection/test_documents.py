@@ -14,6 +14,12 @@ from synmt_cli.formats import attention, segment_scores
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.detect import detect_file, detect_trees, table_of
 from synmt_cli.formats.reports.analysis.awsl import AwslReport, LayerWeights, RunWeights
+from synmt_cli.formats.reports.analysis.heads import (
+    HeadFigures,
+    HeadsReport,
+    RelationFigures,
+    RunFigures,
+)
 from synmt_cli.formats.reports.analysis.probes import ProbedRun, ProbeReport, ProbeResult, TaskInfo
 from synmt_cli.formats.reports.mixup_scores import JudgedSystem, JudgedTranslation, MixupReport
 from synmt_cli.formats.reports.score.scores import MetricInfo, ScoredSystem, ScoreReport
@@ -24,6 +30,8 @@ from synmt_cli.io import json_files
 from synmt_cli.io.reading import Source
 
 LAYERS = [LayerWeights(0, ["pascal"], 0.25, [0.25, None])]
+SEEN = [HeadFigures(0, 1, "up", 0.25, 0.1), HeadFigures(0, 1, "down", 0.5, 0.2)]
+RELATIONS = [RelationFigures("all", 4, 1, 0.5, SEEN), RelationFigures("det", 0, None, None, [])]
 BEST = TunedValue(0.6, 31.5, 1.0, 1.0, 0, None)
 PROBES = ProbeReport(
     [TaskInfo("tense", "surface", 2, 9, 3, 3, 50.0)],
@@ -33,6 +41,7 @@ PROBES = ProbeReport(
 METRIC = MetricInfo("bleu", "BLEU", "nrefs:1", True, 2)
 RESULTS = {
     "awsl": AwslReport([RunWeights("runs/p", "pascal", 40, LAYERS)]),
+    "heads": HeadsReport([RunFigures("runs/p", "pascal", 40, RELATIONS)], False, 20),
     "tune": TuningReport(40, 4, BEST, [BEST], "nrefs:1"),
     "evaltree": TreeReport("gold", "hyp", False, {"UAS": MatchCount(3, 4, 4)}),
     "probe": PROBES,
@@ -43,6 +52,7 @@ RESULTS = {
 }
 FIGURES = {
     "awsl": {"runs": {"runs/p": {"variant": "pascal", "sentences": 40, "awsl": [0.25]}}},
+    "heads": {"runs": {"runs/p": {"variant": "pascal", "sentences": 40, "accuracy": {"all": 0.5}}}},
     "tune": {"segments": 40, "beam": 4, "values": 1, "best": {"lenpen": 0.6, "bleu": 31.5}},
     "evaltree": {"gold": "gold", "system": "hyp", "uas": 75.0},
     "probe": {"tasks": ["tense"], "accuracy": {"runs/p": {"tense": 81.0}}, "seeds": 1},

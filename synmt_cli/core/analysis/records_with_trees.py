@@ -1,0 +1,50 @@
+"""Shows the records of a stream that have trees to runs that are measured side by side."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from synmt_cli.core.analysis.opened_run import OpenedRun
+from synmt_cli.core.decoding.translator import windows
+from synmt_cli.core.model.modifier import Side
+from synmt_cli.formats.record import Record
+
+NEEDS = ("sentence",)  # so that text is parsed, even for a run without syntax
+WINDOW = 500  # records that are sorted by length at a time
+Add = Callable[[Sequence[Record], Side], None]  # prepared records, and their batch
+
+
+def show(
+    to: Sequence[tuple[OpenedRun, Add]],
+    records: Iterable[Record],
+    max_pieces: int,
+    on_records: Callable[[int], None],
+) -> dict[str, int]:
+    """Gives each run's batches to its `Add`. Returns why records were left out -> how many.
+
+    on_records: receives how many more were read.
+    """
+    left_out: Counter[str] = Counter()
+    for window in windows(records, WINDOW):
+        kept = []
+        for record in window:
+            if reason := _unfit(record, max_pieces):
+                left_out[reason] += 1
+            else:
+                kept.append(record)
+        for run, add in to:
+            prepared = [run.prepared(record) for record in kept]
+            for rows, side in run.batches(prepared):
+                add([prepared[row] for row in rows], side)
+        on_records(len(window))
+    return dict(left_out)
+
+
+def _unfit(record: Record, max_pieces: int) -> str:
+    """Why there is nothing to measure, or ""."""
+    if record.status != "ok":
+        return record.status
+    if all(word < 0 for word in record.piece_word or ()) or not record.heads:
+        return "without a tree"
+    if len(record.pieces or ()) > max_pieces:
+        return f"of more than {max_pieces:,} pieces"
+    return ""

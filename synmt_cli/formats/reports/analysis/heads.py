@@ -1,0 +1,124 @@
+"""What `synmt analyze heads` reports. Layers and heads count from 0."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from synmt_cli.formats.reports.table import Cell, Notes, Record, Row, Table
+
+UP, DOWN = DIRECTIONS = ("up", "down")
+
+
+@dataclass(frozen=True, slots=True)
+class HeadFigures:
+    """One attention head in one direction, over the words of a relation.
+
+    accuracy: the share of words whose parent is found. weight: that of their parents, on average.
+    """
+
+    layer: int
+    head: int
+    looks: str
+    accuracy: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class RelationFigures:
+    """One relation, or all. offset, by_offset: the best fixed one, and the share that it finds.
+
+    They are None, and there are no heads, where there is no word.
+    """
+
+    relation: str
+    words: int
+    offset: int | None
+    by_offset: float | None
+    heads: list[HeadFigures]
+
+    @property
+    def best(self) -> HeadFigures | None:
+        """The head that finds most; of several the lowest, and up before down."""
+        return max(self.heads, key=lambda one: one.accuracy, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """One run. relations: all together, then each, the most frequent first."""
+
+    run: str
+    variant: str
+    sentences: int
+    relations: list[RelationFigures]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadsReport:
+    """Runs on the same records. least: words of a relation that the tables for people show.
+
+    left_out: why a record was not measured -> how many.
+    """
+
+    runs: list[RunFigures]
+    subtypes: bool
+    least: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def sections(self) -> Iterator[Table | Notes]:
+        """For each run the best head of each relation, and all heads over all relations."""
+        for run in self.runs:
+            yield self._best(run)
+            for looks in DIRECTIONS:
+                yield _all_heads(run, looks)
+        yield [
+            "accuracy, up: the share of words that give their greatest weight to their parent",
+            "accuracy, down: the share of words that get their greatest weight from their parent",
+            "weight: what a word gives its parent (up) or gets from it (down), on average",
+            "head: LAYER.HEAD, the most accurate of all, both ways; layer 0 is the bottom one",
+            "baseline: the accuracy of the best fixed offset, +1 being the next word",
+            f"relations of fewer than {self.least:,} words are in --format tsv and json alone",
+            *(f"left out: {n:,} {reason}" for reason, n in self.left_out.items()),
+        ]
+
+    def _best(self, run: RunFigures) -> Table:
+        rows: list[Row] = []
+        for i, one in enumerate(run.relations):
+            if (i > 0 and one.words < self.least) or (best := one.best) is None:
+                continue
+            found = [Cell(best.accuracy, ".1%"), Cell(best.weight, ".3f")]
+            baseline = [Cell(one.offset, "+d"), Cell(one.by_offset, ".1%")]
+            head = [f"{best.layer}.{best.head}", best.looks]
+            rows.append([one.relation, *head, Cell(one.words, ",d"), *found, *baseline])
+        header = ["relation", "head", "looks", "words", "accuracy", "weight", "offset", "baseline"]
+        title = f"{run.run} ({run.variant}), {run.sentences:,} sentences"
+        return Table(header, rows, left=3, title=title)
+
+    def records(self) -> Iterator[Record]:
+        """For each run, relation, layer, head and direction."""
+        for run in self.runs:
+            for one in run.relations:
+                for head in one.heads:
+                    yield {
+                        "run": run.run,
+                        "relation": one.relation,
+                        "layer": head.layer,
+                        "head": head.head,
+                        "looks": head.looks,
+                        "accuracy": head.accuracy,
+                        "weight": head.weight,
+                        "words": one.words,
+                        "offset": one.offset,
+                        "by_offset": one.by_offset,
+                        "sentences": run.sentences,
+                    }
+
+
+def _all_heads(run: RunFigures, looks: str) -> Table:
+    """A row for each layer: what its heads find of all arcs."""
+    whole = run.relations[0]
+    rows: dict[int, list[Cell | int]] = {}
+    for one in whole.heads:
+        if one.looks == looks:
+            rows.setdefault(one.layer, [one.layer]).append(Cell(one.accuracy, ".1%"))
+    n_heads = max((len(row) - 1 for row in rows.values()), default=0)
+    header = ["layer", *(f"head {i}" for i in range(n_heads))]
+    return Table(header, [*rows.values()], title=f"{run.run}, all relations, {looks}")
