@@ -74,6 +74,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plot curves": ("plot_curves", "Draw training curves."),
     "plot scores": ("plot_scores", "Draw the scores of systems, with intervals."),
     "plot attention": ("plot_attention", "Draw attention weights as heat maps."),
+    "plot heads": ("plot_heads", "Draw which attention heads see dependencies."),
     "plot awsl": ("plot_awsl", "Draw the weight of syntax by layer."),
     "report": ("report", "Write a comparison as one page."),
     "info": ("info", "Say what files are, with their figures."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -25,6 +26,34 @@ AWSL = {
             ],
         }
     ]
+}
+
+HEADS = {
+    "runs": [
+        {
+            "run": "runs/gps",
+            "variant": "gps",
+            "sentences": 3,
+            "relations": [
+                {
+                    "relation": relation,
+                    "words": 8,
+                    "offset": 1,
+                    "by_offset": 0.5,
+                    "heads": [
+                        {"layer": i, "head": j, "looks": looks, "accuracy": share, "weight": 0.1}
+                        for i, shares in enumerate(found)
+                        for j, share in enumerate(shares)
+                        for looks in ("up", "down")
+                    ],
+                }
+                for relation, found in {"all": [[0.125, 1.0], [0, 0.5]], "det": [[1], [0]]}.items()
+            ],
+        }
+    ],
+    "subtypes": False,
+    "least": 20,
+    "left_out": {},
 }
 
 
@@ -51,6 +80,15 @@ def test_attention_and_awsl_are_drawn_as_text(run):
     done = run("plot", "attention", stdin=lines(ATTENTION))
     assert done.stdout.decode().splitlines()[1] == "▁A   |@ . |"
     assert "AWSL         0.40" in run("plot", "awsl", stdin=lines(AWSL)).stdout.decode()
+
+
+def test_heads_are_percents_by_layer_and_head(run):
+    drawn = run("plot", "heads", "--looks", "up", stdin=lines(HEADS)).stdout.decode()
+    rows = ["runs/gps, all, up", "layer 0 | 12 100 |", "layer 1 |  0  50 |"]
+    assert drawn.splitlines() == [*rows, "columns: head 0, head 1"]
+    both = run("plot", "heads", "--relation", "det,all", stdin=lines(HEADS)).stdout.decode()
+    titles = re.findall(r"^runs/gps, (.*)$", both, re.MULTILINE)
+    assert titles == ["det, up", "det, down", "all, up", "all, down"]
 
 
 def test_weights_as_text_stand_at_their_layers(run):
@@ -81,6 +119,9 @@ def test_figures_as_text_have_the_digits_of_the_metric(run, tmp_path):
         (["scores", "no.json"], b"", 66, b"no.json: No such file"),
         (["awsl"], b'{"runs": []}', 65, b"no runs"),
         (["awsl"], b"[1]", 65, b"not from `synmt analyze awsl --format json`"),
+        (["heads"], b'{"runs": [], "subtypes": false, "least": 20}', 65, b"no runs"),
+        (["heads"], b'{"runs": []}', 65, b"not from `synmt analyze heads --format json`"),
+        (["heads", "--relation", "obj"], lines(HEADS), 2, b"'obj': runs/gps has all, det"),
         (["attention"], b"", 2, b"no segment has weights"),
         (["attention"], b'{"id": 1}\n', 65, b"<stdin>:1: not from `synmt analyze attention`"),
         (["attention", "--id", "9"], lines(ATTENTION), 2, b"--id '9': no segment has this id"),

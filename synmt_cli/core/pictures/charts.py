@@ -52,13 +52,18 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Weights from 0 to 1: a row for each of `rows`. outlined: cells (row, column) of a tree."""
+    """Weights from 0 to 1: a row for each of `rows`. outlined: cells (row, column) of a tree.
+
+    what: they are. in_percent: each stands in its cell.
+    """
 
     title: str
     rows: Sequence[str]
     columns: Sequence[str]
     weights: Sequence[Sequence[float]]
     outlined: frozenset[tuple[int, int]] = field(default_factory=frozenset)
+    what: str = "weight"
+    in_percent: bool = False
 
 
 Charts = Sequence[Chart] | Sequence[HeatMap]

@@ -254,12 +254,21 @@ def _heat_maps(figure: Any, maps: Sequence[HeatMap], size: Size) -> None:
         for row, column in sorted(one.outlined):
             xs, ys = [-0.5, 0.5, 0.5, -0.5, -0.5], [-0.5, -0.5, 0.5, 0.5, -0.5]
             axes.plot([column + x for x in xs], [row + y for y in ys], color=PALETTE[1], lw=1)
+        if one.in_percent:
+            _percents(axes, one)
         labels = [[shown(name, 16) for name in names] for names in (one.columns, one.rows)]
         axes.set_xticks(range(len(labels[0])), labels[0], rotation=90)
         axes.set_yticks(range(len(labels[1])), labels[1])
         axes.tick_params(length=0)
         axes.set_title(shown(one.title, 40))
-    figure.colorbar(mesh, ax=figure.axes, label="weight", fraction=0.03, pad=0.01)
+    figure.colorbar(mesh, ax=figure.axes, label=maps[0].what, fraction=0.03, pad=0.01)
+
+
+def _percents(axes: Any, one: HeatMap) -> None:
+    for row, weights in enumerate(one.weights):
+        for column, weight in enumerate(weights):
+            ink = "white" if weight > 0.5 else INK
+            axes.text(column, row, f"{100 * weight:.0f}", color=ink, ha="center", va="center")
 
 
 @contextmanager

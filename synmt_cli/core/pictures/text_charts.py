@@ -99,19 +99,23 @@ def _bar(one: Series, at: int, low: float, scale: float, n: int, zero: bool) -> 
 
 
 def _heat(one: HeatMap) -> Iterator[str]:
-    """A character of two columns for each weight; `]` follows an edge of the tree."""
     yield shown(one.title, 80)
     names = [cut(shown(name), NAME_ROOM) for name in one.rows]
     room = max(map(width, names), default=0)
-    for i, (name, weights) in enumerate(zip(names, one.weights, strict=True)):
-        cells = (
-            SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
-            + ("]" if (i, j) in one.outlined else " ")
-            for j, weight in enumerate(weights)
-        )
-        yield f"{padded(name, room)} |{''.join(cells)}|"
+    for i, name in enumerate(names):
+        yield f"{padded(name, room)} |{''.join(_cells(one, i))}|"
     columns = ", ".join(shown(name, 16) for name in one.columns)
     yield f"columns: {columns}"
+
+
+def _cells(one: HeatMap, row: int) -> Iterator[str]:
+    """Two columns for each weight, `]` after an edge of the tree; or a number in percent."""
+    for column, weight in enumerate(one.weights[row]):
+        if one.in_percent:
+            yield f"{100 * weight:3.0f} "
+        else:
+            shade = SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
+            yield shade + ("]" if (row, column) in one.outlined else " ")
 
 
 def _points(one: Series) -> Sequence[tuple[float, float]]:

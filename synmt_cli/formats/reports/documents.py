@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 
 from synmt_cli.errors import DataError, printable
-from synmt_cli.io import reading
+from synmt_cli.io import json_files, reading
 
 LIMIT = 256 * 2**20  # bytes of a report
 
@@ -26,3 +26,17 @@ def load(path: str, command: str) -> tuple[Any, str]:
 def foreign(source: str, command: str, problem: str) -> DataError:
     """The error for a file that this command did not write, or that is not complete."""
     return DataError(source, None, f"not from `synmt {command} --format json`: {problem}")
+
+
+def text(value: Any) -> str:
+    """The value, a string. Raises TypeError."""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def share(value: Any) -> float | None:
+    """The value, a number from 0 to 1 or null. Raises ValueError."""
+    if value is not None and not (json_files.is_number(value) and 0 <= value <= 1):
+        raise ValueError
+    return None if value is None else float(value)

@@ -6,7 +6,6 @@ from typing import Any
 
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
-from synmt_cli.io import json_files
 
 COMMAND = "analyze awsl"
 
@@ -101,22 +100,12 @@ def _run(one: Any) -> RunWeights:
     layers = [
         LayerWeights(
             int(layer["layer"]),
-            [_text(name) for name in layer["variants"]],
-            _share(layer["awsl"]),
-            [_share(head["awsl"]) for head in layer["heads"]],
+            [documents.text(name) for name in layer["variants"]],
+            documents.share(layer["awsl"]),
+            [documents.share(head["awsl"]) for head in layer["heads"]],
         )
         for layer in one["layers"]
     ]
-    return RunWeights(_text(one["run"]), _text(one["variant"]), int(one["sentences"]), layers)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _share(value: Any) -> float | None:
-    if value is not None and not (json_files.is_number(value) and 0 <= value <= 1):
-        raise ValueError
-    return None if value is None else float(value)
+    return RunWeights(
+        documents.text(one["run"]), documents.text(one["variant"]), int(one["sentences"]), layers
+    )

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import Cell, Notes, Record, Row, Table
 
-UP, DOWN = DIRECTIONS = ("up", "down")
+COMMAND = "analyze heads"
+DIRECTIONS = ("up", "down")  # of looking: from a word to its parent, from a parent to a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +125,39 @@ def _all_heads(run: RunFigures, looks: str) -> Table:
     n_heads = max((len(row) - 1 for row in rows.values()), default=0)
     header = ["layer", *(f"head {i}" for i in range(n_heads))]
     return Table(header, [*rows.values()], title=f"{run.run}, all relations, {looks}")
+
+
+def read(path: str) -> HeadsReport:
+    """The report in a file of --format json, `-` for stdin. Raises DataError, ReadError."""
+    document, source = documents.load(path, COMMAND)
+    try:
+        runs = [_run(one) for one in document["runs"]]
+        subtypes, least = bool(document["subtypes"]), int(document["least"])
+    except (KeyError, TypeError, ValueError):
+        problem = "runs and their relations are missing or of other types"
+        raise documents.foreign(source, COMMAND, problem) from None
+    if not runs:
+        raise documents.foreign(source, COMMAND, "no runs")
+    return HeadsReport(runs, subtypes, least)
+
+
+def _run(one: Any) -> RunFigures:
+    relations = [
+        RelationFigures(
+            documents.text(figures["relation"]),
+            int(figures["words"]),
+            None if figures["offset"] is None else int(figures["offset"]),
+            documents.share(figures["by_offset"]),
+            [_head(head) for head in figures["heads"]],
+        )
+        for figures in one["relations"]
+    ]
+    run, variant = documents.text(one["run"]), documents.text(one["variant"])
+    return RunFigures(run, variant, int(one["sentences"]), relations)
+
+
+def _head(one: Any) -> HeadFigures:
+    accuracy, weight = documents.share(one["accuracy"]), documents.share(one["weight"])
+    if one["looks"] not in DIRECTIONS or accuracy is None or weight is None:
+        raise ValueError
+    return HeadFigures(int(one["layer"]), int(one["head"]), one["looks"], accuracy, weight)
