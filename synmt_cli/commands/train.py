@@ -392,13 +392,18 @@ def seconds(text: str) -> float | None:
 
 
 def report_left_out(session: Session) -> None:
-    """Says how many pairs are trained on, and how many records are left out."""
+    """Says how many pairs are trained on, and how many records are left out or have no tree."""
+    from synmt_cli.core.run.building import needs
+
     for name, corpus in (("training", session.train), ("dev", session.dev)):
         if corpus is None:
             continue
         console.info(f"{len(corpus):,} {name} pairs, {corpus.n_tokens:,} target tokens")
         for reason, n in sorted(corpus.left_out.items()):
             console.warn(f"{n:,} {name} records left out: {reason}")
+        if corpus.n_treeless and needs(session.config, training=corpus is session.train):
+            problem = "have no tree: their pieces stand for themselves"
+            console.warn(f"{corpus.n_treeless:,} of {len(corpus):,} {name} pairs {problem}")
 
 
 def show_estimate(session: Session) -> None:

@@ -266,6 +266,7 @@ INDICES = {
     },
     "labels": lambda index: {**index, "labels": {}},
     "left out": lambda index: {**index, "left_out": {"x": "1"}},
+    "without trees": lambda index: {**index, "n_treeless": -1},
     "digests": lambda index: {**index, "sha256": 3},
 }
 

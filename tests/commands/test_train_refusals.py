@@ -47,6 +47,20 @@ def test_another_size_or_feature_set_is_refused(train, tmp_path, first, then, wo
     train("--max-steps", 2, *variant, status=0)
 
 
+def test_other_records_are_refused_in_words(train, tmp_path, example_folder):
+    """Not by their digests, which nobody types."""
+    records = ("--train", example_folder / "train.jsonl")
+    dev = ("--dev", example_folder / "dev.jsonl")
+    train.only(*records, *dev, "--max-steps", 1)
+    refused(train.only(*records, "--max-steps", 2), "r was trained with dev records; name those")
+    other = ("--train", example_folder / "dev.jsonl")
+    problem = "r was trained with other training records; name those, or another --run"
+    refused(train.only(*other, *dev, "--max-steps", 2), problem)
+    train.only(*records, "--max-steps", 1, "--run", tmp_path / "plain")
+    done = train.only(*records, *dev, "--max-steps", 2, "--run", tmp_path / "plain")
+    refused(done, "plain was trained without dev records; train without them, or name another")
+
+
 def test_another_vocabulary_is_refused(train, forked, tmp_path, example_folder):
     """Records that fit the other vocabulary: only the run tells that it is another."""
     train("--max-steps", 1, status=0)
@@ -124,6 +138,48 @@ def long_record(fields, n):
     many["piece_word"] = [w + words * i for i in range(n) for w in fields["piece_word"]]
     many["sents"] = [words * i for i in range(n)]
     return {**fields, **many, "tgt_pieces": fields["tgt_pieces"] * n}
+
+
+def without_trees(records, n):
+    """Records of which the first n have no tree."""
+    tree = {"words", "spans", "heads", "deprels", "upos", "sents", "piece_word"}
+    for i, line in enumerate(records.read_bytes().splitlines()):
+        fields = json.loads(line)
+        kept = {name: value for name, value in fields.items() if i >= n or name not in tree}
+        yield json.dumps(kept).encode() + b"\n"
+
+
+@pytest.mark.parametrize("variant", ["pascal", "sisa", "rel"])
+def test_a_variant_that_reads_trees_is_not_trained_without_any(
+    train, tmp_path, example_folder, variant
+):
+    records = tmp_path / "plain.jsonl"
+    records.write_bytes(b"".join(without_trees(example_folder / "train.jsonl", 1000)))
+    done = train("--max-steps", 1, "--variant", variant, records=records)
+    if variant == "rel":
+        assert (done.returncode, b"no tree" in done.stderr) == (0, False)
+    else:
+        problem = f"{variant} reads trees, and none of 200 records has one"
+        refused(done, f"{records}: {problem}", status=65)
+        assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(("variant", "refuses"), [("pascal", True), ("sisa", False)])
+def test_dev_needs_trees_where_translation_does(train, tmp_path, example_folder, variant, refuses):
+    dev = tmp_path / "plain.jsonl"
+    dev.write_bytes(b"".join(without_trees(example_folder / "dev.jsonl", 1000)))
+    files = ("--train", example_folder / "train.jsonl", "--dev", dev)
+    done = train.only(*files, "--max-steps", 1, "--variant", variant)
+    assert done.returncode == (65 if refuses else 0)
+    assert (b"none of 12 records has one" in done.stderr) == refuses
+
+
+def test_pairs_without_a_tree_are_counted(train, tmp_path, example_folder):
+    records = tmp_path / "some.jsonl"
+    records.write_bytes(b"".join(without_trees(example_folder / "train.jsonl", 3)))
+    for step in (1, 2):  # read, then from the cache
+        done = train("--max-steps", step, "--variant", "pascal", records=records, status=0)
+        assert b"warning: 3 of 200 training pairs have no tree" in done.stderr
 
 
 def test_pairs_beyond_the_limit_are_left_out_and_counted(train, tmp_path, example_folder):

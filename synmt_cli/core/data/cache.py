@@ -25,7 +25,7 @@ from synmt_cli.io import json_files, reading, regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.writing import atomic_folder
 
-FORMAT = 2
+FORMAT = 3
 INDEX, PATHS = "index.json", "paths"
 
 
@@ -39,6 +39,7 @@ FIELDS: json_files.Fields = {
     "seals": (are_seals, "types, sizes and digests of files"),
     "labels": (json_files.is_texts, "a list of texts"),
     "left_out": (_is_counts, "an object of numbers"),
+    "n_treeless": (json_files.is_count, "a number"),
 }
 
 
@@ -76,7 +77,8 @@ def stored(folder: Path, wanted: dict[str, Any]) -> tuple[Corpus, list[str]] | N
     names = [name.partition(".")[2] for name in columns if name.startswith("source.")]
     paths = PathTree(columns.pop(PATHS).values.reshape(-1, 3))
     encoding = Encoding(names, Labels(index["labels"]), paths)
-    corpus = Corpus.of(columns, encoding, [], Counter(index["left_out"]))
+    left_out, n_treeless = Counter(index["left_out"]), index["n_treeless"]
+    corpus = Corpus.of(columns, encoding, [], left_out, n_treeless)
     return corpus, index["sha256"]
 
 
@@ -106,6 +108,7 @@ def make(
             "seals": seals | kept.seals(),
             "labels": encoding.labels.names,
             "left_out": dict(corpus.left_out),
+            "n_treeless": corpus.n_treeless,
         }
         json_files.write_sealed(beside / INDEX, index)
     return corpus, digests

@@ -28,6 +28,7 @@ class Corpus:
     features: one value for each source token, EOS included. target_features: one for BOS and
     each target token. n_pieces: of each target, (n,), where it also has transitions. references:
     raw target lines, if they were asked for. left_out: reason -> number of records left out.
+    n_treeless: pairs whose source has no tree.
     """
 
     source: Ragged
@@ -38,6 +39,7 @@ class Corpus:
     references: list[str]
     left_out: Counter[str]
     n_pieces: Array | None = None
+    n_treeless: int = 0
 
     @classmethod
     def of(
@@ -46,6 +48,7 @@ class Corpus:
         encoding: Encoding,
         references: list[str],
         left_out: Counter[str],
+        n_treeless: int,
     ) -> Corpus:
         """columns: `source`, `target`, features as `source.depth`, the target's as `after.arc`."""
 
@@ -56,9 +59,8 @@ class Corpus:
         source, target = columns["source"], columns["target"]
         features, target_features = under("source"), under("after")
         n_pieces = columns["n_pieces"].values if "n_pieces" in columns else None
-        return cls(
-            source, target, features, target_features, encoding, references, left_out, n_pieces
-        )
+        sides = source, target, features, target_features
+        return cls(*sides, encoding, references, left_out, n_pieces, n_treeless)
 
     def lengths_of(self, rows: Array) -> Array:
         """How long the targets of some pairs are, EOS counted: in pieces, (len(rows),)."""
@@ -146,3 +148,10 @@ def refuse_empty(corpus: Corpus, what: str) -> None:
     if not len(corpus):
         reasons = ", ".join(f"{n} {why}" for why, n in corpus.left_out.items()) or "no records"
         raise DataError(what, None, f"nothing is left to train or validate on: {reasons}")
+
+
+def refuse_treeless(corpus: Corpus, variant: str, what: str) -> None:
+    """Raises DataError if a variant that reads trees would see none."""
+    if corpus.n_treeless == len(corpus):
+        problem = f"{variant} reads trees, and none of {len(corpus):,} records has one"
+        raise DataError(what, None, f"{problem}; give `synmt featurize` CoNLL-U, not text")

@@ -59,6 +59,7 @@ class Chunk:
     encoding: Encoding
     references: list[str]
     left_out: Counter[str]
+    n_treeless: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class CorpusReader:
         n_pieces: list[list[int]] = []
         kept: list[str] = []
         left_out: Counter[str] = Counter()
+        n_treeless = 0
         for number, line in enumerate(lines.lines, lines.first):
             place = (lines.name, number)
             record = records.from_bytes(line, *place, str(number))
@@ -108,6 +110,7 @@ class CorpusReader:
             source.append([*self.vocabularies.source.ids(record.pieces or ()), EOS])
             target.append(self.targets.target(tokens, place))
             n_pieces.append([n])
+            n_treeless += not record.heads
             for label in record.deprels or ():  # known, whether a feature needs it or not
                 encoding.labels.id(label)
             features.append(encoding.values(record))
@@ -121,7 +124,7 @@ class CorpusReader:
             columns[f"after.{name}"] = Ragged.of([one.features[name] for one in target], np.int32)
         if self.targets.grammar is not None:
             columns["n_pieces"] = Ragged.of(n_pieces, np.int32)
-        return Chunk(len(lines.lines), columns, encoding, kept, left_out)
+        return Chunk(len(lines.lines), columns, encoding, kept, left_out, n_treeless)
 
     def corpus(
         self,
@@ -135,6 +138,7 @@ class CorpusReader:
         """
         kept: list[str] = []
         left_out: Counter[str] = Counter()
+        n_treeless = 0
         with Columns(self.dtypes(), folder) as columns:
             for chunk in chunks:
                 for name, numbers in encoding.merge(chunk.encoding).items():
@@ -143,7 +147,9 @@ class CorpusReader:
                 columns.append(chunk.columns)
                 kept += chunk.references
                 left_out += chunk.left_out
-            return Corpus.of(columns.whole(), encoding, kept, left_out), columns.seals()
+                n_treeless += chunk.n_treeless
+            corpus = Corpus.of(columns.whole(), encoding, kept, left_out, n_treeless)
+            return corpus, columns.seals()
 
     def _unfit(self, record: Record, target_length: int, place: tuple[str, int]) -> str:
         """Why a record is left out, or "". Raises if it should not be in the file at all."""

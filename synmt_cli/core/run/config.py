@@ -128,6 +128,13 @@ CHANGEABLE = {f"training.{key}" for key in CHANGEABLE_IN_TRAINING} | {
 }
 
 
+# Keys whose values are digests, and of what.
+DIGESTS = {
+    "data.train_sha256": "training records",
+    "data.dev_sha256": "dev records",
+    "parser.sha256": "parser",
+}
+
 # Settings that config.toml of earlier versions lacks, and what held before there were any: a value,
 # or that of another setting of the section. A new setting of model, training or a variant has its
 # place here, so that runs which are in progress go on as they began.
@@ -368,7 +375,7 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
                 key = f"{section}.{key}"
                 layer.refuse(key, f"{problem} (see synmt settings {key})")
             is_pair = typing.get_origin(known[key].hint) is tuple
-            yield section, key, tuple(value) if is_pair else value
+            yield section, key, tuple(map(float, value)) if is_pair else value
 
 
 INFORMATION = ("vocabulary", "parser", "data", "format")  # also in a run's config.toml
@@ -425,18 +432,29 @@ def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:
     return SettingsLayer(earlier, "config.toml of an earlier version")
 
 
+def _of_files(what: str, old: object, new: object) -> str:
+    """How the files of a run differ, which digests would not tell anyone, and what to do."""
+    if old is None:
+        return f"without {what}; train without them, or name another --run"
+    return f"with {what if new is None else f'other {what}'}; name those, or another --run"
+
+
 def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) -> None:
     """Raises ConfigError if `new` is not the run that `old` was: option, old, new value."""
     now = flatten(new)
     before = {k: v for k, v in flatten(unsaid(old)).items() if k in now} | flatten(old)
     keys = before.keys() | now.keys()
-    for key in sorted(keys, key=lambda key: ("." in key, key)):  # the variant before its options
+    # The variant before its options, and a vocabulary before the records that have it
+    for key in sorted(keys, key=lambda key: (key in DIGESTS, "." in key, key)):
         values = before.get(key), now.get(key)
         if key not in CHANGEABLE and values[0] != values[1]:
+            trained = f"{printable(str(run))} was trained"
+            if key in DIGESTS:
+                raise ConfigError(f"{trained} {_of_files(DIGESTS[key], *values)}")
             option, old_value, new_value = (
                 printable(text[:QUOTE_LIMIT]) for text in (key, *map(repr, values))
             )
             raise ConfigError(
-                f"{printable(str(run))} was trained with {option} = {old_value}, "
-                f"not {new_value}; name another --run, or the old value"
+                f"{trained} with {option} = {old_value}, not {new_value}; name another --run, or "
+                "the old value"
             )

@@ -14,7 +14,7 @@ import torch
 from synmt_cli import signals
 from synmt_cli.core import variants
 from synmt_cli.core.data import cache
-from synmt_cli.core.data.corpus import Corpus, refuse_empty
+from synmt_cli.core.data.corpus import Corpus, refuse_empty, refuse_treeless
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader, RecordLines, lines_of
@@ -224,11 +224,11 @@ def open_session(
         digests = [sha256(path) for path in inputs.train]
     else:
         train, digests = _cached(kept, reader, chunks, inputs.train, ranks or Ranks())
-    refuse_empty(train, " ".join(inputs.train))
+    _refuse_useless(train, " ".join(inputs.train), config, training=True)
     dev = None
     if inputs.dev:
         dev, _ = reader.corpus(chunks([inputs.dev], is_dev=True), train.encoding)
-        refuse_empty(dev, inputs.dev)
+        _refuse_useless(dev, inputs.dev, config, training=False)
     return Session(config, inputs, vocabularies, train, dev, digests, chosen)
 
 
@@ -242,6 +242,13 @@ def _refuse_unusable(inputs: Inputs) -> None:
                 udpipe_model.unpacked_size(file, path)
         except (OSError, ValueError) as error:
             raise cannot_read(path, error) from error
+
+
+def _refuse_useless(corpus: Corpus, what: str, config: Config, *, training: bool) -> None:
+    """Raises DataError for no pairs, or none with a tree where the variant reads trees."""
+    refuse_empty(corpus, what)
+    if needs(config, training):
+        refuse_treeless(corpus, config.variant, what)
 
 
 def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[RecordLines]:

@@ -239,7 +239,7 @@ def plan(expression: str) -> Plan:
     for name in names:
         if name not in VARIANTS:
             near = difflib.get_close_matches(name, VARIANTS, 1)
-            hint = f"did you mean {near[0]!r}" if near else f"choose from {', '.join(VARIANTS)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(VARIANTS)}"
             raise UsageError(f"no variant {name!r}; {hint}")
         if names.count(name) > 1:
             raise UsageError(f"variant {name!r} is named twice in {expression!r}")

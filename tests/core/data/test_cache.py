@@ -54,6 +54,7 @@ def test_chunks_and_files_change_nothing(opened, tmp_path, monkeypatch):
         assert batches(session.dev) == batches(in_memory.dev)
         assert session.train_sha256 == in_memory.train_sha256
         assert session.train.left_out == in_memory.train.left_out
+        assert session.train.n_treeless == in_memory.train.n_treeless
 
 
 def test_numbers_are_mapped_and_not_copied(opened, tmp_path):

@@ -55,6 +55,12 @@ TABLE_2 = {
 }
 
 
+def test_a_pair_of_numbers_may_be_whole():
+    """Adam takes no integers."""
+    betas = resolve(None, "tiny", from_settings(["training.betas=[0, 0.98]"])).training.betas
+    assert (betas, *map(type, betas)) == ((0.0, 0.98), float, float)
+
+
 @pytest.mark.parametrize("row", TABLE_2)
 def test_paper_presets_are_the_rows_of_table_2(row):
     beta2, heads, ignore, dropout, steps = TABLE_2[row]
