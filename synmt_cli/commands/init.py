@@ -46,6 +46,10 @@ def init(
     tgt_parser: Annotated[
         Text, option("--tgt-parser MODEL", "UDPipe model of the target language.")
     ] = None,
+    src_trees: Annotated[
+        Text,
+        option("--src-trees FILE", "CoNLL-U: trees that lines of the source already have."),
+    ] = None,
     variants: Annotated[
         str,
         option(
@@ -81,18 +85,25 @@ def init(
     train and average for every variant and seed; tune for the length penalty; translate; score over
     the seeds; and report. The results are scores.txt and, with the packages that synmt report
     needs, report.html. Read it, change it, or run its commands one by one. `make -j2` trains two
-    models at a time. An interrupted make resumes where it stopped, and what depends on a changed
-    file is made again.
+    models at a time, which is for two cores, not for one GPU. An interrupted make resumes where it
+    stopped, and what depends on a changed file is made again.
 
-    Variants that read trees of the source (such as pascal) need --parser, those that write trees
-    (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists them.
-    Not every gain is the tree's: dep+rel reads distances in the sentence, too, which rel reads
-    without a tree, so list rel where you list dep+rel.
+    Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
+    write trees (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists
+    them. Not every gain is the tree's: dep+rel reads distances in the sentence, too, which rel
+    reads without a tree, so list rel where you list dep+rel.
 
-    Without a dev and a test set, a tenth of the pairs, at most 1,000, are split off for each, at
+    --src-trees is for gold trees, or those of another parser: a tree for each line of all sets in
+    one file, with the line in its comment text. Lines without one are parsed, or an error where
+    there is no --parser.
+
+    A dev or test set that is not given is split off: a tenth of the pairs, at most 1,000, at
     random, by a hash of their lines; pairs that share a line stay in the same set. Training text
     that shares a line with the dev or test set is left out, too, as are repeated pairs, and pairs
     with a side of more than 100 words, or more than 9 times as long as the other.
+
+    The precision of the trainings, and a preset that is not named, are chosen by the machine on
+    which init runs: run it where you train, or look at both in config.toml and the Makefile.
 
     The files are linked into the folder, not copied. All of them are read and checked first;
     nothing is written if one is bad.
@@ -105,19 +116,14 @@ def init(
     from synmt_cli.core.run.config import resolve
     from synmt_cli.core.run.presets import AUTO, by_data
 
-    held_out = {
-        "--dev-src": dev_src,
-        "--dev-tgt": dev_tgt,
-        "--test-src": test_src,
-        "--test-tgt": test_tgt,
-    }
-    missing = [name for name, path in held_out.items() if path is None]
-    if 0 < len(missing) < len(held_out):
-        raise UsageError(f"{missing[0]} is missing: give all of {', '.join(held_out)}, or none")
-    texts = Texts((src, tgt), *(() if missing else ((dev_src, dev_tgt), (test_src, test_tgt))))
-    parsers = Parsers(parser, tgt_parser)
-    design = Design(named(variants), seeds, preset, splits=bool(missing))
-    design.check(parsers.at_hand)
+    dev = _pair("--dev-src", dev_src, "--dev-tgt", dev_tgt)
+    test = _pair("--test-src", test_src, "--test-tgt", test_tgt)
+    texts = Texts((src, tgt), dev, test)
+    split_off = tuple(name for name, sides in (("dev", dev), ("test", test)) if sides is None)
+    parsers = Parsers(parser, tgt_parser, src_trees)
+    of_source = parser is not None, src_trees is not None
+    design = Design(named(variants), seeds, preset, split_off, *of_source)
+    design.check(tgt_parser is not None)
     if preset != AUTO:
         resolve(None, preset, [])
     target = Path(experiment)
@@ -138,12 +144,25 @@ def init(
         taken, why = by_data(n_tokens, device.type)
         design = replace(design, preset=taken)
         notes.append(f"preset {taken}: about {why}; --preset NAME takes another")
-    write(target, design, n_pairs, texts, parsers, precision.for_all(device))
+    chosen, why = precision.for_all(device)
+    notes.append(f"precision {chosen}: {why}; for another machine, change it in config.toml")
+    write(target, design, n_pairs, texts, parsers, (chosen, why))
     for note in notes:
         console.info(note)
     for warning in _warnings(design, texts, n_pairs):
         console.warn(warning)
-    console.info(f"next: make -j2 -C {shlex.quote(printable(experiment))}")
+    two_at_a_time = "-j2 " if device.type == "cpu" else ""
+    console.info(f"next: make {two_at_a_time}-C {shlex.quote(printable(experiment))}")
+
+
+def _pair(src: str, of_src: str | None, tgt: str, of_tgt: str | None) -> tuple[str, str] | None:
+    """Both sides of a set, or None without it. Raises UsageError where one is missing."""
+    if of_src is not None and of_tgt is not None:
+        return of_src, of_tgt
+    if of_src is None and of_tgt is None:
+        return None
+    there, missing = (src, tgt) if of_tgt is None else (tgt, src)
+    raise UsageError(f"{there} needs {missing}, the other side of its set")
 
 
 def _warnings(design: "Design", texts: "Texts", n_pairs: int) -> Iterator[str]:
@@ -158,7 +177,7 @@ def _warnings(design: "Design", texts: "Texts", n_pairs: int) -> Iterator[str]:
             yield f"{name} needs other settings in config.toml: {error}"
     if texts.tunes_on_test:
         yield "dev and test are the same text: settings chosen on it look better than they are"
-    if design.splits and (n_test := design.n_held_out(n_pairs)) < FEW:
+    if "test" in design.split_off and (n_test := design.n_held_out(n_pairs)) < FEW:
         few = f"{n_test:,} test pairs show only large differences"
         yield f"{few}; --test-src and --test-tgt give more"
     if shutil.which("synmt") is None:
@@ -168,7 +187,7 @@ def _warnings(design: "Design", texts: "Texts", n_pairs: int) -> Iterator[str]:
 def _summary(design: "Design", n_pairs: int) -> str:
     n = len(design.variants) * design.n_seeds
     summary = f"{n_pairs:,} pairs, {n} training runs ({' '.join(design.variants)})"
-    if design.splits:
-        held_out = design.n_held_out(n_pairs)
-        summary += f"; {held_out:,} pairs each for dev and test, chosen by a hash of their lines"
+    if design.split_off:
+        held_out = f"{design.n_held_out(n_pairs):,} pairs for {' and for '.join(design.split_off)}"
+        summary += f"; {held_out}, chosen by a hash of their lines"
     return summary

@@ -10,7 +10,6 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import parse as job
 from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.text import udpipe
-from synmt_cli.errors import UsageError
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import FAILED
 from synmt_cli.io import writing
@@ -19,11 +18,13 @@ MANUAL = Manual(
     input="One segment a line: `The dog sleeps .`",
     output="One block a segment: `2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\tTokenRange=4:7`",
     memory="The model once, shared by the processes of -j, and for each process at most "
-    f"{(pool.IN_FLIGHT + 2) * job.CHUNK} segments of at most {udpipe.MAX_CHARACTERS:,} characters.",
+    f"{(pool.IN_FLIGHT + 2) * job.CHUNK} segments of at most {udpipe.MAX_CHARACTERS:,} characters; "
+    "with --known, the trees of that file.",
     examples=(
         "synmt parse -m en.udpipe test.en > test.parsed.conllu",
         "head -3 test.en | synmt parse -m en.udpipe -j 2 --segment split",
         "synmt parse -m en.udpipe --no-lemmas --beam 2 -j 2 test.en > test.parsed.conllu",
+        "synmt parse --known test.en.conllu test.en > test.known.conllu",
         "synmt parse -m en.udpipe --from conllu test.en.conllu -o test.again.conllu",
     ),
     see_also=("parser train", "featurize"),
@@ -31,8 +32,12 @@ MANUAL = Manual(
 
 
 def parse(
-    model: Annotated[str, option("-m, --model MODEL", "The UDPipe 1 model to apply.")],
+    model: Annotated[str, option("-m, --model MODEL", "The UDPipe 1 model to apply.")] = "",
     files: options.Files = None,
+    known: Annotated[
+        str,
+        option("--known FILE", "CoNLL-U: lines with the text of one of its trees get this tree."),
+    ] = "",
     input: Annotated[
         job.InputKind,
         option(
@@ -70,6 +75,10 @@ def parse(
     With --segment split, a line N of k sentences becomes the records N.1 to N.k with
     synmt_line = N, which featurize joins again; their texts together are the line.
 
+    With --known, a line that is the text of a tree in FILE gets this tree, unchanged but for its
+    id: the comment text has to be the line, or without one the words joined. Of trees with the same
+    text the first counts. All other lines are parsed; without -m they are an error.
+
     With --from conllu, ranges, comments, MISC, empty nodes and DEPS stay as they are: DEPS may then
     name another head than the new HEAD. Sentences may have trees, which are replaced, or `_` for
     every HEAD, as from a tokenizer.
@@ -81,11 +90,20 @@ def parse(
 
     Sentences over 1,000 words are parsed greedily, because a beam takes quadratic time.
     """
-    if segment == "split" and input != "text":
-        raise UsageError("--segment split is for --from text: other input has its own sentences")
+    options.refuse(
+        {
+            "give -m MODEL, or --known FILE with a tree for each line": not model and not known,
+            "--known is for text: --from conllu has sentences of its own": known
+            and input == "conllu",
+            "--segment split is for --from text: other input has its own sentences": segment
+            == "split"
+            and input != "text",
+        }
+    )
+    options.refuse_two_stdins([*(files or ["-"]), known])
     recipe = pool.Recipe(
-        partial(job.parsing, model, input, segment, strict, beam, not no_lemmas),
-        (model,),
+        partial(job.parsing, model, input, segment, strict, beam, not no_lemmas, known),
+        tuple(path for path in (model, known) if path),
         pool.Care(where=where_of_lines, warn=console.warn),
     )
     failures: Counter[str] = Counter()

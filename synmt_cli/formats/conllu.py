@@ -175,8 +175,12 @@ def sentences(batch: RawBlocks, *, trees: bool = True) -> Iterator[Sentence]:
 
 def to_bytes(sentence: Sentence) -> bytes:
     """The block of a sentence: its comments, its rows, a blank line."""
-    lines = [*sentence.comments, *map("\t".join, sentence.rows)]
-    return encoded("\n".join(lines) + "\n\n")
+    return encoded(to_text(sentence))
+
+
+def to_text(sentence: Sentence) -> str:
+    """The lines of its block."""
+    return "\n".join([*sentence.comments, *map("\t".join, sentence.rows)]) + "\n\n"
 
 
 def encoded(block: str) -> bytes:
@@ -304,7 +308,8 @@ class _Rows:
             self._fail(index, f"ID {row[ID]}, expected {expected}")
         if self._trees or row[HEAD] != NO_HEAD:
             if not _NUMBER.fullmatch(row[HEAD]):
-                self._fail(index, f"HEAD {quoted(row[HEAD])} is not a word's number")
+                hint = "; synmt parse --from conllu makes trees" if row[HEAD] == NO_HEAD else ""
+                self._fail(index, f"HEAD {quoted(row[HEAD])} is not a word's number{hint}")
             if int(row[HEAD]) == expected:
                 self._fail(index, f"HEAD {row[HEAD]} is the word itself")
         self._words.append(row)

@@ -45,6 +45,7 @@ PARSERS = ("--parser", "my parser", "--tgt-parser", "de.udpipe")
 PLAIN = ("--variants", "vanilla")
 HELD_OUT = ("--test-src", "short", "--test-tgt", "short too", "--dev-src", "short", "--dev-tgt")
 VARIANTS = ("vanilla", "pascal", "linearized")
+SETS = ("train", "dev", "test")
 
 
 def make(folder, forked, *arguments):
@@ -59,7 +60,7 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     folder = tmp_path / "e x"
     done = run("init", folder, *TEXT, *PARSERS, "--variants", variants, "--seeds", 1, cwd=given)
     assert done.returncode == 0
-    assert b"20 pairs each for dev and test, chosen by a hash" in done.stderr
+    assert b"20 pairs for dev and for test, chosen by a hash" in done.stderr
     (folder / "config.toml").write_text(SMALL)
     rules = folder / "Makefile"
     text = rules.read_text()
@@ -300,7 +301,8 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
         ([*TEXT, "--variants", "pascl"], 2, "no variant 'pascl'; did you mean 'pascal'"),
         ([*TEXT, "--variants", "rel,rel"], 2, "--variants names 'rel' twice"),
         ([*TEXT, "--variants", ""], 2, "--variants names no variant"),
-        ([*TEXT, "--variants", "rel", "--dev-src", "my text.en"], 2, "--dev-tgt is missing"),
+        ([*TEXT, "--variants", "rel", "--dev-src", "my text.en"], 2, "--dev-src needs --dev-tgt"),
+        ([*TEXT, "--variants", "rel", "--test-tgt", "short"], 2, "--test-tgt needs --test-src"),
         (["--src", "my text.en", "--tgt", "./my text.en"], 2, "is both sides of the train set"),
         ([*TEXT, *HELD_OUT, "./my text.en"], 2, "in the dev set and in the text to train on"),
         (["--src", "my text.en", "--tgt", "none"], 66, "cannot read none"),
@@ -308,9 +310,15 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
         (["--src", "my text.en", "--tgt", "short"], 65, "short: 2 lines, but there are 200"),
         (["--src", "empty", "--tgt", "also empty"], 65, "empty: no lines"),
         (["--src", "short", "--tgt", "nul"], 65, "nul:2: NUL character"),
-        (["--src", "short", "--tgt", "short too"], 2, "2 pairs are too few to split"),
+        (["--src", "short", "--tgt", "short too"], 2, "--dev-src, --dev-tgt and --test-src, --"),
         ([*TEXT, "--parser", "short", "--variants", "pascal"], 69, "short"),
         ([*TEXT, "--preset", "tinny"], 2, "tinny"),
+        (
+            [*TEXT, "--src-trees", "short", "--variants", "pascal"],
+            65,
+            "short:1: 1 column, expected 10",
+        ),
+        ([*TEXT, "--src-trees", "none", "--variants", "pascal"], 66, "cannot read none"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(run, given, options, status, message):
@@ -332,11 +340,42 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(run, given, options, s
     assert not [path for path in given.iterdir() if path.name.startswith(".")]
 
 
+def test_trees_that_there_are_take_the_place_of_a_parser(run, forked, given, tmp_path):
+    lines = (given / "my text.en").read_text().splitlines()
+    trees = (
+        "".join(f"{i}\t{w}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, w in enumerate(words, 1))
+        for words in (line.split() for line in lines)
+    )
+    blocks = [f"# text = {line}\n{tree}\n" for line, tree in zip(lines, trees, strict=True)]
+    (given / "own trees").write_text("".join(blocks))
+    own = ("--src-trees", "own trees", "--variants", "pascal", "--seeds", "1")
+    assert run("init", tmp_path / "e", *TEXT, *own, cwd=given).returncode == 0
+    make(tmp_path / "e", forked, "data/dev.jsonl", "VOCABULARY=200")
+    records = (tmp_path / "e/data/dev.jsonl").read_bytes().splitlines()
+    assert len(records) == 20
+    assert all(b'"heads":[-1,0,' in one for one in records)  # the chains above
+    assert "--parser" not in make(tmp_path / "e", forked, "-n", "runs/pascal.1.trained")
+
+
+@pytest.mark.parametrize(("given_set", "split_off"), [("test", "dev"), ("dev", "test")])
+def test_a_set_not_given_is_split_off(run, forked, given, tmp_path, given_set, split_off):
+    (given / "own.en").write_text("A dog .\n" * 3)
+    (given / "own.de").write_text("Ein Hund .\n" * 3)
+    own = (f"--{given_set}-src", "own.en", f"--{given_set}-tgt", "own.de")
+    done = run("init", tmp_path / "e", *TEXT, *own, "--variants", "vanilla", cwd=given)
+    assert done.returncode == 0
+    assert f"20 pairs for {split_off}, chosen by a hash".encode() in done.stderr
+    make(tmp_path / "e", forked, "text/train.src", f"text/{split_off}.src")
+    n = {name: len((tmp_path / f"e/text/{name}.src").read_bytes().splitlines()) for name in SETS}
+    assert (n[split_off], n[given_set], n["train"]) == (20, 3, n["train"])
+    assert 0 < n["train"] <= 180
+
+
 def test_variants_that_need_other_settings_are_named_before_make(run, given):
     combined = ("--variants", "vanilla,sisa+pascal,pascal+sisa,pascal+rel", *PARSERS[:2])
     done = run("init", "combined", *TEXT, *combined, cwd=given)
     assert done.returncode == 0
-    warnings = [one for one in done.stderr.decode().splitlines() if "config.toml" in one]
+    warnings = [one for one in done.stderr.decode().splitlines() if "needs other" in one]
     problem = "synmt init: warning: pascal+sisa needs other settings in config.toml: sisa computes"
     assert [one[: len(problem)] for one in warnings][1:] == [problem]
     assert "sisa+pascal needs other settings" in warnings[0]

@@ -273,3 +273,93 @@ def test_a_real_model_on_real_text_gives_one_tree_a_line(run, data):
     assert (done.returncode, len(ids(done.stdout))) == (0, 30)
     again = run("parse", "-m", model, "--from", "conllu", stdin=done.stdout)
     assert again.stdout == done.stdout
+
+
+# --- trees that there are ----------------------------------------------------------------------
+
+KNOWN = """\
+# sent_id = treebank-9
+# text = The dog sleeps.
+# note = kept
+1-2\tThedog\t_\t_\t_\t_\t_\t_\t_\t_
+1\tThe\t_\tX\t_\t_\t2\tdep\t_\t_
+2\tdog\t_\tX\t_\t_\t0\troot\t_\t_
+
+# sent_id = 1
+1\tA\t_\tX\t_\t_\t0\troot\t_\t_
+2\tcat\t_\tX\t_\t_\t1\tdep\t_\tSpaceAfter=No
+3\t.\t_\tX\t_\t_\t1\tdep\t_\t_
+
+# sent_id = 8.1
+# synmt_line = 8
+# text = One.~
+1\tOne.\t_\tX\t_\t_\t0\troot\t_\tTokenRange=0:4
+
+# sent_id = 8.2
+# synmt_line = 8
+# text = Two.
+1\tTwo.\t_\tX\t_\t_\t0\troot\t_\tTokenRange=5:9
+
+# text = The man is.
+# synmt_status = failed
+1\t_\t_\tX\t_\t_\t0\troot\t_\t_
+
+# text = The dog sleeps.
+1\tThe\t_\tX\t_\t_\t0\troot\t_\t_
+
+""".replace("~", " ")
+LINES = b"A cat.\n\nOne. Two.\nThe dog sleeps.\nA cat.\n"
+
+
+@pytest.fixture
+def known(tmp_path):
+    (tmp_path / "known").write_text(KNOWN)
+    return tmp_path / "known"
+
+
+@pytest.mark.parametrize("jobs", ["-j1", "-j2"])
+def test_known_trees_are_those_of_their_lines(run, known, jobs):
+    done = run("parse", "--known", known, jobs, stdin=LINES)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ids(done.stdout) == ["1", "2", "3.1", "3.2", "4", "5"]
+    cat, empty, one, two, dog, again = done.stdout.decode().split("\n\n")[:-1]
+    of_cat = KNOWN.split("\n\n")[1].removeprefix("# sent_id = 1\n")
+    assert cat == f"# sent_id = 1\n# text = A cat.\n{of_cat}"
+    assert "# synmt_status = empty" in empty
+    assert one.startswith("# sent_id = 3.1\n# text = One. \n# synmt_line = 3\n1\tOne.\t")
+    assert two.startswith("# sent_id = 3.2\n# text = Two.\n# synmt_line = 3\n1\tTwo.\t")
+    first = KNOWN.split("\n\n")[0].replace("# sent_id = treebank-9\n# text = The dog sleeps.\n", "")
+    assert dog == f"# sent_id = 4\n# text = The dog sleeps.\n{first}"  # the first of two
+    assert again == cat.replace("sent_id = 1", "sent_id = 5")
+    joined = run("featurize", stdin=done.stdout)
+    assert joined.stdout.count(b'"status":"ok"') == 3  # Thedog is not in its line
+
+
+def test_a_line_without_a_known_tree_is_parsed_or_refused(run, known, tiny_udpipe):
+    text = LINES + b"The man is.\n"
+    done = run("parse", "--known", known, stdin=text)
+    assert done.returncode == 65
+    problem = f"<stdin>:6: no tree in {known} has this text: 'The man is.'"
+    assert problem in done.stderr.decode()
+    parsed = run("parse", "--known", known, "-m", tiny_udpipe, stdin=text)
+    alone = run("parse", "-m", tiny_udpipe, stdin=b"The man is.\n")
+    assert parsed.returncode == 0
+    assert parsed.stdout.decode().split("\n\n")[6] == alone.stdout.decode().strip().replace(
+        "sent_id = 1", "sent_id = 6"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--known", "none"], 66, b"none: No such file"),
+        (["--known", "bad"], 65, b"bad:1: 2 columns, expected 10"),
+        (["--known", "bad", "--from", "conllu"], 2, b"--known is for text"),
+        (["--known", "-"], 2, b"only one input can be stdin"),
+    ],
+)
+def test_known_trees_that_cannot_be_read_are_named(run, tmp_path, arguments, status, message):
+    (tmp_path / "bad").write_text("1\tA\n\n")
+    done = run("parse", *arguments, stdin=LINES, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert message in done.stderr

@@ -1,6 +1,6 @@
 """What an experiment compares, and what that needs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,13 +15,16 @@ HELD_OUT = 10  # one in so many, if there are fewer
 class Design:
     """One experiment: every variant is trained with every seed on the same text.
 
-    splits: whether development and test sets are cut from the training text.
+    split_off: the sets that are cut from the training text, of dev and test. parser: whether
+    there is a parser of the source language. known_trees: whether there are trees of its lines.
     """
 
     variants: tuple[str, ...]
     n_seeds: int
     preset: str
-    splits: bool
+    split_off: tuple[str, ...] = ()
+    parser: bool = True
+    known_trees: bool = False
 
     @cached_property
     def plans(self) -> dict[str, Plan]:
@@ -57,33 +60,29 @@ class Design:
         """The schemes of `synmt multitask` that any variant is trained on."""
         return tuple(dict.fromkeys(one.data for one in self.plans.values() if one.data))
 
-    def check(self, parsers: Mapping[str, bool]) -> None:
-        """Raises UsageError if a variant is named twice, or a parser is missing.
+    def check(self, tgt_parser: bool) -> None:
+        """Raises UsageError if a variant is named twice, or what gives its trees is missing.
 
-        parsers: whether the options `--parser` and `--tgt-parser` are given.
+        tgt_parser: whether there is a parser of the target language.
         """
         for name, one in self.plans.items():
             if self.variants.count(name) > 1:
                 raise UsageError(f"--variants names {quoted(name)} twice")
             if one.data and one.transitions:
                 raise UsageError(f"{name}: init makes no records for both of them together")
-            needs = {"--parser": one.source_trees, "--tgt-parser": one.transitions}
-            for option, needed in needs.items():
-                if needed and not parsers[option]:
-                    side = "source" if option == "--parser" else "target"
-                    raise UsageError(
-                        f"{name} needs trees of the {side}: give {option} MODEL, a UDPipe model "
-                        "of its language"
-                    )
+            model = "MODEL, a UDPipe model of its language"
+            if one.source_trees and not (self.parser or self.known_trees):
+                trees = f"give --parser {model}, or --src-trees FILE"
+                raise UsageError(f"{name} needs trees of the source: {trees}")
+            if one.transitions and not tgt_parser:
+                raise UsageError(f"{name} needs trees of the target: give --tgt-parser {model}")
 
     def n_held_out(self, n_pairs: int) -> int:
-        """Pairs that are split off for dev, and for test. Raises UsageError if there are none."""
+        """Pairs of each set that is split off. Raises UsageError if there are none."""
         if n := min(MOST_HELD_OUT, n_pairs // HELD_OUT):
             return n
-        raise UsageError(
-            f"{n_pairs:,} pairs are too few to split: give --dev-src, --dev-tgt, --test-src and "
-            "--test-tgt"
-        )
+        needed = " and ".join(f"--{name}-src, --{name}-tgt" for name in self.split_off)
+        raise UsageError(f"{n_pairs:,} pairs are too few to split: give {needed}")
 
     def records(self, variant: str) -> tuple[str, str]:
         """The names of a variant's training and development records, as in data/NAME.jsonl."""

@@ -14,6 +14,7 @@ from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.experiment.makefile import makefile
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
 from synmt_cli.core.segments import reader
+from synmt_cli.core.segments.known_trees import KnownTrees
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.errors import (
     CreateError,
@@ -113,26 +114,30 @@ def _check_regular(path: str) -> None:
 
 @dataclass(frozen=True)
 class Parsers:
-    """UDPipe models of the source and the target language, where they are given."""
+    """UDPipe models of the source and the target language, where they are given.
+
+    src_trees: CoNLL-U with trees of the source's lines.
+    """
 
     src: str | None = None
     tgt: str | None = None
-
-    @property
-    def at_hand(self) -> dict[str, bool]:
-        """Whether each option is given."""
-        return {"--parser": self.src is not None, "--tgt-parser": self.tgt is not None}
+    src_trees: str | None = None
 
     @property
     def links(self) -> dict[str, str]:
         """Names in the folder, and what they link to."""
-        named = {"src.udpipe": self.src, "tgt.udpipe": self.tgt}
+        trees = {"given/src.conllu": self.src_trees}
+        named = {"src.udpipe": self.src, "tgt.udpipe": self.tgt} | trees
         return {name: path for name, path in named.items() if path is not None}
 
     def check(self) -> None:
-        """Loads each model once. Raises Unavailable."""
-        for path in self.links.values():
-            Parser(path)
+        """Loads each model and the trees once. Raises Unavailable, DataError, ReadError."""
+        for path in (self.src, self.tgt):
+            if path is not None:
+                Parser(path)
+        if self.src_trees is not None:
+            _check_regular(self.src_trees)
+            KnownTrees(self.src_trees)
 
 
 def write(

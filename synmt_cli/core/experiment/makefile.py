@@ -5,7 +5,7 @@
 translations of the test set, with the trees of models that write them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
@@ -14,6 +14,7 @@ _HEAD = """\
 # Does syntax help on this text? Written by `synmt init`, and yours to change.
 #
 #   make -j2         everything, two trainings at a time; results: scores.txt{judged} report.html
+#                    (on one GPU: make, since trainings take turns on it)
 #   make data        trees, vocabulary and records
 #   make train       the training runs, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
 #   make -n          the commands that would run
@@ -74,11 +75,11 @@ train: $(SYSTEMS:%=runs/%.trained)
 translate: $(SYSTEMS:%=output/%.txt)
 """
 _SPLIT = """
-# --- Development and test sets, chosen by a hash of their lines; sets share no line ---
+# --- Sets that are split off, chosen by a hash of their lines; sets share no line ---
 
-text/raw.src text/raw.tgt text/dev.src text/dev.tgt text/test.src text/test.tgt &: \\
+{files} &: \\
 		given/src given/tgt
-	synmt split --part dev={n} --part test={n} --rest raw \\
+	synmt split {parts} --rest raw \\
 		--out-template 'text/{{part}}.{{name}}' given/src given/tgt
 """
 _FILTER = """
@@ -97,8 +98,8 @@ text/train.src text/train.tgt &: {src} {tgt} \\
 _TREES = """
 # --- Trees of the {side} ---
 
-{targets}: data/%.{end}.conllu: text/%.{end} {end}.udpipe
-	synmt parse -m {end}.udpipe -j $(PARSERS) -o $@ text/$*.{end}
+{targets}: data/%.{end}.conllu: text/%.{end}{files}
+	synmt parse{options} -j $(PARSERS) -o $@ text/$*.{end}
 """
 _VOCABULARY = """
 # --- One vocabulary for both languages ---
@@ -266,21 +267,25 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         writers=" ".join(design.writers),
         records=" ".join(f"data/{name}.jsonl" for name in records),
     )
-    if design.splits:
-        yield _SPLIT.format(n=design.n_held_out(n_pairs))
-    raw = "text/raw." if design.splits else "given/"
+    if design.split_off:
+        files = [
+            f"text/{name}.{side}" for name in ("raw", *design.split_off) for side in ("src", "tgt")
+        ]
+        parts = [f"--part {name}={design.n_held_out(n_pairs)}" for name in design.split_off]
+        yield _SPLIT.format(files=" ".join(files), parts=" ".join(parts))
+    raw = "text/raw." if design.split_off else "given/"
     yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
     yield from _trees(design)
     yield from _records(design)
     yield _TRAIN.format(changeable="|".join(CHANGEABLE_IN_TRAINING))
     for variant, (train, dev) in zip(design.variants, names, strict=True):
-        reads_trees = design.plans[variant].source_trees
+        has_parser = design.plans[variant].source_trees and design.parser
         yield _TRAIN_ONE.format(
             variant=variant,
             train=train,
             dev=dev,
-            parser=" src.udpipe" if reads_trees else "",
-            options=" --parser src.udpipe" if reads_trees else "",
+            parser=" src.udpipe" if has_parser else "",
+            options=" --parser src.udpipe" if has_parser else "",
         )
     yield _TUNE
     for variant in design.variants:
@@ -314,11 +319,11 @@ def _lines(words: Iterable[str]) -> str:
 def _trees(design: Design) -> Iterator[str]:
     symbols, files = "", []
     if design.source_trees:
-        targets = " ".join(f"data/{name}.src.conllu" for name in ("train", "dev", "test"))
-        yield _TREES.format(side="sources", targets=targets, end="src")
+        given = {"-m": "src.udpipe"} if design.parser else {}
+        given |= {"--known": "given/src.conllu"} if design.known_trees else {}
+        yield _parsing("sources", "src", ("train", "dev", "test"), given)
     if design.target_trees:
-        targets = "data/train.tgt.conllu data/dev.tgt.conllu"
-        yield _TREES.format(side="targets", targets=targets, end="tgt")
+        yield _parsing("targets", "tgt", ("train", "dev"), {"-m": "tgt.udpipe"})
         symbols += _TREE_SYMBOLS
         files.append("data/transitions")
     if design.schemes:
@@ -330,6 +335,17 @@ def _trees(design: Design) -> Iterator[str]:
         symbols=symbols,
         needs=" data/symbols" if files else "",
         options=" --symbols data/symbols" if files else "",
+    )
+
+
+def _parsing(side: str, end: str, sets: Iterable[str], given: Mapping[str, str]) -> str:
+    """The rule for the trees of some sets. given: options of synmt parse, and their files."""
+    return _TREES.format(
+        side=side,
+        end=end,
+        targets=" ".join(f"data/{name}.{end}.conllu" for name in sets),
+        files="".join(f" {file}" for file in given.values()),
+        options="".join(f" {option} {file}" for option, file in given.items()),
     )
 
 

@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from synmt_cli.core.segments.known_trees import KnownTrees
 from synmt_cli.core.text import udpipe
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, printable, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import FAILED
 from synmt_cli.io import reading
@@ -44,20 +45,52 @@ def parsing(
     strict: bool,
     beam: int = udpipe.BEAM,
     lemmas: bool = True,
+    known: str = "",
 ) -> Callable[[ParseItem], udpipe.Parsed]:
-    """The function that parses a segment. Raises Unavailable; it DataError, if `strict`."""
-    parser = udpipe.Parser(model, beam, lemmas)
-    of_text = parser.sentences if segmentation == "split" else parser.line
-    if kind == "tokens":
-        of_text = parser.tokens
+    """The function that parses a segment. Raises Unavailable; it DataError, if `strict`.
+
+    known: CoNLL-U with the trees of lines, which are not parsed; "" is none. model: "" is none,
+    and then a line that is not among the known ones is a DataError.
+    """
+    trees = KnownTrees(known) if known else None
+    if model:
+        parse = _by_model(udpipe.Parser(model, beam, lemmas), kind, segmentation)
+    else:
+        parse = _only_known(known)
 
     def parsed(item: ParseItem) -> udpipe.Parsed:
-        if isinstance(item.content, conllu.Sentence):
-            result = parser.again(item.content)
-        else:
-            result = of_text(item.content, str(item.id))
+        block = None
+        if trees and isinstance(item.content, str):
+            block = trees.block(item.content, str(item.id))
+        result = udpipe.Parsed(block) if block else parse(item)
         if strict and result.status == FAILED:
             raise DataError(item.source, item.line, result.reason)
         return result
 
     return parsed
+
+
+def _by_model(
+    parser: udpipe.Parser, kind: InputKind, segmentation: Segmentation
+) -> Callable[[ParseItem], udpipe.Parsed]:
+    of_text = parser.sentences if segmentation == "split" else parser.line
+    if kind == "tokens":
+        of_text = parser.tokens
+
+    def parse(item: ParseItem) -> udpipe.Parsed:
+        if isinstance(item.content, conllu.Sentence):
+            return parser.again(item.content)
+        return of_text(item.content, str(item.id))
+
+    return parse
+
+
+def _only_known(known: str) -> Callable[[ParseItem], udpipe.Parsed]:
+    def parse(item: ParseItem) -> udpipe.Parsed:
+        line = str(item.content)
+        if blank := udpipe.unparsed(line, str(item.id)):
+            return blank
+        problem = f"no tree in {printable(known)} has this text: {quoted(line)}"
+        raise DataError(item.source, item.line, problem)
+
+    return parse

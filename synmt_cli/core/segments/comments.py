@@ -63,6 +63,11 @@ def comment(key: str, value: str) -> str:
     return f"# {key} = {value}"
 
 
+def of_line(segment: str, text: str) -> str:
+    """The first comments of a block, each with its LF: the id of the segment, and its text."""
+    return comment("sent_id", segment) + "\n" + comment("text", text) + "\n"
+
+
 def placeholder(comments: str, status: str, reason: str | None = None) -> str:
     """The block of a line without a tree. comments: its first lines, each with its LF."""
     comments += comment(STATUS, status) + "\n"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from synmt_cli import pool
-from synmt_cli.core.segments.comments import LINE, comment, placeholder, status_of
+from synmt_cli.core.segments.comments import LINE, comment, of_line, placeholder, status_of
 from synmt_cli.errors import DataError, Unavailable, printable, quoted, reason
 from synmt_cli.formats import conllu, udpipe_model
 from synmt_cli.formats.record import EMPTY, FAILED, OK
@@ -72,13 +72,13 @@ class Parser:
 
     def line(self, text: str, segment: str) -> Parsed:
         """The record of a line of text, with one tree. `segment` is its id."""
-        if skipped := _unparsed(text, segment):
+        if skipped := unparsed(text, segment):
             return skipped
         return self._one(text, segment, self._split(text, "presegmented;ranges"))
 
     def tokens(self, text: str, segment: str) -> Parsed:
         """The record of a line of words between spaces or TABs; the words stay as they are."""
-        if skipped := _unparsed(text, segment):
+        if skipped := unparsed(text, segment):
             return skipped
         sentence = self._binding.Sentence()
         for match in _TOKEN.finditer(text):
@@ -91,7 +91,7 @@ class Parser:
         The blocks are `segment`.1, `segment`.2, …; their `# text` comments together are the
         line. TokenRange counts from the start of the line in each of them.
         """
-        if skipped := _unparsed(text, segment):
+        if skipped := unparsed(text, segment):
             return skipped
         try:
             blocks = [self._block(sentence) for sentence in self._split(text, "ranges")]
@@ -101,7 +101,7 @@ class Parser:
         record: list[str] = []
         begin = 0
         for k, (block, end) in enumerate(zip(blocks, ends, strict=True), 1):
-            record += _comments(f"{segment}.{k}", text[begin:end]), comment(LINE, segment) + "\n"
+            record += of_line(f"{segment}.{k}", text[begin:end]), comment(LINE, segment) + "\n"
             record.append(block)
             begin = end
         return Parsed("".join(record))
@@ -147,7 +147,7 @@ class Parser:
             (block,) = map(self._block, sentences)
         except _NoTree as problem:
             return failed(text, segment, str(problem))
-        return Parsed(_comments(segment, text) + block)
+        return Parsed(of_line(segment, text) + block)
 
     def _block(self, sentence: Any) -> str:
         """The rows of a sentence that was tagged and parsed, and a blank line."""
@@ -174,13 +174,13 @@ class _NoTree(Exception):
 
 def failed(text: str, segment: str, reason: str) -> Parsed:
     """The record of a line without a tree: one word `_`, so that the line is counted."""
-    return _placeholder(_comments(segment, text), FAILED, reason)
+    return _placeholder(of_line(segment, text), FAILED, reason)
 
 
-def _unparsed(text: str, segment: str) -> Parsed | None:
+def unparsed(text: str, segment: str) -> Parsed | None:
     """The record of a line that never reaches the model, None for any other line."""
     if not text or text.isspace():
-        return _placeholder(_comments(segment, text), EMPTY)
+        return _placeholder(of_line(segment, text), EMPTY)
     if len(text) > MAX_CHARACTERS:
         return failed(text, segment, f"{len(text):,} characters, at most {MAX_CHARACTERS:,}")
     return None
@@ -188,10 +188,6 @@ def _unparsed(text: str, segment: str) -> Parsed | None:
 
 def _placeholder(comments: str, status: str, reason: str = "") -> Parsed:
     return Parsed(placeholder(comments, status, reason), status, reason)
-
-
-def _comments(segment: str, text: str) -> str:
-    return comment("sent_id", segment) + "\n" + comment("text", text) + "\n"
 
 
 def _begin(block: str) -> int:
