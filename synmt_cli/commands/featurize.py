@@ -83,10 +83,10 @@ def featurize(
     --segment split marks, become one segment again, with heads counted through the line.
 
     Words and pieces are joined by the characters of the line, which is the comment text, or
-    without one the forms with spaces between them. Tokens that do not match the text give a
-    record with status failed and no tree; these are counted at the end, and --strict stops at
-    the first. The id is that of the comments (synmt_line, sent_id), which need not be unique, or
-    else the number of the segment.
+    without one the forms, with a space after each but those with SpaceAfter=No. Tokens that do not
+    match the text give a record with status failed and no tree; these are counted at the end, and
+    --strict stops at the first. The id is that of the comments (synmt_line, sent_id), which need
+    not be unique, or else the number of the segment.
 
     --tgt-conllu gives targets with trees, which become transitions as in synmt linearize, in the
     field transitions; tgt is their text. A target without transitions (see synmt linearize, and

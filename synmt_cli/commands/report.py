@@ -146,7 +146,10 @@ def report(
         facts = [run_facts.read(run) for run in runs or ()]
         missing += [f"{one.name} has no curve." for one in facts if one.curve.is_empty]
         drawn = [one.name for one in facts if not one.curve.is_empty]
-        _refuse_other_trees({trees: of_source, tgt_trees: of_target}, texts)
+        if texts:
+            _refuse_other_length({trees: of_source, tgt_trees: of_target}, texts.n)
+            if trees and texts.source:
+                tree_files.refuse_other_text(of_source, texts.source, reading.source_name(trees))
         heat_maps, plots = (
             _attention(attention, trees, of_source, missing) if attention else ([], [])
         )
@@ -211,10 +214,10 @@ def _texts(
     return Texts(written, lines.get(src), lines.get(ref))
 
 
-def _refuse_other_trees(files: dict[str, Trees], texts: Texts | None) -> None:
+def _refuse_other_length(files: dict[str, Trees], n: int) -> None:
     for name, trees in files.items():
-        if name and texts and len(trees) != texts.n:
-            problem = f"trees of {len(trees):,} lines, but {texts.n:,} segments"
+        if name and len(trees) != n:
+            problem = f"trees of {len(trees):,} lines, but {n:,} segments"
             raise DataError(reading.source_name(name), None, problem)
 
 

@@ -649,8 +649,17 @@ def _test(
         SignificanceTest,
     )
 
-    if len(systems) < 2 and paired not in (None, "none"):
-        raise UsageError("--paired compares systems with the first one: give two or more")
+    if len(systems) < 2:
+        options.refuse(
+            {
+                f"{option} compares systems with the first one: give two or more": given
+                for option, given in {
+                    "--paired": paired not in (None, "none"),
+                    "--p": p != "centred",
+                    "--matched": matched,
+                }.items()
+            }
+        )
     name = paired or "bs"
     several = len(systems[0].files) > 1
     if matched and not (several and name == "bs"):

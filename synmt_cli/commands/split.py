@@ -44,7 +44,7 @@ def split(
     that nothing that is tested has been trained on. Lines are the same if they differ only in white
     space or Unicode composition (NFC). A pair with an empty or blank side goes to the rest, and so
     do those that share a line with it. The pairs are chosen by a hash of their lines and --seed,
-    not by their place.
+    not by their place; of pairs that share a line, the hash of the first one counts.
 
     --out-template puts {part} into the names, and {name}, the last part of each FILE, or {side},
     its number from 1. The files appear when all of them are complete. Files are read twice, so

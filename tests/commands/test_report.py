@@ -33,7 +33,8 @@ def folder(tmp_path_factory, forked):
     tree = (
         f"1\tSatz\t_\tX\t_\t_\t2\t{HOSTILE[:60]}\t_\t_\n2\t{HOSTILE}\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
     )
-    (made / "trees").write_text(tree.replace(" ", "\xa0").replace("\u202e", "") * n)
+    tree = tree.replace(" ", "\xa0").replace("\u202e", "")
+    (made / "trees").write_text("".join(f"# text = Satz {i} {HOSTILE}\n{tree}" for i in range(n)))
     for name in ("base.1", "new.1"):
         run = made / "runs" / name
         run.mkdir(parents=True)
@@ -200,6 +201,11 @@ def test_scores_of_other_programs_and_runs_without_a_curve(forked, folder, tmp_p
             ["--segments", "one", "--src-trees", "trees"],
             65,
             b"trees: trees of 12 lines, but 1 segm",
+        ),
+        (
+            ["--segments", "ref", "--src", "ref", "--src-trees", "trees"],
+            65,
+            b"trees: tree 1 is that of 'Satz 0 ",
         ),
         (["--segments", "one", "--src-trees", "one"], 65, b"one:1: expected CoNLL-U or records"),
         (["--segments", "one", "--ref", "ref"], 65, b"ref: 12 lines, but 1 in one"),

@@ -138,6 +138,8 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "-M", "bleu,meteor"], 2, "no metric 'meteor'"),
         (["ref", "new", "--tokenize", "moses"], 2, "no tokenizer 'moses'"),
         (["ref", "new", "--paired", "bs"], 2, "--paired compares"),
+        (["ref", "new", "--p", "koehn"], 2, "--p compares systems"),
+        (["ref", "a=base", "a=new", "--matched"], 2, "--matched compares systems"),
         (["ref", "base", "new", "--paired", "ar", "--p", "koehn"], 2, "--paired ar has no"),
         (["ref", "new", "--by", "length"], 2, "--by length needs --src"),
         (["ref", "new", "--by", "depth", "--src", "ref"], 2, "--by depth needs --src-trees"),
@@ -591,6 +593,20 @@ def test_segments_without_a_tree_are_as_long_as_their_text(run, folder):
         done = run("score", "ref", "new", *by, *source, cwd=folder)
         found = [(one["name"], one["n"]) for one in json.loads(done.stdout)["buckets"]]
         assert found == [("0-2", 0), ("3+", 4)]
+
+
+def test_a_line_that_filter_marked_keeps_its_tree(run, folder):
+    """As it does in records: only a placeholder of a failed line has none."""
+    tree = "1\tw\t_\tX\t_\t_\t2\tobj\t_\t_\n2\tw\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    status = "# synmt_status = {}\n# synmt_reason = 2 words\n# text = w w\n"
+    marked = status.format("skipped") + tree
+    failed = status.format("failed") + "1\t_\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    (folder / "trees").write_text(tree + marked + marked + failed)
+    by = ("--by", "depth:1", "--by", "deprel:obj", "--src-trees", "trees", "--format", "json")
+    done = run("score", "ref", "new", *by, cwd=folder)
+    found = [(one["name"], one["n"]) for one in json.loads(done.stdout)["buckets"]]
+    assert found[:3] == [("0", 0), ("1+", 3), ("no tree", 1)]
+    assert ("with obj", 3) in found
 
 
 def test_what_bucket_by_length_and_challenge_label_fits(run, folder):

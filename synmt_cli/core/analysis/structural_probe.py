@@ -31,6 +31,7 @@ from synmt_cli.core.analysis.tree_geometry import (
     DepthScores,
     DistanceScores,
     Geometry,
+    error_of_share,
     geometry,
 )
 from synmt_cli.errors import UsageError, printable
@@ -269,9 +270,16 @@ def figures(
         "depth_spearman": [one.spearman for one in depths],
     }
     known = {name: [n for n in values if n is not None] for name, values in columns.items()}
+    means = {name: mean(values) if values else None for name, values in known.items()}
+    # Those of the draw of test sentences, which is the same for all seeds
+    of_uuas = [one.standard_error for one in distances if one.standard_error is not None]
+    root, n = means["root"], len(depths[0].roots)
     return StructuralFigures(
-        {name: mean(values) if values else None for name, values in known.items()},
+        means,
         {name: stdev(values) if len(values) > 1 else None for name, values in known.items()},
-        {"uuas": distances[0].standard_error, "root": depths[0].standard_error},
+        {
+            "uuas": mean(of_uuas) if of_uuas else None,
+            "root": None if root is None else error_of_share(root, n),
+        },
         epochs,
     )

@@ -157,13 +157,17 @@ class DepthScores:
     @property
     def standard_error(self) -> float | None:
         """Of `accuracy`, from the draw of sentences."""
-        share = self.accuracy
-        return None if share is None else math.sqrt(share * (100 - share) / len(self.roots))
+        return None if self.accuracy is None else error_of_share(self.accuracy, len(self.roots))
 
     @property
     def spearman(self) -> float | None:
         """As that of distances."""
         return _by_length(self.correlations)
+
+
+def error_of_share(percent: float, n: int) -> float:
+    """The standard error of a percentage of n cases."""
+    return math.sqrt(percent * (100 - percent) / n)
 
 
 def _by_length(correlations: dict[int, list[float]]) -> float | None:

@@ -1,12 +1,12 @@
 """The trees of the segments on the page, by line of the test set."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from synmt_cli.core.pictures.sentences import Picture, of_line, of_record, of_sentence
 from synmt_cli.core.pictures.trees import svg
 from synmt_cli.core.segments import comments
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import detect
 from synmt_cli.io import reading
@@ -46,6 +46,24 @@ def _of_conllu(source: Source) -> Iterator[list[Picture]]:
 
 def _of_records(source: Source) -> Iterator[list[Picture]]:
     return ([of_record(one)] for one in record.read(source))
+
+
+def refuse_other_text(trees: Sequence[Sequence[Picture]], lines: Sequence[str], path: str) -> None:
+    """Raises DataError at the first tree whose words are not those of its line, spaces aside.
+
+    path: of the trees, for the message.
+    """
+    for number, (pictures, line) in enumerate(zip(trees, lines, strict=True), 1):
+        text = "".join(one.text for one in pictures)
+        if text and _letters(text) != _letters(line):
+            whose = f"tree {number} is that of {quoted(text)}"
+            raise DataError(
+                path, None, f"{whose}, but line {number} of the source is {quoted(line)}"
+            )
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split())
 
 
 def drawing(pictures: list[Picture], number: str) -> str:

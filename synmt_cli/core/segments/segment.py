@@ -23,11 +23,11 @@ import orjson
 
 from synmt_cli.core.segments.alignment import record_of
 from synmt_cli.core.segments.buckets import n_words
-from synmt_cli.core.segments.comments import commented, is_placeholder
+from synmt_cli.core.segments.comments import REASON, STATUS, commented, is_placeholder
 from synmt_cli.errors import DataError, Place
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import EMPTY, KINDS, OK, Record, tree_problem
+from synmt_cli.formats.record import EMPTY, KINDS, OK, SKIPPED, Record, tree_problem
 from synmt_cli.formats.transitions import is_symbol
 
 
@@ -163,6 +163,14 @@ class TreeSegment:
     @property
     def heads(self) -> Sequence[int] | None:
         return self.record.heads or ()
+
+    @property
+    def tree(self) -> Record:
+        """The record with the tree also of a line that was skipped, which `filter` marks so."""
+        if self.status != SKIPPED or any(map(is_placeholder, self.sentences)):
+            return self.record
+        unmarked = dict.fromkeys((STATUS, REASON))
+        return record_of([commented(one, unmarked) for one in self.sentences], "")[0]
 
     @property
     def length(self) -> int:

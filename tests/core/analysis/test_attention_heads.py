@@ -98,6 +98,19 @@ def test_a_weight_of_zero_points_nowhere():
     assert not weight.any()
 
 
+@pytest.mark.parametrize("n", [3, 10, 11])
+def test_no_weight_is_above_1(n):
+    """In float32, n times 1/n is a little more than 1 for 10 pieces and for 11."""
+    weights = torch.zeros(1, 1, n + 1, n + 1)
+    weights[..., n] = 1.0
+    members = torch.zeros(1, 2, n + 1)
+    members[0, 0, :n] = members[0, 1, n] = 1.0
+    arcs = Arcs(*(torch.tensor([i]) for i in (0, 0, 1)), relation=["obj"])
+    found, weight = found_by(weights, members, arcs)
+    assert found.tolist() == [[[1, 0]]]
+    assert 1 - 1e-6 < weight[0, 0, 0] <= 1
+
+
 def test_subtypes_are_told_apart_where_asked():
     found = measured(make(SIZE), subtypes=True)
     assert (found["nsubj"].words, found["nsubj:pass"].words) == (1, 1)

@@ -151,6 +151,17 @@ def test_punctuation_is_in_no_edge_and_no_root():
     assert distances.edges == [(1, 1)]
 
 
+def test_the_standard_error_is_that_of_the_mean_over_seeds():
+    """Not of the first seed, which may find no root at all, and then would seem certain."""
+    of_seeds = [DepthScores([False] * 8), DepthScores([True] * 4 + [False] * 4)]
+    edges = [DistanceScores([(0, 2), (0, 2)]), DistanceScores([(2, 2), (0, 2)])]
+    for i, j in ((0, 1), (1, 0)):
+        found = figures([edges[i], edges[j]], [of_seeds[i], of_seeds[j]], None)
+        assert found.means["root"] == 25
+        assert found.errors["root"] == pytest.approx(100 * (0.25 * 0.75 / 8) ** 0.5)
+        assert found.errors["uuas"] == pytest.approx((0 + edges[1].standard_error) / 2)
+
+
 def test_correlations_are_averaged_by_length_first():
     scores = DepthScores()
     six = [ROOT, 0, 1, 2, 3, 4]

@@ -3,8 +3,8 @@
     deprel             those with this label: in gold, and in the system's tree
     upos               those with this tag in gold; a word that only the system has, by its own tag
     distance[:EDGES]   those as far from their head, in words; `root` is the group of the roots
-    length[:EDGES]     those of gold sentences with this many words; a system word belongs to the
-                       gold sentence in which it begins
+    length[:EDGES]     those of gold sentences with this many words; a word that only the system
+                       has belongs to the gold sentence in which it begins
 
 The edges of distance are the bins of CoNLL-X (Buchholz and Marsi 2006): 1, 2, 3-6, 7+. A system
 word whose head is aligned, as it is, is as far from it as gold's words are, so that both agree on
@@ -62,7 +62,8 @@ class Grouping:
         if self.kind == "distance":
             here = range(len(gold.heads))
             return self._by_distance(gold.heads, here), self._by_distance(system.heads, aligned)
-        return self._by_length(gold, gold), self._by_length(system, gold)
+        of_gold, begins = self._by_length(gold, gold), self._by_length(system, gold)
+        return of_gold, [begins[s] if g == NONE else of_gold[g] for s, g in enumerate(aligned)]
 
     def in_length(self, n_words: int) -> str:
         """The group of a sentence of so many words."""

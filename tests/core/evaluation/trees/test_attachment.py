@@ -97,6 +97,15 @@ def test_groups_add_up_to_the_whole():
     assert by_length[3].scores["las"].figure("f1") is None
 
 
+def test_a_word_is_counted_where_the_gold_word_is_that_it_is_aligned_to():
+    """The system's token xIm begins in gold's first sentence; its word Im is gold's second."""
+    gold = sentence("Ja 0 root", "so 1 advmod", "x 1 advmod") + sentence("Im 0 root")
+    system = sentence("Ja 0 root", "so 1 advmod") + sentence("1-2 xIm", "x 2 advmod", "Im 0 root")
+    short, long = evaluated(gold, system, by=grouping("length:2")).groups()
+    assert short.scores["las"] == MatchCount(1, 1, 1, 1)
+    assert long.scores["words"] == MatchCount(3, 3, 3)
+
+
 def by_name(gold, system, spec):
     return {one.name: one.scores for one in evaluated(gold, system, by=grouping(spec)).groups()}
 
