@@ -6,19 +6,23 @@
 #   bash examples/gold-trees.sh EXPERIMENT GOLD REFERENCE [VARIANT]
 #
 # EXPERIMENT: its folder, after `make`. GOLD: sentences with gold trees (CoNLL-U). REFERENCE: their
-# translations, one a line. VARIANT: pascal, or another of its variants that reads trees.
+# translations, one a line. VARIANT: one of its variants that read trees, by default the first.
 # Translations go to EXPERIMENT/gold-trees, with scores.VARIANT.txt, in which each model is compared
 # with itself, and VARIANT-FIRST.txt, with the experiment's first variant.
 set -euo pipefail
+if [ $# -lt 3 ]; then
+  sed -n "s/^#   bash/usage: bash/p" "$0" >&2
+  exit 2
+fi
 gold=$(realpath "$2") reference=$(realpath "$3")
 cd "$1"
-variant=${4:-pascal} out=gold-trees
+variant=${4:-$(cut -d" " -f1 data/READERS)} out=gold-trees
 # The first variant that writes no trees; its length penalty is that of all but those that do
 baseline=$(cat data/SHARED)
 case " $(cat data/READERS) " in
   *" $variant "*) ;;
-  *) echo "gold-trees.sh: of the variants of this experiment, these read trees: $(cat data/READERS)" >&2
-    exit 64 ;;
+  *) echo "gold-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2
+    exit 2 ;;
 esac
 ls -d models/"$variant".* > /dev/null # it was made
 models=(models/"$variant".*) matched=()

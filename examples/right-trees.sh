@@ -5,17 +5,22 @@
 #
 #   bash examples/right-trees.sh EXPERIMENT [VARIANT] [OTHER_PARSER]
 #
-# EXPERIMENT: its folder, after `make`. VARIANT: pascal, or another of its variants that reads trees.
+# EXPERIMENT: its folder, after `make`. VARIANT: one of its variants that read trees, by default the
+# first.
 # OTHER_PARSER: a UDPipe model whose trees are tried, too. Translations and scores.VARIANT.txt go to
 # EXPERIMENT/right-trees.
 set -euo pipefail
+if [ $# -lt 1 ]; then
+  sed -n "s/^#   bash/usage: bash/p" "$0" >&2
+  exit 2
+fi
 parser=${3:+$(realpath "$3")}
 cd "$1"
-variant=${2:-pascal} out=right-trees
+variant=${2:-$(cut -d" " -f1 data/READERS)} out=right-trees
 case " $(cat data/READERS) " in
   *" $variant "*) ;;
-  *) echo "right-trees.sh: of the variants of this experiment, these read trees: $(cat data/READERS)" >&2
-    exit 64 ;;
+  *) echo "right-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2
+    exit 2 ;;
 esac
 ls -d models/"$variant".* > /dev/null # it was made
 models=(models/"$variant".*) matched=()

@@ -4,8 +4,8 @@
 #
 #   bash examples/wrong-trees.sh EXPERIMENT [VARIANT] [TREES]
 #
-# EXPERIMENT: its folder, after `make`. VARIANT: dep+rel, or another of its variants that reads heads
-# (random trees leave most labels as they are, so that they say nothing about tags). TREES: `random`,
+# EXPERIMENT: its folder, after `make`. VARIANT: one of its variants that read heads, by default the
+# first (random trees leave most labels as they are, so that they say nothing about tags). TREES: `random`,
 # drawn from all trees over the words; or `borrowed`, the parser's tree of another sentence of the
 # same set with as many words, so that arcs are as long and trees as deep as the parser's, but do not
 # belong to the words. Each sentence gets one tree, the same for all seeds.
@@ -14,22 +14,26 @@
 # experiment's first variant beside both, go to EXPERIMENT/TREES-trees; run it again after an
 # interruption, and trainings go on.
 set -euo pipefail
+if [ $# -lt 1 ]; then
+  sed -n "s/^#   bash/usage: bash/p" "$0" >&2
+  exit 2
+fi
 cd "$1"
-variant=${2:-dep+rel} trees=${3:-random}
+variant=${2:-$(cut -d" " -f1 data/READERS)} trees=${3:-random}
 case $trees in
   random | borrowed) ;;
-  *) echo "wrong-trees.sh: TREES is random or borrowed, not $trees" >&2 && exit 64 ;;
+  *) echo "wrong-trees.sh: TREES is random or borrowed, not $trees" >&2 && exit 2 ;;
 esac
 out=$trees-trees
 case " $(cat data/READERS) " in
   *" $variant "*) ;;
-  *) echo "wrong-trees.sh: of the variants of this experiment, these read trees: $(cat data/READERS)" >&2
-    exit 64 ;;
+  *) echo "wrong-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2
+    exit 2 ;;
 esac
 ls output/"$variant".*.txt > /dev/null # it was made
 if ls output/"$variant".*.conllu &> /dev/null; then
   echo "wrong-trees.sh: $variant writes trees, and records with wrong ones are not made here" >&2
-  exit 64
+  exit 2
 fi
 mkdir -p "$out"
 # The first variant that writes no trees; its length penalty is that of all but those that do

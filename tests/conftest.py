@@ -92,6 +92,7 @@ cp train.en all.en
 cp train.de all.de
 cp test.de ref.de
 sed 's/ist/war/' test.de > base.de
+cp base.de vanilla.de
 sed 's/der/die/' test.de > base.2.de
 sed 's/ein/kein/' test.de > pascal.2.de
 cp test.de pascal.de

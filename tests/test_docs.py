@@ -91,6 +91,12 @@ def readme_block(title):
             12,
         ),
         (
+            "Where do they differ\\?",
+            {f"test.{side}" for side in ("en", "de")} | {"train.en", "vanilla.de", "pascal.de"},
+            "chrf.tsv",
+            24,
+        ),
+        (
             "Variants",
             {f"{s}.{side}" for s in ("train", "dev", "test") for side in ("en", "de")}
             | {"en.udpipe", "de.udpipe"},
