@@ -3,14 +3,18 @@ PYTHON ?= python3.11
 VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
+PYTEST = $(RUN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-gpu gpu-report check fuzz man gallery dist clean
+.PHONY: demo test test-long test-gpu gpu-report check fuzz man gallery dist clean
 
 demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, translate, score
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
 
-test: $(READY)  ## every test that needs no GPU
-	$(RUN)/python -m pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
+test: $(READY)  ## the tests, in less than ten minutes on two cores
+	$(PYTEST) -m "not gpu and not long"
+
+test-long: $(READY)  ## those of many processes, lost machines and whole experiments
+	$(PYTEST) -m "long and not gpu"
 
 test-gpu: $(READY)  ## the tests that need one
 	SYNMT_TEST_GPU=1 $(RUN)/python -m pytest -m gpu
@@ -22,7 +26,7 @@ check: $(READY)  ## format, lint, types and the quick tests
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
-	$(RUN)/python -m pytest -q -m "not slow and not gpu"
+	$(RUN)/python -m pytest -q -m "not slow and not long and not gpu"
 
 fuzz: $(READY)  ## 100,000 mutations of each kind of input, with fixed seeds
 	SYNMT_FUZZ_ROUNDS=100000 SYNMT_FUZZ_SECONDS=5 $(RUN)/python -m pytest -q -n 2 tests/formats/test_fuzz.py \

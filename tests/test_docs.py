@@ -77,11 +77,12 @@ def readme_block(title):
 @pytest.mark.parametrize(
     ("title", "files", "result", "least"),
     [
-        (
+        pytest.param(
             "Does syntax help on your text\\?",
             {"train.en", "train.de", "en.udpipe"},
             "experiment/scores.txt",
             4,
+            marks=pytest.mark.long,  # six trainings
         ),
         (
             "The pipe",

@@ -165,7 +165,6 @@ def test_messages_begin_with_the_command(arguments, name):
         (["featurize", "-j", "two"], "'-j'"),
         (["featurize", "-j", "-1"], "'-j'"),
         (["featurize", "-o"], "'-o' requires an argument"),
-        (["parse"], "give -m MODEL, or --known FILE with a tree for each line"),
         (["translate"], "Missing option '-m'"),
         (["parse", "-m", "x", "--from", "pdf"], "'pdf' is not one of 'text'"),
         (["featurize", "--a\x1b[31mb\u202e\nc"], r"--a\x1b[31mb\u202e"),

@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import gpu_report
 
 
+@pytest.mark.long
 def test_all_parts_run_in_miniature(tmp_path):
     plan, file = gpu_report.Plan("cpu", True, 60.0), tmp_path / "GPU.md"
     text = gpu_report.report(plan, file, tuple(gpu_report.PARTS), gpu_report.QUICK)

@@ -603,7 +603,8 @@ def _print_again(
     """Prints a report in another form. unfit: whether there are options that ask for scores."""
     options.refuse(
         {
-            "--from-report scores nothing: only --get, --fail-under and --format apply": unfit,
+            "--from-report scores nothing: only --get, --fail-under, --format, -o and -v apply; for"
+            " all else score the outputs again": unfit,
             f"--format {SEGMENTS} needs the outputs: a report does not have them": form == SEGMENTS,
             GET_TAKES_NO_FORMAT: get is not None and form != "table",
         }

@@ -398,7 +398,10 @@ def report_left_out(session: Session) -> None:
     for name, corpus in (("training", session.train), ("dev", session.dev)):
         if corpus is None:
             continue
-        console.info(f"{len(corpus):,} {name} pairs, {corpus.n_tokens:,} target tokens")
+        parts = ""
+        if n_arcs := corpus.n_tokens - corpus.n_target_pieces:
+            parts = f" ({corpus.n_target_pieces:,} pieces, {n_arcs:,} transitions)"
+        console.info(f"{len(corpus):,} {name} pairs, {corpus.n_tokens:,} target tokens{parts}")
         for reason, n in sorted(corpus.left_out.items()):
             console.warn(f"{n:,} {name} records left out: {reason}")
         if corpus.n_treeless and needs(session.config, training=corpus is session.train):

@@ -71,7 +71,7 @@ def test_translate_needs_nothing_else(forked, example_folder, tmp_path, name):
     for spread in [], ["-j", 2, "--window", 7]:
         wanted = forked("translate", "--engine", "ctranslate2", "-m", run, *spread, *SEARCH, test)
         assert wanted.returncode == 0
-        assert wanted.stdout.count(b"\n") == 40
+        assert wanted.stdout.count(b"\n") == 16
         assert forked("translate", "-m", ct2, *spread, *SEARCH, test).stdout == wanted.stdout
         found.append(scored(wanted.stdout))
     (translations, scores), (spread_translations, spread_scores) = found
@@ -163,7 +163,7 @@ def test_auto_says_which_engine_it_is(forked, example_folder):
     }.items():
         more = ("--engine", "auto", "-v", "--max-output-len", 9, "-m", run, *options, lines)
         done = forked("translate", *more)
-        assert (done.returncode, done.stdout.count(b"\n")) == (0, 40)
+        assert (done.returncode, done.stdout.count(b"\n")) == (0, 16)
         assert told in done.stderr
 
 

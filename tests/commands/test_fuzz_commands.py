@@ -98,7 +98,7 @@ COUNTS = {  # of an input and of its output, which are the same where all is wel
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutated_files_give_a_result_or_a_clear_error(folder, quiet, kind, capfd):
     """Never an exit of 0 with a segment missing, and a problem that check finds is written."""
@@ -129,7 +129,7 @@ def test_mutated_files_give_a_result_or_a_clear_error(folder, quiet, kind, capfd
 SETTINGS = b"training.lr=1e-3\tmodel.d_ff=16\tmodel.dropout=0.1\ttraining.betas=[0.9, 0.98]"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_mutated_settings_give_a_plan_or_a_clear_error(folder, quiet, capfd):
     n_refused = 0
     for data in mutations(SETTINGS, 10, [*TOML_PIECES, b".", b"\t"], FEW):
@@ -169,7 +169,7 @@ def test_mutated_records_are_sources_or_refused(folder):
 LINES = st.lists(st.text(st.characters(exclude_characters="\0\n", codec="utf-8"), max_size=30))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(LINES, st.integers(0, 30))
 def test_any_lines_go_through_the_pipe_in_order(forked, tiny_udpipe, texts, cut):

@@ -9,7 +9,7 @@ import shutil
 import pytest
 import torch
 from support.hostile_tensors import HOSTILE, flipped
-from support.run_folders import Trainings, check_whole, differences
+from support.run_folders import Trainings, differences
 
 from synmt_cli.core.run import tensors
 
@@ -43,7 +43,7 @@ def refused(done, *names):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_tensors_are_refused_by_name(train, forked, example_folder, run, tmp_path, kind):
+def test_hostile_tensors_are_refused_by_name(train, forked, trained, run, tmp_path, kind):
     """On resuming, and in translation, of the best model and of a checkpoint."""
     for name in FILES:
         path = run / "checkpoints/step-1" / name
@@ -60,8 +60,7 @@ def test_hostile_tensors_are_refused_by_name(train, forked, example_folder, run,
         refused(forked("translate", *options, stdin=b"The dog sleeps.\n"), path.name)
         path.write_bytes(good)
     assert not (tmp_path / "pwned").exists()
-    train("--max-steps", 2, status=0)
-    assert check_whole(run) == [1, 2]
+    assert differences(run, trained) == []
 
 
 @pytest.mark.parametrize("name", [FILES[0], FILES[1]])

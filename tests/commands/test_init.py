@@ -54,7 +54,7 @@ def make(folder, forked, *arguments):
     return done.stdout.decode()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked, given, tmp_path):
     variants = "vanilla,pascal,linearized,multitask,mixed-encoder"
     folder = tmp_path / "e x"

@@ -18,22 +18,22 @@ from support.program import ENVIRONMENT
 from synmt_cli.errors import Unavailable
 from synmt_cli.pool import connection
 
-PARSE = "parse -m en.udpipe test.en"
-FEATURIZE = "featurize --spm spm.model --tgt test.de test.en.conllu"
+PARSE = "parse -m en.udpipe dev.en"
+FEATURIZE = "featurize --spm spm.model --tgt dev.de dev.en.conllu"
 FILTERS = [
     PARSE,
     FEATURIZE,
-    "linearize --format jsonl test.en.conllu",
+    "linearize --format jsonl dev.en.conllu",
     "delinearize --spm de.trees.model --format conllu de.trees.jsonl",
     "translate -m runs/base --beam 2 test.jsonl",
-    "vocab encode -m spm.model test.en test.de",
-    "vocab decode --ids -m spm.model test.ids",
+    "vocab encode -m spm.model dev.en dev.de",
+    "vocab decode --ids -m spm.model dev.ids",
 ]
 
 
 @pytest.fixture(scope="module")
 def folder(example_folder):
-    encode = f"{sys.executable} -m synmt_cli vocab encode --ids -m spm.model test.en -o test.ids"
+    encode = f"{sys.executable} -m synmt_cli vocab encode --ids -m spm.model dev.en -o dev.ids"
     subprocess.run(encode.split(), cwd=example_folder, check=True)
     return example_folder
 
@@ -69,7 +69,7 @@ CASES = [
     (options, line)
     for line in FILTERS
     for options in (["-j2"], ["-j3", "--chunk=1"], ["-j2", "--chunk=7"])
-    if options == ["-j2"] or "translate" not in line  # which loads torch each time
+    if options[1:] == ["--chunk=7"] or "translate" not in line  # which loads torch each time
 ]
 
 
@@ -77,7 +77,7 @@ CASES = [
 def test_every_filter_gives_the_same_bytes(both, options, line):
     plain, mapped = both(options, line)
     assert plain.returncode == 0
-    assert plain.stdout.count(b"\n") > 30
+    assert plain.stdout.count(b"\n") >= (16 if "translate" in line else 40)  # several chunks
     assert same(plain, mapped)
 
 
@@ -109,7 +109,7 @@ def test_its_output_goes_where_the_filter_says(run, folder, tmp_path):
         ("map -j 0 -- vocab train x", b"map cannot run 'vocab'"),
         (
             "map -j 0 -- parse",
-            b"synmt parse: Missing option '-m' / '--model'. (see synmt parse --help)",
+            b"synmt parse: give -m MODEL, or --known FILE with a tree for each line",
         ),
         ("map -j 0 -- parse -j 2 -m en.udpipe", b"-j is given to parse: give it to map"),
         (
@@ -224,7 +224,7 @@ def cluster():
             started.kill(node)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("line", [PARSE, FEATURIZE, FILTERS[4]], ids=lambda line: line.split()[0])
 def test_a_cluster_gives_the_same_bytes_and_leaves_nothing(both, cluster, line, tmp_path):
     plain, mapped = both(["--ray", cluster.address, "--chunk", "5"], line)
@@ -233,7 +233,7 @@ def test_a_cluster_gives_the_same_bytes_and_leaves_nothing(both, cluster, line, 
     wait_until(lambda: not cluster.workers(cluster.head) | cluster.workers(cluster.node))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_cluster_gives_the_same_errors(both, cluster):
     stdin = b"The dog sleeps.\n" * 49 + b"\xff\n" + b"The dog\n"
     options = ["--ray", cluster.address, "--chunk", "4"]
@@ -245,7 +245,7 @@ def test_a_cluster_gives_the_same_errors(both, cluster):
     assert same(plain, mapped)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_is_written_where_it_runs(run, cluster, folder, tmp_path):
     line = [word if word[0] == "-" or word == "parse" else folder / word for word in PARSE.split()]
     places = {name: tmp_path / name for name in ("cwd", "home")}
@@ -257,7 +257,7 @@ def test_nothing_is_written_where_it_runs(run, cluster, folder, tmp_path):
     assert sorted(tmp_path.rglob("*")) == sorted(places.values())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_module_of_the_working_folder_runs_on_a_cluster(cluster, folder, tmp_path):
     for name in ("ray", "orjson", "ufal", "synmt_cli", "socket", "sitecustomize"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
@@ -271,7 +271,7 @@ def test_no_module_of_the_working_folder_runs_on_a_cluster(cluster, folder, tmp_
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGPIPE])
 def test_a_signal_leaves_whole_records_and_no_actors(cluster, folder, number):
     with start(cluster, folder) as process:
@@ -291,7 +291,7 @@ def test_a_signal_leaves_whole_records_and_no_actors(cluster, folder, number):
     wait_until(lambda: not cluster.workers(cluster.head) | cluster.workers(cluster.node))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_kills_every_worker_ends_the_run_and_names_the_lines(cluster):
     program = textwrap.dedent("""
         import os, sys
@@ -317,7 +317,7 @@ def test_what_kills_every_worker_ends_the_run_and_names_the_lines(cluster):
     assert done.stderr == b""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_work_of_a_killed_node_is_done_by_another(run, cluster, folder, tmp_path):
     """It is killed while it works: Ray says in the process's title what an actor does."""
     text, path = tmp_path / "text", tmp_path / "out"

@@ -356,6 +356,7 @@ def test_a_line_without_a_known_tree_is_parsed_or_refused(run, known, tiny_udpip
         (["--known", "bad"], 65, b"bad:1: 2 columns, expected 10"),
         (["--known", "bad", "--from", "conllu"], 2, b"--known is for text"),
         (["--known", "-"], 2, b"only one input can be stdin"),
+        ([], 2, b"give -m MODEL, or --known FILE with a tree for each line"),
     ],
 )
 def test_known_trees_that_cannot_be_read_are_named(run, tmp_path, arguments, status, message):

@@ -248,7 +248,7 @@ def test_other_training_data_is_refused(train, here, tmp_path, example_folder):
         "train", *SIZE, "--train", tmp_path / "other.jsonl", "--run", tmp_path / "r", *options
     )
     assert done.returncode == 78
-    assert b"data.train_sha256" in done.stderr
+    assert b"r was trained with other training records; name those, or another" in done.stderr
 
 
 def test_a_damaged_checkpoint_is_refused_by_name(train, tmp_path):

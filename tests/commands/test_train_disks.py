@@ -12,7 +12,7 @@ from support.run_folders import check_whole, differences, last_step
 
 EACH = ("--set", "training.save_every=1", "--set", "training.validate_every=1")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

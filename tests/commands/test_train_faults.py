@@ -18,7 +18,7 @@ from support.run_folders import (
     wait_for,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 # --- kill, stop, resume ---------------------------------------------------------------------

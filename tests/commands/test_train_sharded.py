@@ -30,7 +30,7 @@ LAYERS = (
     *("--set", "training.eps=1e-3"),
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ INSTALLED = (str(Path(sys.executable).with_name("synmt")), "train")
 ELASTIC = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
 ALONE = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

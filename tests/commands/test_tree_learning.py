@@ -43,7 +43,7 @@ def conllu(sentence, tree):
     return "".join(rows) + "\n"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("variant", "task", "shape", "updates"),
     [

@@ -17,7 +17,7 @@ from synmt_cli.core.run import tensors
 FIRST = "10.77.0.1"  # in namespaces of their own: no other network can have these
 SECOND = "10.77.0.2"
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 class Hosts:

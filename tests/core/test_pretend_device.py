@@ -197,6 +197,7 @@ def trainer(setting, folder, dev=True, **settings):
     )
 
 
+@pytest.mark.long
 @each_variant
 def test_a_run_trains_validates_and_resumes(setting, tmp_path):
     events = list(trainer(setting, tmp_path).events(signals.Request(), None))
@@ -377,6 +378,7 @@ def test_the_plain_model_launches_no_more_than_the_table_says():
     assert set(MOST) == set(launches.SETTINGS) - {"vanilla"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setting", MOST)
 def test_a_variant_launches_no_more_than_the_table_says(setting):
     assert launches.update(setting).n_launches <= MOST[setting] * plain()

@@ -21,7 +21,10 @@ from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.variants import plan
 from synmt_cli.errors import Unavailable
 
-pytestmark = pytest.mark.filterwarnings("ignore:::torch")  # of its own parts
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore:::torch"),  # of its own parts
+]
 CPU = torch.device("cpu")
 SIZE = Size(d_model=16, d_ff=16, n_heads=2, encoder_layers=3, decoder_layers=1, dropout=0.0)
 ONE_LAYER = replace(SIZE, encoder_layers=1)
