@@ -11,5 +11,6 @@ synmt view --format svg --beside target.conllu --id 3 --width 1100 -o ../beside.
 synmt plot curves -o ../curves.svg runs/vanilla.1 runs/vanilla.2 runs/pascal.1 runs/pascal.2
 synmt plot scores --metric bleu -o ../scores.svg score.json
 synmt plot attention --trees gold.conllu -o ../attention.svg attention.jsonl
+synmt plot heads --looks up -o ../heads.svg heads.json.xz
 synmt report --title "Does syntax help?" --score score.json --src test.en --ref test.de \
   --src-trees test.en.conllu -o ../report.html runs/*
