@@ -58,13 +58,12 @@ def analyze_heads(
     down  a word gets its greatest weight from its parent
 
     For each relation, the most accurate head of both ways stands beside the best fixed offset, such
-    as the next word: a head that is no better may only look at places. The best of many heads is
-    found on the same sentences, so its accuracy is an optimistic estimate.
+    as the next word: a head that is no better may look at positions alone. The best of many heads
+    is chosen on the same sentences, so its accuracy is an optimistic estimate.
 
-    A vanilla run tells what a model learns about syntax from translation alone. A run that reads
-    trees gets those of the input: here one sees whether and where it uses them. Punctuation counts,
-    roots do not, nor does a word without a piece of its own, such as the second of a multiword
-    token.
+    A vanilla run shows what a model learns about syntax from translation alone. A run that reads
+    trees gets those of the input, so it shows where the model uses them. Punctuation counts. Roots
+    do not, nor do words without a piece of their own, such as the second of a multiword token.
 
     Input without trees must be text, which is parsed, even for a run without syntax. Records
     without a tree are left out and counted. Several runs read the same records, parsed by the first

@@ -3,12 +3,10 @@
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from synmt_cli.core.pictures.charts import HeatMap
+from synmt_cli.core.pictures.charts import MOST_MAPS, HeatMap
 from synmt_cli.core.pictures.sentences import Picture
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats.attention import Attention
-
-MOST = 24  # maps in one picture
 
 
 def chosen(segments: Iterable[Attention], id: str = "") -> Attention:
@@ -47,9 +45,9 @@ def maps(
         for (layer, head), rows in one.weights.items()
         if (not layers or layer in layers) and (not heads or head in heads)
     ]
-    if len(found) > MOST:
+    if len(found) > MOST_MAPS:
         raise UsageError(
-            f"{len(found)} maps, and {MOST} are the most: choose by --layers and --heads"
+            f"{len(found)} maps, and {MOST_MAPS} are the most: choose by --layers and --heads"
         )
     return found
 

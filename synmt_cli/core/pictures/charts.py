@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+MOST_MAPS = 24  # in one picture
 _SEED = re.compile(r"[.\-_](?:s|seed)?\d+")
 
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from synmt_cli.core.pictures.charts import HeatMap
+from synmt_cli.core.pictures.charts import MOST_MAPS, HeatMap
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats.reports.analysis.heads import HeadsReport, RelationFigures
-
-MOST = 24  # maps in one picture
 
 
 def maps(report: HeadsReport, relations: Sequence[str], looks: Sequence[str]) -> list[HeatMap]:
@@ -22,8 +20,10 @@ def maps(report: HeadsReport, relations: Sequence[str], looks: Sequence[str]) ->
                 named = f"--relation {quoted(relation)}"
                 raise UsageError(f"{named}: {printable(run.run)} has {', '.join(known)}")
             found += [_map(run.run, known[relation], way) for way in looks]
-    if len(found) > MOST:
-        problem = f"{len(found)} maps, and {MOST} are the most: choose by --relation and --looks"
+    if len(found) > MOST_MAPS:
+        problem = (
+            f"{len(found)} maps, and {MOST_MAPS} are the most: choose by --relation and --looks"
+        )
         raise UsageError(problem)
     return [one for one in found if one.weights]
 
