@@ -13,7 +13,7 @@ demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, tr
 test: $(READY)  ## the tests, in less than ten minutes on two cores
 	$(PYTEST) -m "not gpu and not long"
 
-test-long: $(READY)  ## those of many processes, lost machines and whole experiments
+test-long: $(READY)  ## those of many processes, lost machines, damaged files and whole experiments
 	$(PYTEST) -m "long and not gpu"
 
 test-gpu: $(READY)  ## the tests that need one

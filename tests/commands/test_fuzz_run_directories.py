@@ -28,7 +28,7 @@ FILES = (
 )
 SAVE = ("--set", "training.save_every=1", "--set", "training.validate_every=1")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

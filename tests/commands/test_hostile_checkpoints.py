@@ -16,7 +16,7 @@ from synmt_cli.core.run import tensors
 FILES = ("weights.safetensors", "optimizer.safetensors")
 
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from support.run_folders import Trainings, check_whole, differences
 
 from synmt_cli.io import json_files
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,10 @@ from support.tree_workshop import (
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-@pytest.mark.parametrize("variant", TREES)
+@pytest.mark.parametrize(
+    "variant",
+    [pytest.param(one, marks=[pytest.mark.long] * ("+" in one)) for one in TREES],
+)
 def test_random_weights_write_one_tree_for_each_line(shop, source, variant, beam):
     options = ("--beam", beam, "--format", "conllu")
     for limit in (1, 2, 5):
