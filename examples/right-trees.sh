@@ -6,9 +6,8 @@
 #   bash examples/right-trees.sh EXPERIMENT [VARIANT] [OTHER_PARSER]
 #
 # EXPERIMENT: its folder, after `make`. VARIANT: one of its variants that read trees, by default the
-# first.
-# OTHER_PARSER: a UDPipe model whose trees are tried, too. Translations and scores.VARIANT.txt go to
-# EXPERIMENT/right-trees.
+# first. OTHER_PARSER: a UDPipe model whose trees are tried, too. Translations and scores.VARIANT.txt
+# go to EXPERIMENT/right-trees.
 set -euo pipefail
 if [ $# -lt 1 ]; then
   sed -n "s/^#   bash/usage: bash/p" "$0" >&2

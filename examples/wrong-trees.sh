@@ -5,8 +5,8 @@
 #   bash examples/wrong-trees.sh EXPERIMENT [VARIANT] [TREES]
 #
 # EXPERIMENT: its folder, after `make`. VARIANT: one of its variants that read heads, by default the
-# first (random trees leave most labels as they are, so that they say nothing about tags). TREES: `random`,
-# drawn from all trees over the words; or `borrowed`, the parser's tree of another sentence of the
+# first (random trees leave most labels as they are, so that they say nothing about tags). TREES:
+# `random`, drawn from all trees over the words; or `borrowed`, the parser's tree of another sentence of the
 # same set with as many words, so that arcs are as long and trees as deep as the parser's, but do not
 # belong to the words. Each sentence gets one tree, the same for all seeds.
 #

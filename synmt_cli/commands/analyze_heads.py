@@ -25,9 +25,7 @@ MANUAL = Manual(
 
 
 def analyze_heads(
-    model: Annotated[
-        list[str], option("-m, --model RUN", "Run directory; repeatable, each is measured.")
-    ],
+    model: options.MeasuredRuns,
     files: options.Files = None,
     kind: options.InputKind = "auto",
     parser: options.RunParser = "",
@@ -76,13 +74,12 @@ def analyze_heads(
         console.progress("measured", files=files or ["-"], output=output) as bar,
     ):
         from synmt_cli.core.analysis.attention_heads import measure
-        from synmt_cli.core.analysis.opened_run import open_all
-        from synmt_cli.core.analysis.records_with_trees import NEEDS
+        from synmt_cli.core.analysis.records_with_trees import open_all
         from synmt_cli.core.jobs.translation.job import checked
         from synmt_cli.core.run import device as devices
 
         devices.set_threads(threads)
-        runs = open_all(model, checkpoint, devices.choose(device), parser, NEEDS)
+        runs = open_all(model, checkpoint, devices.choose(device), parser)
         records = checked(runs[0].reader().read(files or ["-"], kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance, subtypes=subtypes, least=least)

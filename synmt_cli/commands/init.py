@@ -121,8 +121,14 @@ def init(
     texts = Texts((src, tgt), dev, test)
     split_off = tuple(name for name, sides in (("dev", dev), ("test", test)) if sides is None)
     parsers = Parsers(parser, tgt_parser, src_trees)
-    of_source = parser is not None, src_trees is not None
-    design = Design(named(variants), seeds, preset, split_off, *of_source)
+    design = Design(
+        named(variants),
+        seeds,
+        preset,
+        split_off,
+        parser=parser is not None,
+        known_trees=src_trees is not None,
+    )
     design.check(tgt_parser is not None)
     if preset != AUTO:
         resolve(None, preset, [])

@@ -202,6 +202,9 @@ Device = Annotated[
 ]
 BatchSize = Annotated[int, option("--batch-size N", "At most N segments in a batch.", min=1)]
 Threads = Annotated[int, option("--threads N", "Threads; 0 leaves the number to torch.", min=0)]
+MeasuredRuns = Annotated[
+    list[str], option("-m, --model RUN", "Run directory; repeatable, each is measured.")
+]
 LongestMeasured = Annotated[
     int, option("--max-pieces N", "Leave out sources of more pieces.", min=1)
 ]

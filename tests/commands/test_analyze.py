@@ -125,7 +125,7 @@ def test_heads_gives_every_head_of_each_run(analyze):
 
 
 def test_pascal_turns_its_heads_towards_parents(analyze):
-    """The scores of words that are far from the parent are scaled down, in its two heads alone."""
+    """It scales down the scores of words that are far from the parent, in two heads of layer 0."""
     done = analyze("heads", "-m", "runs/base", "--format", "json", "dev.jsonl")
     pascal, base = (
         {(one["layer"], one["head"], one["looks"]): one["weight"] for one in whole["heads"]}

@@ -157,8 +157,8 @@ def found_by(weights: Tensor, members: Tensor, arcs: Arcs) -> tuple[Tensor, Tens
     weights: (B, H, T, T). members: (B, W, T).
     """
     between = word_weights(weights.float(), members)
-    found, weight = [], []
     between = between.clamp(max=1.0)  # a sum of float32 may be a little more
+    found, weight = [], []
     for matrix in (between, between.transpose(-1, -2)):  # up, down
         candidates = matrix[arcs.row, :, arcs.dependent]  # (n, H, W)
         best, word = candidates.max(-1)  # (n, H)

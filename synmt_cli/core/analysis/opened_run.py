@@ -92,16 +92,7 @@ def open_run(
     )
 
 
-def open_all(
-    folders: Sequence[str], checkpoint: str, device: torch.device, parser: str, also: Sequence[str]
-) -> list[OpenedRun]:
-    """Opens runs that read the same records. Raises SynmtError; parameters as of `open_run`."""
-    runs = [open_run(folder, checkpoint, device, parser, also) for folder in folders]
-    _refuse_other_vocabulary(runs)
-    return runs
-
-
-def _refuse_other_vocabulary(runs: Sequence[OpenedRun]) -> None:
+def refuse_other_vocabulary(runs: Sequence[OpenedRun]) -> None:
     """Raises ConfigError if records of the first run do not fit another run."""
     first = runs[0]
     for run in runs[1:]:

@@ -167,10 +167,15 @@ def _result(
         mean([one.dev for one in fits]),
         mean([one.epochs for one in fits]),
         stdev([one.test for one in fits]) if len(fits) > 1 else None,
-        math.sqrt(accuracy * (100 - accuracy) / n_test),
+        error_of_share(accuracy, n_test),
         control,
         None if control is None else accuracy - control,
     )
+
+
+def error_of_share(percent: float, n: int) -> float:
+    """The standard error of a percentage of n cases."""
+    return math.sqrt(percent * (100 - percent) / n)
 
 
 @torch.inference_mode()

@@ -1,16 +1,27 @@
-"""Shows the records of a stream that have trees to runs that are measured side by side."""
+"""Runs that are measured side by side on the records of a stream that have trees."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from synmt_cli.core.analysis.opened_run import OpenedRun
+import torch
+
+from synmt_cli.core.analysis.opened_run import OpenedRun, open_run, refuse_other_vocabulary
 from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.formats.record import Record
 
-NEEDS = ("sentence",)  # so that text is parsed, even for a run without syntax
+_NEEDS = ("sentence",)  # so that text is parsed, even for a run without syntax
 WINDOW = 500  # records that are sorted by length at a time
 Add = Callable[[Sequence[Record], Side], None]  # prepared records, and their batch
+
+
+def open_all(
+    folders: Sequence[str], checkpoint: str, device: torch.device, parser: str
+) -> list[OpenedRun]:
+    """Opens the runs. Raises SynmtError; parameters as of `open_run`."""
+    runs = [open_run(folder, checkpoint, device, parser, _NEEDS) for folder in folders]
+    refuse_other_vocabulary(runs)
+    return runs
 
 
 def show(

@@ -25,13 +25,12 @@ from torch import Tensor
 
 from synmt_cli.core.analysis.classifier import one_thread
 from synmt_cli.core.analysis.opened_run import OpenedRun
-from synmt_cli.core.analysis.probe import states_of
+from synmt_cli.core.analysis.probe import error_of_share, states_of
 from synmt_cli.core.analysis.tree_geometry import (
     Array,
     DepthScores,
     DistanceScores,
     Geometry,
-    error_of_share,
     geometry,
 )
 from synmt_cli.errors import UsageError, printable

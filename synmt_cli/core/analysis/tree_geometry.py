@@ -155,19 +155,9 @@ class DepthScores:
         return 100.0 * mean(self.roots) if self.roots else None
 
     @property
-    def standard_error(self) -> float | None:
-        """Of `accuracy`, from the draw of sentences."""
-        return None if self.accuracy is None else error_of_share(self.accuracy, len(self.roots))
-
-    @property
     def spearman(self) -> float | None:
         """As that of distances."""
         return _by_length(self.correlations)
-
-
-def error_of_share(percent: float, n: int) -> float:
-    """The standard error of a percentage of n cases."""
-    return math.sqrt(percent * (100 - percent) / n)
 
 
 def _by_length(correlations: dict[int, list[float]]) -> float | None:

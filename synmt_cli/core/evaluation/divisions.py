@@ -195,7 +195,8 @@ def _tree(segment: Segment) -> Tree:
     """The tree of a segment; none where it is empty or where parsing failed."""
     heads = segment.heads
     if isinstance(segment, TreeSegment):
-        return Tree(segment.tree.heads or (), segment.tree.deprels or (), segment.length)
+        tree = segment.tree
+        return Tree(tree.heads or (), tree.deprels or (), segment.length)
     if isinstance(segment, RecordSegment):
         if heads is None and segment.status not in (EMPTY, "failed", "skipped"):
             raise DataError(*segment.place, "no tree: the record has no heads")

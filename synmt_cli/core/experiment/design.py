@@ -22,9 +22,9 @@ class Design:
     variants: tuple[str, ...]
     n_seeds: int
     preset: str
-    split_off: tuple[str, ...] = ()
-    parser: bool = True
-    known_trees: bool = False
+    split_off: tuple[str, ...]
+    parser: bool
+    known_trees: bool
 
     @cached_property
     def plans(self) -> dict[str, Plan]:

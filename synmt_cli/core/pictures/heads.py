@@ -29,10 +29,7 @@ def maps(report: HeadsReport, relations: Sequence[str], looks: Sequence[str]) ->
 
 
 def _map(run: str, figures: RelationFigures, way: str) -> HeatMap:
-    rows: dict[int, list[float]] = {}
-    for one in figures.heads:
-        if one.looks == way:
-            rows.setdefault(one.layer, []).append(one.accuracy)
+    rows = figures.by_layer(way)
     columns = [f"head {i}" for i in range(max(map(len, rows.values()), default=0))]
     title = f"{run}, {figures.relation}, {way}"
     names = [f"layer {layer}" for layer in rows]

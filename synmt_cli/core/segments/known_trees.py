@@ -19,9 +19,9 @@ class KnownTrees:
         self._blocks: dict[str, list[tuple[str, str]]] = {}  # line -> text and block of sentences
         with reading.open_source(path) as source:
             for group in comments.lines(conllu.read(source)):
-                if not any(map(comments.is_placeholder, group)):
-                    line = text_of(group, group[0].metadata())
-                    self._blocks.setdefault(line, [*map(_text_and_block, group)])
+                line = text_of(group, group[0].metadata())
+                if line not in self._blocks and not any(map(comments.is_placeholder, group)):
+                    self._blocks[line] = [*map(_text_and_block, group)]
 
     def block(self, line: str, segment: str) -> str | None:
         """The CoNLL-U of a line, as `synmt parse` numbers it; None for a line without a tree."""

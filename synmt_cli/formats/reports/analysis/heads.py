@@ -43,6 +43,14 @@ class RelationFigures:
         """The head that finds most; of several the lowest, and up before down."""
         return max(self.heads, key=lambda one: one.accuracy, default=None)
 
+    def by_layer(self, looks: str) -> dict[int, list[float]]:
+        """Layer -> the accuracies of its heads in this direction."""
+        rows: dict[int, list[float]] = {}
+        for one in self.heads:
+            if one.looks == looks:
+                rows.setdefault(one.layer, []).append(one.accuracy)
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
@@ -117,14 +125,11 @@ class HeadsReport:
 
 def _all_heads(run: RunFigures, looks: str) -> Table:
     """A row for each layer: what its heads find of all arcs."""
-    whole = run.relations[0]
-    rows: dict[int, list[Cell | int]] = {}
-    for one in whole.heads:
-        if one.looks == looks:
-            rows.setdefault(one.layer, [one.layer]).append(Cell(one.accuracy, ".1%"))
-    n_heads = max((len(row) - 1 for row in rows.values()), default=0)
+    found = run.relations[0].by_layer(looks)
+    rows: list[Row] = [[layer, *(Cell(n, ".1%") for n in row)] for layer, row in found.items()]
+    n_heads = max(map(len, found.values()), default=0)
     header = ["layer", *(f"head {i}" for i in range(n_heads))]
-    return Table(header, [*rows.values()], title=f"{run.run}, all relations, {looks}")
+    return Table(header, rows, title=f"{run.run}, all relations, {looks}")
 
 
 def read(path: str) -> HeadsReport:
