@@ -57,6 +57,10 @@ HEADS = {
 }
 
 
+RAGGED = json.loads(json.dumps(HEADS))
+RAGGED["runs"][0]["relations"][0]["heads"].pop()
+
+
 def lines(*objects):
     return "".join(json.dumps(one) + "\n" for one in objects).encode()
 
@@ -121,6 +125,7 @@ def test_figures_as_text_have_the_digits_of_the_metric(run, tmp_path):
         (["awsl"], b"[1]", 65, b"not from `synmt analyze awsl --format json`"),
         (["heads"], b'{"runs": [], "subtypes": false, "least": 20}', 65, b"no runs"),
         (["heads"], b'{"runs": []}', 65, b"not from `synmt analyze heads --format json`"),
+        (["heads"], lines(RAGGED), 65, b"relations are missing or of other types"),
         (["heads", "--relation", "obj"], lines(HEADS), 2, b"'obj': runs/gps has all, det"),
         (["attention"], b"", 2, b"no segment has weights"),
         (["attention"], b'{"id": 1}\n', 65, b"<stdin>:1: not from `synmt analyze attention`"),

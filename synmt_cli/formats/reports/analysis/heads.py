@@ -157,6 +157,10 @@ def _run(one: Any) -> RunFigures:
         )
         for figures in one["relations"]
     ]
+    for figures in relations:
+        sizes = {len(row) for looks in DIRECTIONS for row in figures.by_layer(looks).values()}
+        if len(sizes) > 1:
+            raise ValueError  # layers of other numbers of heads are of no model
     run, variant = documents.text(one["run"]), documents.text(one["variant"])
     return RunFigures(run, variant, int(one["sentences"]), relations)
 
