@@ -44,10 +44,10 @@ def info(
 
     \b
     text           lines, empty ones, words (between white space), characters
-    conllu         sentences, segments (lines of text), statuses, trees, tokens, multiword
-                   tokens, empty nodes, words, trees that are not projective
-    jsonl          records, statuses, trees, sentences, words, pieces, targets, fingerprints of
-                   vocabularies, and the number of records with each field
+    conllu         sentences, segments (lines of text), statuses, tokens, multiword tokens, empty
+                   nodes, words; trees, how deep they are and how long their arcs
+    jsonl          records, statuses, sentences, words, trees as of CoNLL-U, pieces, targets,
+                   fingerprints of vocabularies, and the number of records with each field
     transitions    lines, words or pieces, arcs, labels
     sentencepiece  pieces, type, symbols, fingerprint
     udpipe         whether it has a tokenizer, a tagger and a parser; digest
@@ -67,8 +67,15 @@ def info(
                    digests, versions
 
     longest counts words, pieces in records with pieces, and tokens in transitions; longest_line
-    is where the first segment of that length begins. nonprojective_share is a percentage of the
-    trees. Blocks and records that stand for a line without a tree count only in statuses.
+    is where the first segment of that length begins. Blocks and records that stand for a line
+    without a tree count only in statuses. Of trees:
+
+    \b
+      nonprojective_share  percentage of trees in which an arc spans a word that is not below it
+      depth                of a tree, mean and greatest: arcs from its root to its deepest word
+      distance             of an arc, mean and greatest: words from the dependent to its head,
+                           1 if they are neighbours
+      before_head_share    percentage of arcs whose dependent stands before its head
 
     Streams are read to their end, and bad data ends the command (65), as in other commands;
     synmt check lists everything that is wrong. Only the header of weights is read.

@@ -73,8 +73,17 @@ def test_conllu(facts):
         "file": "<stdin>", "kind": "conllu", "sentences": 4, "segments": 3,
         "statuses": {"ok": 2, "empty": 1}, "trees": 3, "tokens": 9, "multiword_tokens": 1,
         "empty_nodes": 1, "words": 10, "nonprojective": 1, "nonprojective_share": 33.33,
-        "deprels": 2, "upos": 2, "longest": 4, "longest_line": 11,
+        "depth": {"mean": 1.33, "max": 2}, "distance": {"mean": 1.71, "max": 3},
+        "before_head_share": 42.86, "deprels": 2, "upos": 2, "longest": 4, "longest_line": 11,
     }  # fmt: skip
+
+
+def test_trees_of_one_word_have_a_depth_and_no_arcs(facts):
+    (found,) = facts(stdin=(row(1, "a", 0) + "\n").encode())
+    assert (found["trees"], found["depth"]) == (1, {"mean": 0.0, "max": 0})
+    assert not {"distance", "before_head_share"} & {*found}
+    (found,) = facts(stdin=EMPTY.encode())
+    assert (found["trees"], "depth" in found) == (0, False)
 
 
 def test_records(facts, place):

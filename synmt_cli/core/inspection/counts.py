@@ -6,7 +6,7 @@ from typing import Any
 
 from synmt_cli.core.segments import comments
 from synmt_cli.core.text.vocabulary import SPACE
-from synmt_cli.core.trees.heads import is_projective
+from synmt_cli.core.trees.heads import ROOT, depths, is_projective
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import TreeKind
 from synmt_cli.formats.record import FIELDS, OK, Record
@@ -44,11 +44,32 @@ def _of_text(source: reading.Source) -> Facts:
     return figures | _longest(longest)
 
 
+def _percentage(part: int, whole: int) -> float:
+    return round(100 * part / whole, 2)
+
+
+class _Measure:
+    """Mean and greatest of some numbers."""
+
+    def __init__(self) -> None:
+        self.n = self.sum = self.greatest = 0
+
+    def add(self, numbers: list[int]) -> None:
+        self.n += len(numbers)
+        self.sum += sum(numbers)
+        self.greatest = max(self.greatest, *numbers, 0)
+
+    def facts(self) -> Facts:
+        """Nothing if there were no numbers."""
+        return {"mean": round(self.sum / self.n, 2), "max": self.greatest} if self.n else {}
+
+
 class _Trees:
     """Sums over trees."""
 
     def __init__(self) -> None:
-        self.n = self.n_words = self.n_nonprojective = 0
+        self.n = self.n_words = self.n_nonprojective = self.n_before_head = 0
+        self.depth, self.distance = _Measure(), _Measure()
         self.deprels: set[str] = set()
         self.upos: set[str] = set()
 
@@ -57,15 +78,22 @@ class _Trees:
         self.n += 1
         self.n_words += len(heads)
         self.n_nonprojective += not is_projective(heads)
+        self.depth.add([max(depths(heads))])
+        offsets = [head - word for word, head in enumerate(heads) if head != ROOT]
+        self.distance.add([abs(offset) for offset in offsets])
+        self.n_before_head += sum(offset > 0 for offset in offsets)
         self.deprels.update(deprels)
         self.upos.update(upos)
 
     def facts(self) -> Facts:
-        """The figures. nonprojective_share: of trees, in percent."""
+        """The figures. Shares are percentages, nonprojective_share of trees, others of arcs."""
         figures: Facts = {"words": self.n_words, "nonprojective": self.n_nonprojective}
         if self.n:
-            share = 100 * self.n_nonprojective / self.n
-            figures["nonprojective_share"] = round(share, 2)
+            figures["nonprojective_share"] = _percentage(self.n_nonprojective, self.n)
+            figures["depth"] = self.depth.facts()
+        if self.distance.n:
+            figures["distance"] = self.distance.facts()
+            figures["before_head_share"] = _percentage(self.n_before_head, self.distance.n)
         return figures | {"deprels": len(self.deprels), "upos": len(self.upos)}
 
 
