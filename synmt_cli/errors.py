@@ -128,6 +128,15 @@ def quoted(text: str) -> str:
     return f"'{printable(cut)}'"
 
 
+def counted(n: int, noun: str) -> str:
+    """A number and the noun for so many of them.
+
+    >>> counted(1, "tree"), counted(3000, "tree")
+    ('1 tree', '3,000 trees')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def reason(error: BaseException) -> str:
     """The system's message for an OSError, the exception's own otherwise."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

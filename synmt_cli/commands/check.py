@@ -15,6 +15,7 @@ from synmt_cli.errors import (
     NegativeAnswer,
     SynmtError,
     UsageError,
+    counted,
     printable,
 )
 from synmt_cli.formats.conllu import SENTENCE_LIMIT
@@ -80,7 +81,7 @@ def check(
             writer.write(printable(str(problem)).encode() + b"\n")
             n += 1
             if n == most:
-                console.info(f"stopped after {n:,} problem{'s' * (n > 1)}")
+                console.info(f"stopped after {counted(n, 'problem')}")
                 break
     if checker.failure:
         raise checker.failure

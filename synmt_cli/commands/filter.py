@@ -188,6 +188,7 @@ def filter(
         ),
         "--min-align is a number, not nan": min_align is not None and math.isnan(min_align),
         "--lang-prob and --lang-sure need --lang": lang is None and max(lang_prob, lang_sure) > 0,
+        f"--min-len {min_len} is above --max-len {max_len}": max_len and min_len > max_len,
         "--exclude-format needs --exclude": not excluded and exclude_kind != "auto",
         "--exclude-side needs --exclude": not excluded and exclude_side != "any",
     }

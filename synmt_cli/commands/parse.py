@@ -93,6 +93,7 @@ def parse(
     options.refuse(
         {
             "give -m MODEL, or --known FILE with a tree for each line": not model and not known,
+            "--beam is of a parser: give -m MODEL": beam != udpipe.BEAM and not model,
             "--known is for text: --from conllu has sentences of its own": known
             and input == "conllu",
             "--segment split is for --from text: other input has its own sentences": segment

@@ -57,7 +57,7 @@ def plot_attention(
     from synmt_cli.io import reading
 
     with reading.open_source(file or "-") as source:
-        segment = attention.chosen(read(source), id)
+        segment = attention.chosen(read(source), source.name, id)
     wanted = options.numbers("--layers", layers), options.numbers("--heads", heads)
     tree = tree_of(trees, segment.id) if trees else None
     chart_output.write(attention.maps(segment, *wanted, tree), kind, output, width, font)

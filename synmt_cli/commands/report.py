@@ -116,13 +116,13 @@ def report(
 
     outputs, penalties = systems.parse(segments or ()), systems.parse(tuned or ())
     named = [file for one in (*outputs, *penalties) for file in one.files]
-    files = [score, src, ref, trees, tgt_trees, awsl, attention, *named]
-    options.refuse_two_stdins(files)
+    shown = [score, awsl, attention, *named]
+    options.refuse_two_stdins([*shown, src, ref, trees, tgt_trees])
     twice = next((one.name for one in outputs if len(one.files) > 1), "")
     options.refuse(
         {
             "there is nothing to report: name runs, --score or --segments": not (
-                runs or any(files)
+                runs or any(shown)
             ),
             f"--segments names {quoted(twice)} twice; the page shows one output of a system": twice,
         }

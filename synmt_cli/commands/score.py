@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -69,6 +70,13 @@ TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several
 SHOWN = 5  # line numbers that a warning names
 SEGMENTS = "segments"
 GET_TAKES_NO_FORMAT = "--get prints bare figures: it takes no --format"
+READ_BY = {  # the metrics that read an option
+    "tokenize": ("bleu", "ribes"),
+    "lowercase": ("bleu", "chrf", "chrf+", "chrf++"),
+    "smooth": ("bleu",),
+    "bleu_order": ("bleu",),
+    "chrf_order": ("chrf", "chrf+", "chrf++"),
+}
 OF_TESTS = {"paired", "p", "samples", "correct"}
 ScoreFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
@@ -292,8 +300,13 @@ def score(
     """
     asked = options.given(context) - {"form", "output", "quiet", "verbose"}
     if sign_over:
-        unfit = bool(asked - {"sign_over", "ref", "systems", "metrics"})
-        _sign_over([*([ref] if ref else []), *(systems or [])], metrics, form, output, unfit)
+        _sign_over(
+            [*([ref] if ref else []), *(systems or [])],
+            metrics,
+            form,
+            output,
+            unfit=bool(asked - {"sign_over", "ref", "systems", "metrics"}),
+        )
         return
     limits = _limits(fail_under or [])
     if from_report is not None:
@@ -314,6 +327,7 @@ def score(
     trees = _trees(specs, src, src_trees, ref_trees)
     _check_reference(ref, specs, src, bool(scored) and not refs)
     names = _names(metrics, get, limits, scored, form, tokenize, ref is not None)
+    _refuse_unread(asked, names, specs)
     outputs = parse_tested(systems or ["-"]) if ref else []
     references = [ref, *(refs or [])] if ref else []
     files = [file for one in outputs for file in one.files]
@@ -455,6 +469,18 @@ def _names(
     return names
 
 
+def _refuse_unread(asked: set[str], names: Sequence[str], specs: Sequence[Spec]) -> None:
+    """Raises UsageError for an option of metrics that none of these reads."""
+    rare = {"tokenize"} if any(spec.kind == "rare" for spec in specs) else set()
+    options.refuse(
+        {
+            f"--{option.replace('_', '-')} is for {', '.join(of)}, not {', '.join(names)}": True
+            for option, of in READ_BY.items()
+            if option in asked - rare and not {*of} & {*names}
+        }
+    )
+
+
 def _outside(arguments: Sequence[str], lower_is_better: Sequence[str]) -> dict[str, list[str]]:
     """`comet=a.tsv` as {"comet": ["a.tsv"]}; a metric may have several files."""
     from synmt_cli.core.evaluation.metrics.registry import METRICS as OWN
@@ -571,7 +597,7 @@ def _segments(metric: Metric, statistics: Statistics, systems: Sequence[SystemFi
 
 
 def _sign_over(
-    paths: Sequence[str], metrics: str | None, form: str, output: str, unfit: bool
+    paths: Sequence[str], metrics: str | None, form: str, output: str, *, unfit: bool
 ) -> None:
     """The sign test over reports. unfit: whether there are options that ask for anything else."""
     from synmt_cli.core.evaluation import set_comparison
@@ -625,6 +651,8 @@ def _limits(bounds: Sequence[str]) -> dict[str, float]:
     limits = {}
     for text in bounds:
         name, _, value = text.partition("=")
+        if name in limits:
+            raise UsageError(f"--fail-under names {quoted(name)} twice")
         try:
             limits[name] = float(value)
         except ValueError:
@@ -666,6 +694,12 @@ def _test(
     if matched and not (several and name == "bs"):
         raise UsageError("--matched is for the bootstrap of several seeds")
     if name == "none":
+        options.refuse(
+            {
+                "--p is of a test: it excludes --paired none": p != "centred",
+                "--samples is of a test: it excludes --paired none": samples is not None,
+            }
+        )
         return None
     if several and (name not in SEED_FORMULAS or p != "centred"):
         option = "--paired sign" if name == "sign" else f"--p {p}"
@@ -727,9 +761,12 @@ def _judge(report: ScoreReport, limits: dict[str, float]) -> None:
     for metric in report.metrics:
         no_limit = -math.inf if metric.higher_is_better else math.inf
         limit = limits.get(metric.name, no_limit)
+        side = "under" if metric.higher_is_better else "over"
+        is_worse = operator.lt if metric.higher_is_better else operator.gt
         for system in report.systems:
             value = system.scores[metric.name]
-            if value < limit if metric.higher_is_better else value > limit:
-                side = "under" if metric.higher_is_better else "over"
-                shown = f"{metric.name} {metric.cell(value).text} is {side} {limit:g}"
-                raise NegativeAnswer(f"{printable(system.name)}: {shown}")
+            if is_worse(value, limit):
+                rounded = metric.cell(value).text
+                shown = rounded if is_worse(float(rounded), limit) else repr(value)
+                problem = f"{metric.name} {shown} is {side} {limit:.15g}"
+                raise NegativeAnswer(f"{printable(system.name)}: {problem}")

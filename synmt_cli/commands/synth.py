@@ -98,7 +98,7 @@ def synth(
       plain                   none of the others
       fronting                an adverbial or clause first, the German verb second
       subordinate             dass, ob, weil, obwohl, während, wenn: the German verb last
-      particle                ruft ... an, calls ... up
+      particle                ruft ... an, calls ... up; German alone too (kommt ... an, arrives)
       reflexive               sich, himself, themselves; German alone too (sich beeilen)
       dative                  hilft der Frau, gibt der Frau den Brief
       object-first            the German object first, told by case or agreement

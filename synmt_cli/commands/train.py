@@ -27,7 +27,7 @@ from synmt_cli.core.distributed.launch import (
 )
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
-from synmt_cli.errors import Stopped, UsageError, quoted
+from synmt_cli.errors import Stopped, UsageError, counted, quoted
 from synmt_cli.io import memory
 
 if TYPE_CHECKING:
@@ -297,15 +297,25 @@ def run_training(
             return 0 if getattr(end, "finished", False) else Stopped.exit_code
         if is_resumed:
             console.info(f"resuming {path} at step {first_step:,}")
-            if first_step > (most := trainer.settings.max_steps):
+            if limit_passed := passed(trainer):
                 console.warn(
-                    f"{path} has more updates than training.max_steps = {most:,}: it stays as it "
-                    "is, and does not compare with runs that end there"
+                    f"{path} has passed training.{limit_passed}: no update is made, and it does "
+                    "not compare with runs that end there"
                 )
         length = Length.of(session.train, trainer.settings)
         announce(trainer, length)
         follow(trainer, events, place, tensorboard, length)
     return 0
+
+
+def passed(trainer: Trainer) -> str:
+    """The limit, name and value, that a resumed run was past before, or ""."""
+    state, settings = trainer.state, trainer.settings
+    if state.step > settings.max_steps:
+        return f"max_steps = {settings.max_steps}"
+    if 0 < settings.max_epochs <= state.epoch:  # epochs before that of the last update
+        return f"max_epochs = {settings.max_epochs}"
+    return ""
 
 
 def settled(
@@ -333,10 +343,10 @@ def announce(trainer: Trainer, length: Length) -> None:
 
 def described(trainer: Trainer, length: Length) -> Iterator[str]:
     """What is going to run, for people."""
-    n_parameters = sum(p.numel() for p in trainer.model.parameters())
+    n_parameters, n = sum(p.numel() for p in trainer.model.parameters()), passes(length)
     yield (
-        f"{n_parameters:,} parameters; {length.updates:,} updates of about {length.tokens:,.0f} "
-        f"target tokens, {passes(length)} passes over the data"
+        f"{n_parameters:,} parameters; {counted(length.updates, 'update')} of about "
+        f"{length.tokens:,.0f} target tokens, {n} pass{'es' * (n != '1')} over the data"
     )
     why = f" ({trainer.why})" if trainer.why else ""
     yield f"{machine(trainer)}, precision {trainer.settings.precision}{why}"

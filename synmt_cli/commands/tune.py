@@ -124,7 +124,7 @@ def tune(
 
 
 def grid(text: str) -> list[float]:
-    """The values of LOW:HIGH[:STEP], which is counted in decimals. Raises UsageError.
+    """The values of LOW:HIGH[:STEP], which is counted in decimals, to HIGH. Raises UsageError.
 
     >>> grid("0.2:0.6"), grid("1:2:0.5")
     ([0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 1.5, 2.0])
@@ -139,6 +139,8 @@ def grid(text: str) -> list[float]:
         pass
     if n > MOST:
         problem = f"more than {MOST:,} values"
+    elif n and low + (n - 1) * step != high:
+        n, problem = 0, f"steps of {step} do not lead from {low} to {high}"
     if not 1 <= n <= MOST:
         raise UsageError(f"--lenpen {quoted(text)}: {problem}")
     return [float(low + i * step) for i in range(n)]

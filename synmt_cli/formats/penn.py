@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from synmt_cli.errors import DataError, quoted
+from synmt_cli.errors import DataError, counted, quoted
 from synmt_cli.io import reading
 
 Item = str | int | None  # a label opens a bracket, a number is a word, None closes
@@ -63,7 +63,7 @@ def from_text(text: str, source: str = "<stdin>", number: int = 1) -> Constituen
         if problem := reader.add(match[0]):
             raise DataError(source, number, f"{problem} at character {match.start() + 1}")
     if n := len(reader.open):
-        raise DataError(source, number, f"{n} bracket{'s' if n > 1 else ''} not closed")
+        raise DataError(source, number, f"{counted(n, 'bracket')} not closed")
     return reader.tree
 
 

@@ -47,7 +47,7 @@ def folder(tmp_path):
 def test_table(run, folder):
     done = run("evaltree", "gold", "noisy", cwd=folder)
     assert done.stdout.decode() == (
-        "noisy against gold: 1 sentences, 5 words; universal labels\n\n"
+        "noisy against gold: 1 sentence, 5 words; universal labels\n\n"
         "metric     precision  recall      F1  aligned\n"
         "Tokens        100.00  100.00  100.00\n"
         "Sentences     100.00  100.00  100.00\n"

@@ -212,6 +212,7 @@ def test_scores_of_an_aligner(run, folder):
         (("filter", "en", "--lang-sure", "0.5"), 2, "--lang-prob and --lang-sure need --lang"),
         (("filter", "en", "--exclude-format", "text"), 2, "--exclude-format needs --exclude"),
         (("filter", "en", "--exclude-side", "src"), 2, "--exclude-side needs --exclude"),
+        (("filter", "en", "--min-len", "5", "--max-len", "3"), 2, "--min-len 5 is above --max-len"),
         (("filter", "en", "--min-align", "1"), 2, "--align-scores and --min-align go together"),
         (("filter", "en", "--min-align", "nan", "--align-scores", "de"), 2, "--min-align is a"),
         (("filter", "en", "--min-align", "1", "--align-scores", "de"), 65, "de:1: not a number"),

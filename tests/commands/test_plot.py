@@ -127,7 +127,7 @@ def test_figures_as_text_have_the_digits_of_the_metric(run, tmp_path):
         (["heads"], b'{"runs": []}', 65, b"not from `synmt analyze heads --format json`"),
         (["heads"], lines(RAGGED), 65, b"relations are missing or of other types"),
         (["heads", "--relation", "obj"], lines(HEADS), 2, b"'obj': runs/gps has all, det"),
-        (["attention"], b"", 2, b"no segment has weights"),
+        (["attention"], b"", 65, b"<stdin>: no segment has weights"),
         (["attention"], b'{"id": 1}\n', 65, b"<stdin>:1: not from `synmt analyze attention`"),
         (["attention", "--id", "9"], lines(ATTENTION), 2, b"--id '9': no segment has this id"),
         (["attention", "--heads", "x"], lines(ATTENTION), 2, b"expected numbers from 0 on"),

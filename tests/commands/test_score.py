@@ -100,6 +100,22 @@ def test_fail_under_prints_and_exits_1(run, folder):
     assert run("score", "ref", "new", "--fail-under", "ter=0.5", cwd=folder).returncode == 1
 
 
+def test_a_score_that_is_under_a_limit_reads_so(run, folder):
+    (score,) = json.loads(
+        run("score", "ref", "new", "-M", "chrf", "--format", "json", cwd=folder).stdout
+    )["systems"]
+    value = score["scores"]["chrf"]["score"]
+    for limit, shown in ((value + 1, f"{value:.2f}"), (value + 1e-9, repr(value))):
+        done = run("score", "ref", "new", "--fail-under", f"chrf={limit:.15g}", cwd=folder)
+        expected = f"synmt score: new: chrf {shown} is under {limit:.15g}\n"
+        assert (done.returncode, done.stderr.decode()) == (1, expected)
+
+
+def test_a_tokenizer_is_also_for_rare_words(run, folder):
+    rare = ("-M", "chrf", "--by", "rare:ref", "--tokenize", "none")
+    assert run("score", "ref", "new", *rare, cwd=folder).returncode == 0
+
+
 def test_compressed_references_and_crlf(run, folder):
     (folder / "ref.gz").write_bytes(gzip.compress("\r\n".join(REFERENCE).encode()))
     plain = run("score", "ref", "new", "--format", "tsv", cwd=folder).stdout
@@ -186,6 +202,18 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--by", "length:9,3", "--src", "ref"], 2, "edges must be positive"),
         (["ref", "new", "--src", "ref"], 2, "--src is for --by"),
         (["ref", "new", "--fail-under", "bleu=x"], 2, "--fail-under takes"),
+        (
+            ["ref", "new", "--fail-under", "bleu=9", "--fail-under", "bleu=1"],
+            2,
+            "--fail-under names 'bleu' twice",
+        ),
+        (["ref", "new", "base", "--paired", "none", "--p", "koehn"], 2, "--p is of a test"),
+        (["ref", "new", "base", "--paired", "none", "--samples", "9"], 2, "--samples is of a test"),
+        (["ref", "new", "-M", "chrf", "--tokenize", "zh"], 2, "--tokenize is for bleu, ribes, not"),
+        (["ref", "new", "-M", "ter", "--lowercase"], 2, "--lowercase is for bleu, chrf, chrf+, "),
+        (["ref", "new", "--get", "ter", "--smooth", "floor"], 2, "--smooth is for bleu, not ter"),
+        (["ref", "new", "-M", "chrf", "--bleu-order", "2"], 2, "--bleu-order is for bleu, not chr"),
+        (["ref", "new", "-M", "bleu", "--chrf-order", "2"], 2, "--chrf-order is for chrf, chrf+"),
         (["ref", "new", "--seed", "-1"], 2, "Invalid value for '--seed'"),
         ([], 2, "REF is missing: it is optional only if all metrics come from --segment-scores"),
         (["--segment-scores", "x=scores", "-M", "bleu,x"], 2, "bleu needs REF and the outputs"),
@@ -666,15 +694,16 @@ def test_labels_of_conllu_may_follow_any_comment(run, tmp_path):
 def test_a_report_is_read_back_whole(run, paper):
     (paper / "by").write_text("x\ny\n" * 100)
     options = ("--by", "labels:by", "--format", "json")
+    few = ("--samples", "50")
     commands = [
-        ("ref.en", "t.en", "t_pascal.en", "t_lisa.en", "--all-pairs"),
-        OUTPUTS,
-        ("ref.en", "t.en", "t_lisa.en", "--paired", "sign"),
+        ("ref.en", "t.en", "t_pascal.en", "t_lisa.en", "--all-pairs", *few),
+        (*OUTPUTS, *few),
+        ("ref.en", "t.en", "t_lisa.en", "--paired", "sign", *few),
         ("ref.en", "t.en", "t_lisa.en", "--paired", "none"),
-        ("ref.en", "t.en"),
+        ("ref.en", "t.en", *few),
     ]
     for command in commands:
-        written = run("score", *command, *options, "--samples", "50", "-o", "r.json", cwd=paper)
+        written = run("score", *command, *options, "-o", "r.json", cwd=paper)
         assert written.returncode == 0
         report = score_files.read(str(paper / "r.json"))
         assert as_json(report) == (paper / "r.json").read_bytes()

@@ -106,6 +106,8 @@ def test_a_report_and_something_else_on_stdin_are_refused(shop, others):
             b"--lenpen '1:0': expected LOW:HIGH or LOW:HIGH:STEP within 0..10",
         ),
         (("--lenpen", "nan:1"), 2, b"expected LOW:HIGH"),
+        (("--lenpen", "0.5:1:0.3"), 2, b"steps of 0.3 do not lead from 0.5 to 1"),
+        (("--lenpen", "0.2:1.05"), 2, b"steps of 0.1 do not lead from 0.2 to 1.05"),
         (("--lenpen", "0:1:0"), 2, b"expected LOW:HIGH"),
         (("--lenpen", "0:10:0.001"), 2, b"more than 1,000 values"),
         (("--lenpen", "0:1:1e-5000"), 2, b"more than 1,000 values"),

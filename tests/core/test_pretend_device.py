@@ -309,7 +309,10 @@ def test_a_loss_that_is_not_a_number_is_named_where_it_is_read(tmp_path):
                 next(one.model.parameters()).fill_(torch.nan)
 
     one.watch = spoil
-    with pytest.raises(ConfigError, match="the loss is nan at step 5 "):
+    first, peak, warmup = (getattr(one.settings, of) for of in ("initial_lr", "lr", "warmup"))
+    rate = first + (peak - first) * 5 / warmup
+    told = rf"the loss is nan at step 5 \(learning rate {rate:.2g}\)"
+    with pytest.raises(ConfigError, match=told):
         list(one.events(signals.Request(), None))
     assert Run(tmp_path).steps() == [3]
     again = trainer("vanilla", tmp_path, dev=False, max_steps=9)

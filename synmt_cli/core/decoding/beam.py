@@ -376,11 +376,12 @@ class BeamSearch:
         for place in np.flatnonzero(seen.full).tolist():
             beam = self.beam(self.running.sources[place])
             n_free = self.rules.nbest - len(beam.nbests[0])
-            n_prefixes = int(np.isfinite(seen.scores[place]).sum())
-            for k in range(min(n_free, n_prefixes)):
+            prefixes = []
+            for k in np.flatnonzero(np.isfinite(seen.scores[place])).tolist() if n_free else ():
                 parent, token = int(seen.parents[place, k]), int(seen.tokens[place, k])
-                log_prob = float(seen.scores[place, k])
                 length = int(seen.lengths[place, parent] + seen.counts[place, k])
                 ids = [*self.ids(place, parent), token]
-                for lenpen, nbest in zip(self.lenpens, beam.nbests, strict=True):
-                    nbest.append(hypothesis(ids, log_prob, length, lenpen))
+                prefixes.append((ids, float(seen.scores[place, k]), length))
+            for lenpen, nbest in zip(self.lenpens, beam.nbests, strict=True):
+                cut = [hypothesis(*prefix, lenpen) for prefix in prefixes]
+                nbest += sorted(cut, key=lambda h: -h.score)[:n_free]

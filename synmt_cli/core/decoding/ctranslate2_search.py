@@ -48,6 +48,7 @@ TYPES = {
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 TABLE_NUMBERS = 2**24  # of a table, about: 64 MiB in single precision
 BLOCKS = 4  # of a window, where encoding and search can go on at the same time
+MARKS = 3  # that a source may have besides its pieces: EOS and two task tags
 TINY = 1e-30  # a length penalty that changes no score, but is not 0
 
 
@@ -60,7 +61,7 @@ def misfit(rules: SearchSettings, n_target: int) -> str:
         return f"--nbest {rules.nbest} with --patience {rules.patience:g}"
     if 2 * rules.beam > n_target - 4:
         return f"--beam {rules.beam} with {n_target:,} target pieces"
-    n_source = rules.max_pieces + 1
+    n_source = rules.max_pieces + MARKS
     if max(n_source, *limits([n_source], rules.longest)) > POSITIONS:
         return f"more than {POSITIONS:,} pieces; lower --max-pieces and --max-output-len"
     return ""

@@ -5,20 +5,23 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from synmt_cli.core.pictures.charts import MOST_MAPS, HeatMap
 from synmt_cli.core.pictures.sentences import Picture
-from synmt_cli.errors import UsageError, quoted
+from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.attention import Attention
 
 
-def chosen(segments: Iterable[Attention], id: str = "") -> Attention:
-    """The segment of this id, or the first with weights. Raises UsageError without one."""
+def chosen(segments: Iterable[Attention], source: str, id: str = "") -> Attention:
+    """The segment of this id, or the first with weights.
+
+    Raises UsageError without one of the id, DataError if no segment of the source has weights.
+    """
     for one in segments:
         if one.id == id or (not id and one.weights):
             if not one.weights:
                 raise UsageError(f"--id {quoted(id)}: the segment has no weights ({one.status})")
             return one
-    raise UsageError(
-        f"--id {quoted(id)}: no segment has this id" if id else "no segment has weights"
-    )
+    if id:
+        raise UsageError(f"--id {quoted(id)}: no segment has this id")
+    raise DataError(source, None, "no segment has weights")
 
 
 def maps(

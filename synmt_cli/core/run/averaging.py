@@ -21,7 +21,7 @@ from synmt_cli.core.run.config import Config, flatten
 from synmt_cli.core.run.directory import PARSER, VOCABULARY_LIMIT, WEIGHTS, Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.variants import plan
-from synmt_cli.errors import ConfigError, ReadError, UsageError, printable
+from synmt_cli.errors import ConfigError, ReadError, UsageError, counted, printable
 from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.writing import atomic_folder
 
@@ -72,8 +72,8 @@ def last(run: Run, n: int | None) -> list[str]:
         raise ReadError(f"{printable(str(run.folder))} is an exported model, without checkpoints")
     if len(names) < (n or 1):
         raise ReadError(
-            f"{printable(str(run.folder))} has {len(names)} checkpoints, not {n or 'any'}; "
-            "synmt train --set training.keep=N keeps more"
+            f"{printable(str(run.folder))} has {counted(len(names), 'checkpoint')}, "
+            f"not {n or 'any'}; synmt train --set training.keep=N keeps more"
         )
     return names if n is None else names[-n:]
 

@@ -9,7 +9,7 @@ is binary version 6, that of `ctranslate2.specs.model_spec`.
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +107,6 @@ def _cut(file: bytes, path: str) -> ModelFile:
     place += 4  # the revision
     (n,) = struct.unpack_from("<I", file, place)
     head, begin = file[:place], place + 4
-    spans: Mapping[str, tuple[int, int, int]] = {}
     spans, end = _spans(file, begin, n)
     if TABLE not in spans:
         raise ConfigError(f"{printable(path)}: no variable {TABLE}")

@@ -11,7 +11,8 @@ class Report:
     """Means since the last report, in nats per target token.
 
     loss: of translation, smoothed; nll: not smoothed; losses: the modifiers', by variant.
-    gradient_norm: mean over the updates, before clipping. lr: of the last update.
+    gradient_norm: mean over the updates, before clipping, 0 for one that fp16 loses. lr: of the
+    last update.
     """
 
     step: int

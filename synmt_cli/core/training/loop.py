@@ -366,7 +366,7 @@ class Trainer:
         """Raises ConfigError for a figure of an update that is not a number."""
         if not math.isfinite(value):
             raise ConfigError(
-                f"{what} is {value} at step {step} (lr {self.settings.lr:g}); "
+                f"{what} is {value} at step {step} (learning rate {self._lr(step):.2g}); "
                 "lower training.lr or raise training.warmup; saved checkpoints are whole"
             )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from synmt_cli.formats.reports.score.scores import LEAST, TESTS, PairedComparison, shown_p
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
-from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup
+from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup, extent
 
 MARKS = 3  # characters for the marks of a score: ^ and stars
 BY_GROUP = ("uas", "las")  # metrics that are shown for each group
@@ -74,9 +74,8 @@ class ParserReport:
             rows.append(row)
         whole = self.parsers[0].scores
         labels = "labels with subtypes" if self.subtypes else "universal labels"
-        n = f"{whole['sentences'].gold:,} sentences, {whole['words'].gold:,} words"
         header: Row = ["F1", *(Cell(one.name, room=MARKS) for one in self.parsers)]
-        return Table(header, rows, title=f"against {self.gold}: {n}; {labels}")
+        return Table(header, rows, title=f"against {self.gold}: {extent(whole)}; {labels}")
 
     def _comparisons(self) -> Table:
         rows: list[Row] = []
@@ -129,7 +128,8 @@ class ParserReport:
                 stars += f", by p (Holm): corrected for {len(self.pairs)} comparisons"
             yield stars
             yield f"p, {pair.definition}: {self.formula}, over {self.units:,} stretches of text"
-            if self.corrected and (least := pair.least({"": len(self.pairs)})):
+            families = {"": len(self.pairs)} if self.corrected else {}
+            if least := pair.least(families):
                 yield LEAST.format(least)
             yield (
                 f"95 % interval of delta = system - {first}: percentile bootstrap, "

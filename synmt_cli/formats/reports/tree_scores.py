@@ -1,8 +1,9 @@
 """What `synmt evaltree` reports. Figures are in percent."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
+from synmt_cli.errors import counted
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
 
 LABELS = {
@@ -70,6 +71,11 @@ class MatchCount:
         return {**{name: self.figure(name) for name in FIGURES}, **asdict(self)}
 
 
+def extent(scores: Mapping[str, MatchCount]) -> str:
+    """How much was compared, as titles say it."""
+    return ", ".join(counted(scores[f"{what}s"].gold, what) for what in ("sentence", "word"))
+
+
 @dataclass(frozen=True, slots=True)
 class TreeGroup:
     """Words that are counted together. sentences: None where it has none."""
@@ -103,12 +109,11 @@ class TreeReport:
     def sections(self) -> Iterator[Table | Notes]:
         """Every metric, then the groups."""
         labels = "labels with subtypes" if self.subtypes else "universal labels"
-        n = f"{self.scores['sentences'].gold:,} sentences, {self.scores['words'].gold:,} words"
         rows: list[Row] = []
         for metric, count in self.scores.items():
             aligned = count.cell("aligned_accuracy") if count.aligned else ""
             rows.append([LABELS[metric], *map(count.cell, FIGURES[:3]), aligned])
-        title = f"{self.system} against {self.gold}: {n}; {labels}"
+        title = f"{self.system} against {self.gold}: {extent(self.scores)}; {labels}"
         yield Table(["metric", *NAMES, "aligned"], rows, title=title)
         if self.by:
             names = dict(zip(FIGURES, NAMES, strict=False))

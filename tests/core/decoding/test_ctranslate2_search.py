@@ -178,6 +178,8 @@ def test_quantization_leaves_the_model_as_it_is():
         ({"beam": 30, "patience": 1}, "--beam 30"),
         ({"beam": 1, "max_pieces": 1020}, "2,048 pieces"),
         ({"beam": 1, "longest": LengthLimit(0, 3000)}, "2,048 pieces"),
+        ({"beam": 1, "max_pieces": 2046, "longest": LengthLimit(0, 5)}, "2,048 pieces"),  # tags
+        ({"beam": 1, "max_pieces": 2045, "longest": LengthLimit(0, 5)}, ""),
         ({"beam": 4, "patience": 1}, ""),
         ({"beam": 4, "lenpen": 0}, ""),
         ({"beam": 1, "max_pieces": 1000}, ""),

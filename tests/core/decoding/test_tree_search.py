@@ -127,6 +127,21 @@ def test_unconstrained_search_reads_what_it_wrote_leniently(name, beam):
 
 
 @torch.inference_mode()
+def test_cut_translations_come_best_first_for_each_length_penalty():
+    """Prefixes at the limit of unconstrained search have different numbers of pieces."""
+    n_others = 0
+    for seed in range(4):
+        net = model("linearized", seed=seed)
+        rules = Rules(beam=8, nbest=8, longest=LengthLimit(0, 3), constrained=False)
+        for pair in zip(*search_each([net], side(SOURCES), rules, [0.0, 2.0]), strict=True):
+            cuts = [[one for one in nbest if one.cut] for nbest in pair]
+            for cut in cuts:
+                assert cut == sorted(cut, key=lambda h: -h.score)
+            n_others += [one.ids for one in cuts[0]] != [one.ids for one in cuts[1]]
+    assert n_others
+
+
+@torch.inference_mode()
 @pytest.mark.parametrize("longest", [1, 2, 4])
 def test_short_limits_still_leave_whole_trees(longest):
     for name in ("linearized", "gcn"):

@@ -131,7 +131,10 @@ def _bleu(name: str, references: References, settings: TextSettings, jobs: int) 
 
     def parts(sums: Array) -> Parts:
         score = metric._compute_score_from_stats(sums.tolist())
-        lengths = {"hypothesis words": score.sys_len, "reference words": score.ref_len}
+        lengths = {
+            "hypothesis words": _count(score.sys_len),
+            "reference words": _count(score.ref_len),
+        }
         return {"precision": list(score.precisions), "brevity penalty": score.bp, **lengths}
 
     order = "" if settings.order == ORDER else f"|order:{settings.order}"
@@ -175,6 +178,11 @@ def _chrf(
     return Metric(*info, statistics, _corpus(metric), scores, scores, parts)
 
 
+def _count(number: float) -> float:
+    """An int, but for the mean length of several references."""
+    return int(number) if number == int(number) else float(number)
+
+
 def _percent(part: Array, whole: Array) -> Array:
     return 100 * np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
@@ -185,7 +193,7 @@ def _ter(name: str, references: References, settings: TextSettings, jobs: int) -
     metric = TER(references=references)
 
     def parts(sums: Array) -> Parts:
-        return {"edits": float(sums[0]), "reference words": float(sums[1])}
+        return {"edits": _count(sums[0]), "reference words": _count(sums[1])}
 
     info = _info(name, "TER", metric)
     counter = _counter(metric, jobs)

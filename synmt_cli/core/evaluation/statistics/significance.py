@@ -138,15 +138,13 @@ def compare(
     alone: list[list[Interval]] = []
     for m, (metric, systems) in enumerate(zip(metrics, statistics, strict=True)):
         points = [np.array([metric.corpus(run.sum(axis=0)) for run in runs]) for runs in systems]
-        pooled = [metric.corpus(sum(run.sum(axis=0) for run in runs)) for runs in systems]
         of_metric = resampled[m]  # (systems, seeds, samples)
         alone.append([_alone(points[i], of_metric[i]) for i in range(len(systems))])
         found.append([])
         for i, (b, s) in enumerate(pairs):
             pair = _Pair(metric, (systems[b], systems[s]), (points[b], points[s]))
             drawn = None if swapped is None else swapped[m, i]
-            change = pooled[s] - pooled[b]
-            found[-1].append(_paired(test, pair, of_metric[[b, s]], drawn, change))
+            found[-1].append(_paired(test, pair, of_metric[[b, s]], drawn))
     return Findings(found, alone)
 
 
@@ -175,19 +173,28 @@ class _Pair:
         baseline, system = (float(points.mean()) for points in self.points)
         return system - baseline
 
+    @property
+    def pooled(self) -> float:
+        """d of all runs together."""
+        sums = (sum(run.sum(axis=0) for run in runs) for runs in self.runs)
+        baseline, system = map(self.metric.corpus, sums)
+        return system - baseline
+
 
 def _paired(
-    test: SignificanceTest, pair: _Pair, resampled: Array, swapped: Array | None, pooled: float
+    test: SignificanceTest, pair: _Pair, resampled: Array, swapped: Array | None
 ) -> PairedComparison:
-    """resampled: (2, seeds, samples). swapped: (n,), for ar. pooled: d of all runs together."""
+    """resampled: (2, seeds, samples). swapped: (n,), for ar."""
     delta, n = pair.delta, test.n
     build = partial(PairedComparison, test.name, test.definition, seed=test.seed, delta=delta)
     if len(pair.points[0]) > 1:
         of_pair = seeds.matched if test.definition == "matched" else seeds.spread
         spread = of_pair(pair.points, resampled)
-        p = spread.p(delta) if swapped is None else p_value(test, pooled, swapped)
-        against = swapped is not None and pooled * delta < 0
-        return build(n=n, ci95=spread.interval(delta), p=p, contradicts=against)
+        ci95 = spread.interval(delta)
+        if swapped is None:
+            return build(n=n, ci95=ci95, p=spread.p(delta))
+        p = p_value(test, pair.pooled, swapped)
+        return build(n=n, ci95=ci95, p=p, contradicts=pair.pooled * delta < 0)
     differences = resampled[1, 0] - resampled[0, 0]  # (samples,)
     ci95 = _percentiles(differences)
     if test.name == "sign":

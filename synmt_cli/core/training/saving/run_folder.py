@@ -286,8 +286,9 @@ class Metrics:
     """metrics.jsonl. Lines after the step that a run resumes from are dropped first, and its
     validation where the checkpoint does not know of one, since it is made again.
 
-    Each line has `time`, of the clock in UTC, and `seconds` since training began, without the
-    time in which it was stopped. `also` is given each object, those that are kept first.
+    Each line has `time`, of the clock in UTC, and `seconds` since training began, without the time
+    from the last line before a stop to the start that resumes. `also` is given each object, those
+    that are kept first.
     """
 
     def __init__(

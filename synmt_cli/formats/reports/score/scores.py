@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from statistics import stdev
 from typing import Any
 
+from synmt_cli.errors import counted
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.io import reading
 
@@ -80,11 +81,14 @@ class PairedComparison:
     def least(self, families: Mapping[str, int]) -> str:
         """The least p that its samples can show, or "" where that is small enough for stars.
 
-        families: how many comparisons are corrected together, by what a reader calls them.
+        families: how many comparisons are corrected together, by what a reader calls them; none
+        if p is not corrected.
         """
         if self.definition not in SAMPLED:
             return ""
         p = 1 / (self.n + 1)
+        if not families:
+            return f"{p:.2g}" if p >= 0.01 else ""
         least = [f"{min(n * p, 1):.2g}{name}" for name, n in families.items() if n * p >= 0.01]
         return f"{p:.2g}, p (Holm) {' and '.join(least)}" if least else ""
 
@@ -275,7 +279,8 @@ class ScoreReport:
         """For how many comparisons p is corrected."""
         n, in_buckets = self.settings.n_comparisons, self.settings.n_bucket_comparisons
         apart = f", and apart from {'them' if n > 1 else 'it'} for {in_buckets:,} of buckets"
-        return f"{n:,} comparison{'s'[: n > 1]} of the whole test set{apart if in_buckets else ''}"
+        whole = f"{counted(n, 'comparison')} of the whole test set"
+        return whole + apart if in_buckets else whole
 
     @property
     def _results(self) -> list[PairedComparison]:
@@ -285,10 +290,11 @@ class ScoreReport:
     @property
     def least(self) -> str:
         """The least p that the samples can show, or "": it may be too large for stars."""
-        if not self._results or not self.corrected:
+        if not self._results:
             return ""
         n, in_buckets = self.settings.n_comparisons, self.settings.n_bucket_comparisons
-        return self._results[0].least({"": n, " in buckets": in_buckets})
+        families = {"": n, " in buckets": in_buckets} if self.corrected else {}
+        return self._results[0].least(families)
 
     def sections(self) -> Iterator[Table | Notes]:
         """Scores, comparisons, buckets, then what the marks mean."""
@@ -319,7 +325,7 @@ class ScoreReport:
         seeds = f", means of {self.n_seeds} seeds" if self.n_seeds > 1 else ""
         references = [*map(reading.source_name, self.references)]
         against = f" against {', '.join(references)}" if references else ""
-        title = f"{self.n:,} sentences{against}{seeds}"
+        title = f"{counted(self.n, 'sentence')}{against}{seeds}"
         return Table(["system", *labels], rows, title=title)
 
     def _alone(self) -> Table:
@@ -552,6 +558,6 @@ def _flat(parts: Parts) -> dict[str, float]:
 
 def _part_cell(value: float) -> Cell:
     """A count without digits, a small ratio with three, any other number with one."""
-    if value == int(value) and abs(value) > 100:
-        return Cell(int(value), ",")
+    if isinstance(value, int):
+        return Cell(value, ",")
     return Cell(value, ".3f" if abs(value) <= 2 else ".1f")

@@ -164,10 +164,21 @@ def test_stars_follow_the_corrected_p_and_the_direction_of_the_test():
         (2, 4000, 999, "p is at least 0.001, p (Holm) 1 in buckets: more"),
     ],
 )
-def test_samples_that_are_too_few_for_stars_are_told(report, n, in_buckets, n_samples, said):
+def test_samples_that_are_too_few_for_stars_are_told_after_a_correction(
+    report, n, in_buckets, n_samples, said
+):
     paired = {name: replace(one, n=n_samples, corrected=1.0) for name, one in PAIRED.items()}
     systems = [report.systems[0], replace(report.systems[1], paired=paired)]
     settings = Settings(correction=HOLM, n_comparisons=n, n_bucket_comparisons=in_buckets)
     text = as_text(replace(report, systems=systems, settings=settings)).decode()
+    assert ("p is at least" in text) == bool(said)
+    assert said in text
+
+
+@pytest.mark.parametrize(("n_samples", "said"), [(12, "p is at least 0.077: more"), (100, "")])
+def test_samples_that_are_too_few_without_a_correction_are_told(report, n_samples, said):
+    paired = {name: replace(one, n=n_samples, corrected=None) for name, one in PAIRED.items()}
+    systems = [report.systems[0], replace(report.systems[1], paired=paired)]
+    text = as_text(replace(report, systems=systems, settings=Settings())).decode()
     assert ("p is at least" in text) == bool(said)
     assert said in text
