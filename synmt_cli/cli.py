@@ -32,6 +32,7 @@ from synmt_cli.errors import (
     SynmtError,
     UsageError,
     WriteError,
+    is_of_memory,
     printable,
     quoted,
 )
@@ -320,7 +321,7 @@ def _status(error: BaseException) -> int:
             return 128 + signal.SIGPIPE
         case SystemExit():  # shell completion
             return error.code if isinstance(error.code, int) else UsageError.exit_code
-        case Exception() if _is_memory(error):
+        case RuntimeError() | ImportError() | OSError() | MemoryError() if is_of_memory(error):
             console.error("out of memory: try smaller batches or fewer processes")
             return WriteError.exit_code
         case OSError():
@@ -328,15 +329,6 @@ def _status(error: BaseException) -> int:
     traceback.print_exception(error)
     console.error("this is a bug in synmt; please report it with the lines above")
     return BUG
-
-
-def _is_memory(error: Exception) -> bool:
-    """Whether memory ran out, for which libraries raise errors of many kinds."""
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return True
-    kinds = (RuntimeError, ImportError, OSError)
-    phrases = "can't allocate memory", "out of memory", "failed to map segment", "can't start new"
-    return isinstance(error, kinds) and any(phrase in str(error) for phrase in phrases)
 
 
 def _system(error: OSError) -> int:

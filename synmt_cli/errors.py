@@ -16,6 +16,7 @@ SynmtError              the root of the tree; never raised itself
 A bug exits 70 with its traceback; signals exit 128 + their number (signals.py).
 """
 
+import errno
 import importlib.util
 import unicodedata
 from os import PathLike
@@ -23,6 +24,10 @@ from os import PathLike
 Place = tuple[str, int]  # file, and line from 1
 BUG = 70
 QUOTE_LIMIT = 80
+_OF_MEMORY = (  # in messages of libraries
+    *("can't allocate memory", "annot allocate memory", "out of memory"),
+    *("failed to map segment", "can't start new"),
+)
 
 
 class SynmtError(Exception):
@@ -140,6 +145,13 @@ def counted(n: int, noun: str) -> str:
 def reason(error: BaseException) -> str:
     """The system's message for an OSError, the exception's own otherwise."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def is_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, for which libraries raise errors of many kinds."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    return isinstance(error, Exception) and any(phrase in str(error) for phrase in _OF_MEMORY)
 
 
 def cannot_read(name: str | PathLike[str], error: BaseException) -> ReadError:

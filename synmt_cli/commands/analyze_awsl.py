@@ -87,6 +87,8 @@ def analyze_awsl(
         report = measure(runs, records, max_pieces, bar.advance)
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
-        if picture and kind_of_plot:
-            picture.write(figures.picture([awsl.chart(report.runs)], kind_of_plot))
         writer.write(FORMATS[form](report))
+        if picture and kind_of_plot:
+            chart = awsl.chart(report.runs)
+            options.refuse({"--plot: no variant changes a layer's scores": not chart.series})
+            picture.write(figures.picture([chart], kind_of_plot))

@@ -166,13 +166,20 @@ def analyze_probe(
     if not model and not template:
         raise UsageError("name a run by -m RUN, or files for the tasks by --out-template TEMPLATE")
     of_tasks: dict[str, object] = {"--task": task, "--out-template": template}
-    of_classifiers: dict[str, object] = {"--parser": parser, "--hidden": hidden != HIDDEN}
-    of_classifiers |= {"--dropout": dropout, "--control": control}
+    of_classifiers: dict[str, object] = {
+        "--parser": parser,
+        "--hidden": hidden != HIDDEN,
+        "--dropout": dropout,
+        "--control": control,
+    }
     _refuse("tasks, not for --structural", structural is not None, of_tasks | of_classifiers)
     _refuse(
         "a run: name one by -m",
         not model,
         {"--layers": layers, "--seeds": n_seeds != 1} | of_classifiers,
+    )
+    options.refuse(
+        {"--dropout is of hidden units, and --hidden 0 has none": dropout and not hidden}
     )
     with (
         writing.output(output) as writer,

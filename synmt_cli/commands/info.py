@@ -46,8 +46,9 @@ def info(
     text           lines, empty ones, words (between white space), characters
     conllu         sentences, segments (lines of text), statuses, tokens, multiword tokens, empty
                    nodes, words; trees, how deep they are and how long their arcs
-    jsonl          records, statuses, sentences, words, trees as of CoNLL-U, pieces, targets,
-                   fingerprints of vocabularies, and the number of records with each field
+    jsonl          records, statuses, records with trees, sentences, words; depth and so on as of
+                   CoNLL-U; pieces, targets, fingerprints of vocabularies, and the number of
+                   records with each field
     transitions    lines, words or pieces, arcs, labels
     sentencepiece  pieces, type, symbols, fingerprint
     udpipe         whether it has a tokenizer, a tagger and a parser; digest
@@ -68,11 +69,11 @@ def info(
 
     longest counts words, pieces in records with pieces, and tokens in transitions; longest_line
     is where the first segment of that length begins. Blocks and records that stand for a line
-    without a tree count only in statuses. Of trees:
+    without a tree count only in statuses. Of the trees of sentences:
 
     \b
-      nonprojective_share  percentage of trees in which an arc spans a word that is not below it
-      depth                of a tree, mean and greatest: arcs from its root to its deepest word
+      nonprojective_share  percentage of sentences with an arc over a word that is not below it
+      depth                of a sentence, mean and greatest: arcs from its root to its deepest word
       distance             of an arc, mean and greatest: words from the dependent to its head,
                            1 if they are neighbours
       before_head_share    percentage of arcs whose dependent stands before its head

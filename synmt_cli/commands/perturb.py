@@ -197,7 +197,7 @@ def _labels(path: str | None) -> LabelSampler:
     labels = []
     with reading.open_source(path) as source:
         for number, line in reading.text_lines(source):
-            if "\0" in line or line.split() not in ([], [line]):
+            if "\0" in line or (line and line.split() != [line]):
                 raise DataError(source.name, number, "a label with white space or NUL")
             labels.append(line)
         try:

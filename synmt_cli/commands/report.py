@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING, Annotated
 
 from synmt_cli import console
@@ -40,7 +40,7 @@ MANUAL = Manual(
     ),
     see_also=("score", "plot scores", "plot curves", "view", "init"),
 )
-ATTENTION_SEGMENTS, ATTENTION_MAPS = 3, 8
+ATTENTION_SEGMENTS, ATTENTION_MAPS, ATTENTION_TOKENS = 3, 8, 60
 NOT_IN_NAMES = r"[^\w.+-]+"  # of files that are suggested
 
 
@@ -138,7 +138,8 @@ def report(
     with writing.output(output) as writer:
         scored = score_files.read(score) if score else None
         missing: list[str] = []
-        texts = _texts(outputs, src, ref, scored, missing)
+        hypotheses, ref = _segments(outputs, ref, scored, missing)
+        texts = _texts(hypotheses, src, ref, scored) if hypotheses else None
         if texts is None and (src or ref or trees or tgt_trees) and not missing:
             missing.append("Segments are not shown: name outputs by --segments or --score.")
         of_source = tree_files.read(trees) if trees else []
@@ -153,6 +154,11 @@ def report(
         heat_maps, plots = (
             _attention(attention, trees, of_source, missing) if attention else ([], [])
         )
+        of_awsl = awsl_charts.chart(awsl_reports.read(awsl).runs) if awsl else None
+        if of_awsl and not of_awsl.series:
+            missing.append(
+                "The weight of syntax is not shown: no variant changes a layer's scores."
+            )
         content = page.Content(
             title,
             facts,
@@ -160,31 +166,21 @@ def report(
             texts,
             of_source,
             of_target,
-            awsl_charts.chart(awsl_reports.read(awsl).runs) if awsl else None,
+            of_awsl,
             heat_maps,
             {one.name: tuning.read_all(one.files) for one in penalties},
             missing,
-            _commands(drawn, score, scored, awsl, trees, plots),
+            _commands(drawn, score, scored, (hypotheses, ref), awsl, trees, plots),
         )
         for one in missing:
             console.warn(printable(one))
         writer.write(page.page(content).encode())
 
 
-def _texts(
-    outputs: Sequence[SystemFiles],
-    src: str,
-    ref: str,
-    scored: ScoreReport | None,
-    missing: list[str],
-) -> Texts | None:
-    """The lines of the test set; None where there are no outputs, which `missing` says.
-
-    Raises DataError for files of other lengths, ReadError.
-    """
-    from synmt_cli.core.evaluation import parallel_lines
-    from synmt_cli.core.report.segments import Texts, refuse_other_lengths
-
+def _segments(
+    outputs: Sequence[SystemFiles], ref: str, scored: ScoreReport | None, missing: list[str]
+) -> tuple[dict[str, str], str]:
+    """The output of each system to show, and the reference: files. None where one is missing."""
     if outputs:
         named = {one.name: one.files[0] for one in outputs}
     else:
@@ -195,14 +191,20 @@ def _texts(
                 f"Segments are not shown: {absent[0]}, which was scored, is missing. "
                 "Name outputs by --segments."
             )
-            return None
-    if not named:
-        return None
-    if not ref and scored and scored.references:
+            return {}, ref
+    if named and not ref and scored and scored.references:
         if os.path.exists(scored.references[0]):
             ref = scored.references[0]
         else:
             missing.append(f"The reference {scored.references[0]} is missing: name it by --ref.")
+    return named, ref
+
+
+def _texts(named: dict[str, str], src: str, ref: str, scored: ScoreReport | None) -> Texts:
+    """The lines of the test set. Raises DataError for files of other lengths, ReadError."""
+    from synmt_cli.core.evaluation import parallel_lines
+    from synmt_cli.core.report.segments import Texts, refuse_other_lengths
+
     lines = {file: parallel_lines.read(file) for file in [*named.values(), src, ref] if file}
     if scored:
         refuse_other_lengths(lines, scored.n, "segments were scored")
@@ -236,37 +238,45 @@ def _attention(
     found: list[AttentionMaps] = []
     commands = []
     with reading.open_source(path) as source:
-        for one in read(source):
-            if one.weights and len(one.tokens) <= 60:
-                layers, heads = _first(one)
-                here = [at for at in product(layers, heads) if at in one.weights]
-                first = {at: one.weights[at] for at in here}
-                shown = replace(one, weights=first)
-                tree = by_id.get(one.id) if one.stack == "encoder" else None
-                without = ""
-                try:
-                    maps = attention.maps(shown, tree=tree)
-                except UsageError:
-                    maps = attention.maps(shown)
-                    without = "its tree, whose words its pieces do not spell"
-                if trees and tree is None and one.stack == "encoder":
-                    name = printable(reading.source_name(trees_path))
-                    without = f"a tree: {name} has no single one with its id"
-                if without:
-                    missing.append(
-                        f"The attention in segment {one.id} is without the edges of {without}."
-                    )
-                found.append(AttentionMaps(one.id, maps, len(one.weights) - len(maps)))
-                command = ["synmt", "plot", "attention", "--id", one.id]
-                if found[-1].n_left_out:
-                    command += ["--layers", ",".join(map(str, layers))]
-                    command += ["--heads", ",".join(map(str, heads))]
-                command += ["--trees", trees_path] if found[-1].has_edges else []
-                name = re.sub(NOT_IN_NAMES, "-", one.id)
-                commands.append([*command, "-o", f"heads.{name}.pdf", path])
-            if len(found) == ATTENTION_SEGMENTS:
-                break
+        few = (one for one in read(source) if one.weights and _size(one) <= ATTENTION_TOKENS)
+        for one in islice(few, ATTENTION_SEGMENTS):
+            layers, heads = _first(one)
+            here = [at for at in product(layers, heads) if at in one.weights]
+            first = {at: one.weights[at] for at in here}
+            shown = replace(one, weights=first)
+            tree = by_id.get(one.id) if one.stack == "encoder" else None
+            without = ""
+            try:
+                maps = attention.maps(shown, tree=tree)
+            except UsageError:
+                maps = attention.maps(shown)
+                without = "its tree, whose words its pieces do not spell"
+            if trees and tree is None and one.stack == "encoder":
+                name = printable(reading.source_name(trees_path))
+                without = f"a tree: {name} has no single one with its id"
+            if without:
+                missing.append(
+                    f"The attention in segment {one.id} is without the edges of {without}."
+                )
+            found.append(AttentionMaps(one.id, maps, len(one.weights) - len(maps)))
+            command = ["synmt", "plot", "attention", "--id", one.id]
+            if found[-1].n_left_out:
+                command += ["--layers", ",".join(map(str, layers))]
+                command += ["--heads", ",".join(map(str, heads))]
+            command += ["--trees", trees_path] if found[-1].has_edges else []
+            name = re.sub(NOT_IN_NAMES, "-", one.id)
+            commands.append([*command, "-o", f"heads.{name}.pdf", path])
+    if not found:
+        name = printable(reading.source_name(path))
+        missing.append(
+            f"Attention is not shown: {name} has no segment of {ATTENTION_TOKENS} tokens or fewer."
+        )
     return found, commands
+
+
+def _size(one: Attention) -> int:
+    """Rows or columns of its maps, whichever are more."""
+    return max(len(one.tokens), len(one.keys))
 
 
 def _first(one: Attention) -> tuple[list[int], list[int]]:
@@ -280,19 +290,18 @@ def _commands(
     runs: Sequence[str],
     score: str,
     scored: ScoreReport | None,
+    segments: tuple[dict[str, str], str],
     awsl: str,
     trees: str,
     plots: list[list[str]],
 ) -> dict[str, list[list[str]]]:
-    """The commands that make the parts of the page again. plots: those of attention."""
+    """The commands that make the parts of the page again.
+
+    segments: the files of the outputs that are shown, by system, and of the reference. plots: the
+    commands of attention.
+    """
     made: dict[str, list[list[str]]] = {"report": [["synmt", *sys.argv[1:]]]}
     if scored:
-        by = dict.fromkeys(bucket.by for bucket in scored.buckets)
-        outputs = [
-            f"{one.name}={file}" if one.name != file else file
-            for one in scored.systems
-            for file in one.files
-        ]
         made["scores"] = [scored.settings.command] if scored.settings.command else []
         made["buckets"] = []
         for metric in scored.metrics:
@@ -300,11 +309,12 @@ def _commands(
             made["scores"].append([*plot, "systems", "-o", f"{metric.name}.pdf", score])
             made["buckets"] += [
                 [*plot, spec, "-o", f"{metric.name}.{re.sub(NOT_IN_NAMES, '-', spec)}.pdf", score]
-                for spec in by
+                for spec in scored.divisions
             ]
-        if scored.references:
-            words = ["-M", "chrf", "--format", "segments", scored.references[0], *outputs]
-            made["segments"] = [["synmt", "score", *words]]
+    named, ref = segments
+    if named and ref:
+        outputs = [f"{name}={file}" if name != file else file for name, file in named.items()]
+        made["segments"] = [["synmt", "score", "-M", "chrf", "--format", "segments", ref, *outputs]]
     if runs:
         made["curves"] = [["synmt", "plot", "curves", "-o", "curves.pdf", *runs]]
     if awsl:

@@ -22,7 +22,13 @@ HEAD = 32  # bytes that `model_kind` needs
 HEADER_LIMIT = 100_000_000  # bytes, as the library has it
 _LENGTH = 8  # bytes
 UDPIPE = b"morphodita_parsito"
-_SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1}
+_TYPES = {  # by the bytes of a number
+    8: ("F64", "I64", "U64"),
+    4: ("F32", "I32", "U32"),
+    2: ("F16", "BF16", "I16", "U16"),
+    1: ("F8_E4M3", "F8_E5M2", "I8", "U8", "BOOL"),
+}
+_SIZES = {name: size for size, names in _TYPES.items() for name in names}
 
 
 def model_kind(head: bytes) -> ModelKind | None:

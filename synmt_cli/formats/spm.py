@@ -28,7 +28,7 @@ class Making:
 
 def making(model: bytes) -> Making:
     """How a model was made. Raises ValueError if the bytes are not a model."""
-    parts = {number: value for number, value in _fields(model) if number in (2, 3)}
+    parts = {number: value for number, value in _fields(model) if number in (_TRAINER, _NORMALIZER)}
     trainer = dict(_fields(_checked(parts.get(_TRAINER, b""), bytes)))
     normalizer = dict(_fields(_checked(parts.get(_NORMALIZER, b""), bytes)))
     return Making(

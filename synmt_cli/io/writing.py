@@ -141,7 +141,8 @@ def atomic(path: str | Path, follow: bool = True, line_buffered: bool = False) -
         except (OSError, ValueError) as error:
             raise cannot_create(name, error) from error
         if temporary and path.exists():  # keep the permissions of a file that exists
-            os.fchmod(raw.fileno(), stat.S_IMODE(path.stat().st_mode))
+            with contextlib.suppress(OSError):  # some file systems have none
+                os.fchmod(raw.fileno(), stat.S_IMODE(path.stat().st_mode))
         file = compression.compressed(raw, name)
         seal = partial(_seal, file, raw, to_disk=temporary is not None)
         writer = Writer(file, name, line_buffered and temporary is None, seal)

@@ -111,7 +111,8 @@ class Dispatcher:
                 try:
                     self._started(self._resting.pop())
                 except RuntimeError:  # the system gives no more threads: fewer will do
-                    self._serving -= 1
+                    self._serving -= 1 + len(self._resting)
+                    self._resting.clear()
 
     def results(self) -> Iterator[Any]:
         """Yields every result in order, then raises the error that ended the input early."""

@@ -325,7 +325,7 @@ def test_probe_of_layers_with_seeds_and_control(analyze):
     assert b"--layers: there is no layer 9; the last is " in done.stderr
 
 
-def test_structural_probes_of_layers(analyze):
+def test_structural_probes_of_layers(analyze, run):
     given = ("probe", "--structural", "4", "-m", "runs/base", "dev.en.conllu")
     done = analyze(*given, "--layers", "0,3", "--seeds", "2", "--format", "json")
     report = json.loads(done.stdout)
@@ -336,6 +336,10 @@ def test_structural_probes_of_layers(analyze):
         assert 0 <= one["figures"]["means"]["root"] <= 100
     assert report["sentences"] == {"train": 32, "dev": 4, "test": 4}
     assert report["baseline"]["epochs"] is None
+    known = json.loads(run("info", "--format", "json", stdin=done.stdout).stdout)
+    assert known["content"] == "report of synmt analyze probe --structural"
+    lowest = report["layers"][0]["figures"]["means"]
+    assert known["runs"]["runs/pascal, layer 0"] == lowest
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,21 @@ def test_records(facts, place):
     assert (made["targets"], made["fields"]["transitions"]) == (60, 60)
 
 
+def test_the_sentences_of_a_record_are_measured_one_by_one(facts):
+    """Those of the last line of CONLLU."""
+    one = {
+        "src": "a b c d a b c d", "words": [*"abcdabcd"], "spans": [[2 * i, 2 * i + 1]
+        for i in range(8)], "heads": [2, 3, -1, 2, -1, 4, 4, 4], "deprels": ["x"] * 8,
+        "upos": ["N"] * 8, "sents": [0, 4],
+    }  # fmt: skip
+    (found,) = facts(stdin=json.dumps(one).encode())
+    assert (found["trees"], found["sentences"]) == (1, 2)
+    assert (found["nonprojective"], found["nonprojective_share"]) == (1, 50.0)
+    assert found["depth"] == {"mean": 1.5, "max": 2}
+    assert found["distance"] == {"mean": 1.83, "max": 3}
+    assert found["before_head_share"] == 33.33
+
+
 @pytest.mark.parametrize("split", [(), ("--split-transitions",)])
 def test_transitions_over_words_and_pieces(facts, place, split):
     for name, leaves in (("", "words"), ("spm.model", "pieces")):

@@ -75,6 +75,7 @@ def test_what_the_library_cannot_store_is_prepared_and_counted(run, tiny_treeban
     ("option", "message"),
     [
         ("--parser-options=iteration=3", b"has no option 'iteration'; did you mean iterations?"),
+        ("--tagger-options=iterations_x=3", b"has no option 'iterations_x'; did you mean iterati"),
         ("--tagger-options=x_=3", b"has no option 'x_'; there are from_model, models"),
         ("--tokenizer-options=epochs", b"'epochs' has no value: write epochs=VALUE"),
         ("--tagger-options=iterations=x", b"--tagger-options iterations is 'x', expected a number"),

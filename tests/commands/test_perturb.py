@@ -183,12 +183,14 @@ def test_sentences_before_a_bad_line_come_out(run, jobs):
         (["--label-noise", "1", "--label-set", "absent"], 66, "cannot read absent"),
         (["--label-noise", "1", "--label-set", "bad"], 65, "bad:2: a label with white space or"),
         (["--label-noise", "1", "--label-set", "space"], 65, "space:1: a label with white"),
+        (["--label-noise", "1", "--label-set", "blank"], 65, "blank:3: a label with white"),
         (["--label-noise", "1", "--label-set", "few"], 65, "few: fewer than two relations"),
     ],
 )
 def test_mistakes_write_nothing(run, tmp_path, arguments, status, message):
     (tmp_path / "bad").write_bytes(b"obj\nde\tt\n")
     (tmp_path / "space").write_bytes(b"obj \n\nobl\n")
+    (tmp_path / "blank").write_bytes(b"obj\nobl\n  \n")
     (tmp_path / "few").write_bytes(b"obj\nobj:x\nroot\n\n_\n")
     done = run("perturb", *arguments, stdin=ZUM, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (status, b"")

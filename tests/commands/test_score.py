@@ -164,7 +164,7 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--by", "nonprojective:3"], 2, "--by takes length"),
         (["ref", "new", "--ref-trees", "ref"], 2, "--src-trees and --ref-trees are for --by"),
         (["ref", "new", "--by", "depth", "--src-trees", "ref"], 65, "ref:1: expected trees"),
-        (["ref", "new", "--by", "labels:short"], 65, "short: 2 segments, but 4 reference lines"),
+        (["ref", "new", "--by", "labels:short"], 65, "short: 2 segments, but 4 to score"),
         (["ref", "new", "--by", "labels:gap"], 65, "gap:2: no label"),
         (["ref", "new", "--get", "ter", "--format", "json"], 2, "--get prints bare figures"),
         (["ref", "new", "ref", "--get", "ter", "--p", "koehn"], 2, "--get prints bare figures"),

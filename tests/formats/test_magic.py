@@ -31,6 +31,9 @@ def test_the_header_is_what_the_library_wrote():
     assert found.types == {"a": "F32", "b": "BF16"}
     assert found.n_values == 10
     assert read(save({})).n_values == 0
+    kinds = (torch.bool, torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn)
+    for kind in (*kinds, torch.float8_e5m2, torch.float64, torch.int16):
+        assert read(save({"a": torch.zeros(3, dtype=kind)})).shapes == {"a": (3,)}
 
 
 F32 = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -527,6 +528,16 @@ def test_a_private_file_stays_private(tmp_path):
     path.write_bytes(b"old")
     path.chmod(0o600)
     assert written(path, b"new\n").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_system_without_permissions_will_do(tmp_path, monkeypatch):
+    (tmp_path / "x").write_bytes(b"old")
+
+    def refuse(*arguments):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchmod", refuse)
+    assert written(tmp_path / "x", b"new\n").read_bytes() == b"new\n"
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])

@@ -25,7 +25,7 @@ from synmt_cli.pool import (
     n_processes,
     ordered_map,
 )
-from synmt_cli.pool.dispatch import Dispatcher
+from synmt_cli.pool.dispatch import Dispatcher, Lost
 
 
 def uneven(number):
@@ -194,6 +194,40 @@ class LostWhenIdle:
 
     def close(self):
         pass
+
+
+class LostAtWork(LostWhenIdle):
+    """A slot whose worker is lost in its first chunk."""
+
+    def run(self, chunk):
+        self.has_worked = True
+        raise Lost
+
+
+def test_slots_that_cannot_start_are_not_waited_for(monkeypatch):
+    """The system refuses a thread, and the workers that there are get lost."""
+    dispatcher, start, n_started = Dispatcher(1, 4, Care()), threading.Thread.start, 0
+
+    def refuse_the_third(thread):
+        nonlocal n_started
+        n_started += 1
+        if n_started == 3:  # the reader, the first slot, the second
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_the_third)
+    dispatcher.start(range(9), [LostAtWork() for _ in range(4)], 1)
+    ended = []
+
+    def end():
+        with pytest.raises(WorkerLost, match="none is left"):
+            list(dispatcher.results())
+        ended.append(True)
+
+    waiting = threading.Thread(target=end, daemon=True)
+    waiting.start()
+    waiting.join(20)
+    assert ended
 
 
 @pytest.mark.parametrize("more", [[], [1, 2]])

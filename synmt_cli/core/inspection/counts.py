@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from synmt_cli.core.segments import comments
@@ -128,7 +129,7 @@ def _of_conllu(source: reading.Source) -> Facts:
 def _of_records(source: reading.Source) -> Facts:
     trees, longest, statuses = _Trees(), (0, 0), Counter[str]()
     fields, vocabularies = Counter[str](), Counter[str]()
-    n = n_sentences = n_pieces = n_target_pieces = n_targets = 0
+    n = n_trees = n_pieces = n_target_pieces = n_targets = 0
     for n, one in enumerate(record.read(source), 1):
         statuses[one.status] += 1
         fields.update(_fields(one))
@@ -137,15 +138,15 @@ def _of_records(source: reading.Source) -> Facts:
         n_targets += one.tgt is not None or one.transitions is not None
         if one.vocab is not None:
             vocabularies[one.vocab] += 1
-        if one.words:
-            trees.add(one.heads or [], one.deprels or [], one.upos or [])
-            n_sentences += len(one.sents)
+        n_trees += bool(one.words)
+        for tree in _sentences(one):
+            trees.add(*tree)
         longest = max(longest, (len(one.pieces or one.words or ()), -n))
     return {
         "records": n,
         "statuses": dict(statuses),
-        "trees": trees.n,
-        "sentences": n_sentences,
+        "trees": n_trees,
+        "sentences": trees.n,
         **trees.facts(),
         "pieces": n_pieces,
         "targets": n_targets,
@@ -154,6 +155,14 @@ def _of_records(source: reading.Source) -> Facts:
         "vocab": dict(vocabularies),
         "fields": dict(fields),
     }
+
+
+def _sentences(one: Record) -> Iterator[tuple[list[int], list[str], list[str]]]:
+    """Heads, labels and tags of each sentence of a record's tree, as CoNLL-U has them."""
+    heads, deprels, upos = one.heads or [], one.deprels or [], one.upos or []
+    for begin, end in pairwise((*one.sents, len(heads))) if heads else ():
+        own = [head if head == ROOT else head - begin for head in heads[begin:end]]
+        yield own, deprels[begin:end], upos[begin:end]
 
 
 def _fields(one: Record) -> Iterator[str]:

@@ -20,6 +20,7 @@ from synmt_cli.core.run.presets import AUTO, PRESETS
 from synmt_cli.errors import ConfigError, DataError, SynmtError, UsageError, printable, quoted
 from synmt_cli.formats import attention, segment_scores
 from synmt_cli.formats.detect import OBJECT, FileKind, table_of
+from synmt_cli.formats.reports.analysis.structural_probes import MEASURES
 from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.io import json_files, reading
 from synmt_cli.io.reading import Source
@@ -156,26 +157,28 @@ def _parsed(data: bytes, name: str) -> Any:
 
 def _of_json(source: Source) -> Facts:
     value = _parsed(reading.whole(source, LIMIT, "a document"), source.name)
-    what, describe = _document_kind(value)
+    what, figures = _described(value, source.name)
     if what == TEXTS and Path(source.name).name == "labels.json":
         what = "labels of a run"
+    return {"content": what, **figures}
+
+
+def _described(value: Any, name: str) -> tuple[str, Facts]:
+    """What a document is, and its figures. Raises DataError where they are not all there."""
+    what, describe = _document_kind(value)
     try:
-        return {"content": what, **describe(value)}
+        return what, describe(value)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):
-        raise DataError(source.name, None, f"damaged: not all of {what}") from None
+        raise DataError(name, None, f"damaged: not all of {what}") from None
 
 
 def _check_json(source: Source) -> None:
     """Raises DataError for a document that is damaged."""
     data = reading.whole(source, LIMIT, "a document")
     value = _parsed(data, source.name)
-    what, describe = _document_kind(value)
-    if what == SCORE:
+    if _document_kind(value)[0] == SCORE:
         score_files.parsed(value, source.name)
-    try:
-        describe(value)
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError):
-        raise DataError(source.name, None, f"damaged: not all of {what}") from None
+    what, _ = _described(value, source.name)
     if what in _SEALED.values():
         json_files.unsealed(value, Path(source.name), what)
 
@@ -311,6 +314,23 @@ def _of_probes(value: Any) -> Facts:
     }
 
 
+def _of_structural_probes(value: Any) -> Facts:
+    def means(figures: Any) -> Facts:
+        return {name: figures["means"][name] for name in MEASURES}
+
+    return {
+        "sentences": value["sentences"],
+        "baseline": means(value["baseline"]),
+        "runs": {
+            one["run"] if one["layer"] is None else f"{one['run']}, layer {one['layer']}": means(
+                one["figures"]
+            )
+            for one in value["layers"]
+        },
+        **value["settings"],
+    }
+
+
 def _of_mixup(value: Any) -> Facts:
     return {
         "systems": {
@@ -344,6 +364,11 @@ _REPORTS: tuple[tuple[set[str], str, Callable[[Any], Facts]], ...] = (
     ({"gold", "subtypes", "systems"}, "report of synmt evaltree", _of_parsers),
     ({"gold", "subtypes", "scores"}, "report of synmt evaltree", _of_trees),
     ({"settings", "tasks", "runs"}, "report of synmt analyze probe", _of_probes),
+    (
+        {"settings", "sentences", "baseline", "layers"},
+        "report of synmt analyze probe --structural",
+        _of_structural_probes,
+    ),
     ({"runs", "subtypes", "left_out"}, "report of synmt analyze heads", _of_heads),
     ({"runs", "left_out"}, "report of synmt analyze awsl", _of_awsl),
     ({"segments", "best", "values"}, "report of synmt tune", _of_tuning),

@@ -55,7 +55,7 @@ def scaled_product(q: Tensor, k: Tensor, d_head: int | None = None) -> Tensor:
         return q.to(dtype) @ k.to(dtype).transpose(-2, -1) / math.sqrt(d_head or q.size(-1))
 
 
-def in_numbers(added: Tensor | Dot | Related, site: Site) -> Tensor | None:
+def in_numbers(added: Tensor | Dot | Related | None, site: Site) -> Tensor | None:
     """What a modifier adds to the scaled scores, broadcasts to (B, H, Tq, T); None: nothing."""
     if isinstance(added, Dot):
         return scaled_product(added.q, added.k, site.q.size(-1))
@@ -293,8 +293,7 @@ class SelfAttention(nn.Module):
             added = modifier.added(state, site)
             if isinstance(added, Dot) and not tables:
                 q, k = torch.cat((q, added.q), dim=-1), torch.cat((k, added.k), dim=-1)
-            elif added is not None:
-                own = scaled_product(*added, site.q.size(-1)) if isinstance(added, Dot) else added
+            elif (own := in_numbers(added, site)) is not None:
                 numbers = own if numbers is None else numbers + own
         if tables:
             return relations.attention(

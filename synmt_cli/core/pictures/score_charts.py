@@ -19,7 +19,7 @@ def charts(report: ScoreReport, metric: str = "", by: str = "") -> list[Chart]:
     if metric and metric not in names:
         known = ", ".join(names)
         raise UsageError(f"--metric {quoted(metric)}: the report has {known}")
-    divisions = [SYSTEMS, *dict.fromkeys(bucket.by for bucket in report.buckets)]
+    divisions = [SYSTEMS, *report.divisions]
     if by and by not in divisions:
         raise UsageError(f"--by {quoted(by)}: the report has {', '.join(divisions)}")
     chosen = names[metric] if metric else next(iter(report.metrics))

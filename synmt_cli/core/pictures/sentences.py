@@ -9,11 +9,11 @@ from typing import NamedTuple
 from synmt_cli.core.segments.alignment import text_of
 from synmt_cli.core.segments.comments import LINE, status_of
 from synmt_cli.core.text.display_width import cut
+from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats.conllu import DEPREL, DEPS, FORM, ID, UPOS, Sentence
 from synmt_cli.formats.record import OK, Record
 
-ROOT = -1
 LONGEST_WORD = 40  # columns of a terminal; a longer word is cut in a picture
 LONGEST_LABEL = 24
 _JOINERS = "\u200c\u200d"  # Persian words and emoji need them, and they move no other text

@@ -124,7 +124,7 @@ def _figures(content: Content) -> dict[str, str]:
         width = 8.5 if len(whole) > 1 else 5
         found["scores"] = figures.for_page(whole, "scores of systems", width)
         for metric in content.score.metrics:
-            for by in dict.fromkeys(bucket.by for bucket in content.score.buckets):
+            for by in content.score.divisions:
                 charts = score_charts.charts(content.score, metric.name, by)
                 found[f"{by} {metric.name}"] = figures.for_page(charts, f"{metric.label} by {by}")
     curves = curve_charts([run.curve for run in content.runs]) if content.runs else []
@@ -141,15 +141,12 @@ def _figures(content: Content) -> dict[str, str]:
 
 def _scores(report: ScoreReport) -> dict[str, Any]:
     """The tables of a report, as texts."""
-    divisions = list(dict.fromkeys(bucket.by for bucket in report.buckets))
     return {
         "report": report,
         "rows": [
             (system.name, [_score(report, metric, i) for metric in report.metrics])
             for i, system in enumerate(report.systems)
         ],
-        "corrected": report.corrected,
-        "divisions": divisions,
         "buckets": {
             (by, metric.name): [
                 (
@@ -160,7 +157,7 @@ def _scores(report: ScoreReport) -> dict[str, Any]:
                 for bucket in report.buckets
                 if bucket.by == by
             ]
-            for by in divisions
+            for by in report.divisions
             for metric in report.metrics
         },
     }

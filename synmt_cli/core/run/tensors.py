@@ -15,7 +15,15 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from synmt_cli.errors import ConfigError, DataError, ReadError, SynmtError, printable
+from synmt_cli.errors import (
+    ConfigError,
+    DataError,
+    ReadError,
+    SynmtError,
+    Unavailable,
+    is_of_memory,
+    printable,
+)
 from synmt_cli.io import regular_files, writing
 
 FORMAT = "synmt-tensors-1"
@@ -31,6 +39,7 @@ TYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
+_UNREADABLE = (SafetensorError, ValueError, KeyError, OverflowError, MemoryError, RuntimeError)
 # Raises where tensors, and the texts about them, are not the expected ones.
 Check = Callable[[Mapping[str, Tensor], Mapping[str, str]], None]
 
@@ -71,7 +80,9 @@ def _head(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> bytes:
 def read(
     path: Path, check: Check | None = None, follow: bool = False
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the texts about them. Raises ReadError, DataError, ConfigError.
+    """The tensors and the texts about them.
+
+    Raises ReadError, DataError, ConfigError; Unavailable where they do not fit into memory.
 
     check: called twice, with tensors without values before any memory is taken, and with the
     tensors themselves. follow: whether the name may be a link.
@@ -85,7 +96,16 @@ def read(
             tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
     except OSError as error:
         raise ReadError(f"cannot read {printable(name)}: {error.strerror or error}") from error
-    except (SafetensorError, ValueError, KeyError, OverflowError, MemoryError) as error:
+    except (
+        SafetensorError,
+        ValueError,
+        KeyError,
+        OverflowError,
+        MemoryError,
+        RuntimeError,
+    ) as error:
+        if is_of_memory(error):
+            raise Unavailable(f"cannot load {printable(name)}: too little memory") from error
         raise DataError(
             name, None, f"not a whole safetensors file: {printable(str(error))}"
         ) from None

@@ -59,6 +59,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "transition_oracle": ("static", "dynamic", "static_eager", "static_lazy"),
 }
 _TEXT = ("from_model", "detokenize", "templates", "_file", "_model", "_lemmas", "_accuracy")
+_OF_A_FURTHER_MODEL = re.compile(r"(.+)_[1-9]")  # `iterations_2` is for the second tagger
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?", re.ASCII)
 
 # How long training takes. `accurate` leaves every choice to the library. `quick` learns models of
@@ -104,8 +105,8 @@ def _named(text: str, part: str) -> dict[str, str]:
     for item in filter(None, text.split(";")):
         name, equals, value = item.partition("=")
         known = OPTIONS[part].split()
-        # `iterations_2` is for the second tagger model
-        if name not in known and not (part == "tagger" and name[:-2] in known and name[-2] == "_"):
+        further = _OF_A_FURTHER_MODEL.fullmatch(name) if part == "tagger" else None
+        if name not in known and not (further and further[1] in known):
             close = get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
             raise UsageError(f"--{part}-options has no option {quoted(name)}{hint}")

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from synmt_cli.formats.reports.score.scores import LEAST, TESTS, PairedComparison, shown_p
+from synmt_cli.formats.reports.score.scores import LEAST, MARKS, TESTS, PairedComparison, shown_p
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup, extent
 
-MARKS = 3  # characters for the marks of a score: ^ and stars
 BY_GROUP = ("uas", "las")  # metrics that are shown for each group
 
 

@@ -5,10 +5,11 @@ import struct
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from torch import nn
 
 from synmt_cli.core.run import tensors
-from synmt_cli.errors import ConfigError, DataError, ReadError
+from synmt_cli.errors import ConfigError, DataError, ReadError, Unavailable
 
 
 @pytest.fixture
@@ -74,6 +75,23 @@ def test_hostile_files_are_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises((DataError, ConfigError), match=r"w\.safetensors"):
         tensors.read(path)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SafetensorError("Cannot allocate memory (os error 12)"),
+        RuntimeError("unable to mmap 294992704 bytes from file: Cannot allocate memory (12)"),
+        MemoryError(),
+    ],
+)
+def test_too_little_memory_is_not_damage(whole, monkeypatch, error):
+    def fail(path, follow):
+        raise error
+
+    monkeypatch.setattr(tensors, "opened", fail)
+    with pytest.raises(Unavailable, match=r"cannot load .*w\.safetensors: too little memory"):
+        tensors.read(whole)
 
 
 def test_a_missing_file_is_named(tmp_path):

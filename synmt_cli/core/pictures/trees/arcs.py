@@ -15,14 +15,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from synmt_cli.core.pictures.sentences import (
-    LONGEST_LABEL,
-    ROOT,
-    Arc,
-    Column,
-    shown,
-)
+from synmt_cli.core.pictures.sentences import LONGEST_LABEL, Arc, Column, shown
 from synmt_cli.core.trees.drawing import TooLarge
+from synmt_cli.core.trees.heads import ROOT
 
 MOST_COLUMNS = 10_000
 WORD, SMALL = 16, 11  # font sizes of words, and of tags and labels

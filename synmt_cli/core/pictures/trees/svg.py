@@ -8,15 +8,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal, NamedTuple
 
-from synmt_cli.core.pictures.sentences import (
-    LONGEST_LABEL,
-    ROOT,
-    Arc,
-    Differences,
-    Picture,
-    Token,
-    shown,
-)
+from synmt_cli.core.pictures.sentences import LONGEST_LABEL, Arc, Differences, Picture, Token, shown
 from synmt_cli.core.pictures.trees import upright
 from synmt_cli.core.pictures.trees.arcs import (
     EDGE,
@@ -30,6 +22,7 @@ from synmt_cli.core.pictures.trees.arcs import (
     text_width,
 )
 from synmt_cli.core.trees.drawing import TooLarge
+from synmt_cli.core.trees.heads import ROOT
 
 Layout = Literal["arcs", "upright"]
 INK, QUIET, MARKED = "#1b1b1b", "#5a5a5a", "#b3380b"  # 17:1, 7:1 and 6:1 on white

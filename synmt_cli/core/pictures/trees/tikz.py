@@ -6,16 +6,10 @@ Letters outside the Latin scripts need LuaLaTeX or XeLaTeX and a font that has t
 
 from collections.abc import Iterator, Sequence
 
-from synmt_cli.core.pictures.sentences import (
-    LONGEST_LABEL,
-    ROOT,
-    Arc,
-    Differences,
-    Picture,
-    shown,
-)
+from synmt_cli.core.pictures.sentences import LONGEST_LABEL, Arc, Differences, Picture, shown
 from synmt_cli.core.pictures.trees.arcs import MOST_COLUMNS, Line, lines
 from synmt_cli.core.trees.drawing import TooLarge
+from synmt_cli.core.trees.heads import ROOT
 
 POINT = 1.35  # pixels of words in SVG that take a point of LaTeX's 10 point type
 HEADER = "% needs \\usepackage{tikz-dependency}; letters beyond Latin need LuaLaTeX\n"

@@ -7,9 +7,10 @@ tree that is not projective.
 
 from dataclasses import dataclass
 
-from synmt_cli.core.pictures.sentences import LONGEST_LABEL, ROOT, Column, Picture, shown
+from synmt_cli.core.pictures.sentences import LONGEST_LABEL, Column, Picture, shown
 from synmt_cli.core.pictures.trees.arcs import GAP, MOST_COLUMNS, SMALL, WORD, text_width
 from synmt_cli.core.trees.drawing import TooLarge
+from synmt_cli.core.trees.heads import ROOT
 
 DEPTH = 76  # from one depth to the next
 BELOW = SMALL + 9  # what stands below the line of a word

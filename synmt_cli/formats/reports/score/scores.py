@@ -275,6 +275,21 @@ class ScoreReport:
         return self.settings.correction == HOLM
 
     @property
+    def divisions(self) -> list[str]:
+        """The SPEC of each --by."""
+        return list(dict.fromkeys(bucket.by for bucket in self.buckets))
+
+    @property
+    def correction(self) -> str:
+        """For how many comparisons p is corrected, or is not; "" for a single one."""
+        n = self.settings.n_comparisons + self.settings.n_bucket_comparisons
+        if self.corrected:
+            return f"p (Holm): corrected for {self.families} (Holm 1979)"
+        if n > 1:
+            return f"p is not corrected: of {n:,} comparisons some may have stars by chance"
+        return ""
+
+    @property
     def families(self) -> str:
         """For how many comparisons p is corrected."""
         n, in_buckets = self.settings.n_comparisons, self.settings.n_bucket_comparisons
@@ -307,7 +322,7 @@ class ScoreReport:
             yield self._comparisons()
         if self.clusters:
             yield from map(self._cluster_table, self.metrics)
-        for by in dict.fromkeys(bucket.by for bucket in self.buckets):
+        for by in self.divisions:
             yield from (self._bucket_table(metric, by) for metric in self.metrics)
         yield [*self._legend()]
 
@@ -449,7 +464,7 @@ class ScoreReport:
             yield from self._test_notes(baseline, self._results[0])
         elif self.interval_n:
             yield f"95 % interval: {self.settings.interval}, {self.interval_n:,} samples"
-        for by in dict.fromkeys(bucket.by for bucket in self.buckets):
+        for by in self.divisions:
             if empty := [one.name for one in self.buckets if one.by == by and not one.n]:
                 yield f"{by}: no sentences in {', '.join(empty)}"
         for metric in self.metrics:
@@ -460,11 +475,8 @@ class ScoreReport:
         p = "p (Holm)" if self.corrected else "p"
         yield f"* {p} < 0.05, ** {p} < 0.01 against {baseline}: {TESTS[one.test]}"
         yield f"a star: the score differs from that of {baseline} by more than chance"
-        n = self.settings.n_comparisons
-        if self.corrected:
-            yield f"p (Holm): corrected for {self.families} (Holm 1979)"
-        elif (n_all := n + self.settings.n_bucket_comparisons) > 1:
-            yield f"p is not corrected: of {n_all:,} comparisons some may have stars by chance"
+        if self.correction:
+            yield self.correction
         yield f"p, {one.definition}: {self.formula}"
         if self.least:
             yield LEAST.format(self.least)
