@@ -160,6 +160,48 @@ def test_the_page_says_how_its_attention_is_drawn_again(forked, folder, tmp_path
         (tmp_path / "heads.7.pdf").unlink()
 
 
+def test_attention_too_large_for_a_page_is_passed_over(forked, folder, tmp_path):
+    lines = []
+    for name, n_keys in (("7", 220), ("8", 2)):
+        weights = [{"layer": 0, "head": 0, "rows": [[1 / n_keys] * n_keys]}]
+        one = {"id": name, "status": "ok", "stack": "cross", "tokens": ["▁a"], "weights": weights}
+        lines.append(json.dumps({**one, "keys": ["▁b"] * n_keys}) + "\n")
+    for n, shown in ((2, True), (1, False)):
+        (tmp_path / "att.jsonl").write_text("".join(lines[:n]))
+        done = forked("report", "--attention", "att.jsonl", folder / "runs/base.1", cwd=tmp_path)
+        assert done.returncode == 0
+        assert (b"Attention in segment 8" in done.stdout) == shown
+        assert (b"att.jsonl has no segment of 60 tokens or fewer" in done.stderr) != shown
+
+
+def test_notes_below_the_scores_are_those_of_what_is_there(forked, folder, tmp_path):
+    notes = ("Framed: the best score.", "** p", "p is not corrected: of 2 comparisons")
+    systems = (folder / "base.1", folder / "new.1")
+    for n, options, said in (
+        (1, (), (False, False, False)),
+        (2, ("--paired", "none"), (True, False, False)),
+        (2, (), (True, True, False)),
+        (2, ("--correct", "none"), (True, True, True)),
+    ):
+        few = () if options[:1] == ("--paired",) else ("--samples", "50")
+        written = ("--format", "json", "-o", tmp_path / "score.json", *few, *options)
+        done = forked("score", *written, folder / "ref", *systems[:n])
+        assert done.returncode == 0, done.stderr
+        page = forked("report", "--score", tmp_path / "score.json").stdout.decode()
+        text = "".join(Elements(page).text)
+        assert tuple(note in text for note in notes) == said
+        assert ("the difference to the first system" in text) == said[1]
+
+
+def test_scores_of_segments_are_made_again_from_the_files_that_are_shown(forked, folder):
+    others = ("--segments", "a=base.2", "--segments", "b=new.2", "--ref", "src")
+    for scored in (("--score", "score.json"), ()):
+        done = forked("report", *scored, *others, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        typed = "synmt score -M chrf --format segments src a=base.2 b=new.2"
+        assert typed in "".join(Elements(done.stdout.decode()).text)
+
+
 def test_what_is_missing_is_said(forked, folder, tmp_path):
     (tmp_path / "score.json").write_bytes((folder / "score.json").read_bytes())
     done = forked("report", "--score", "score.json", cwd=tmp_path)
