@@ -19,8 +19,8 @@ test-long: $(READY)  ## those of many processes, lost machines, damaged files an
 test-gpu: $(READY)  ## the tests that need one
 	SYNMT_TEST_GPU=1 $(RUN)/python -m pytest -m gpu
 
-gpu-report: $(READY)  ## measure this machine's GPU into benchmarks/GPU.md: ten minutes at most
-	$(RUN)/python benchmarks/gpu_report.py --output benchmarks/GPU.md
+gpu-report: $(READY)  ## measure this machine's GPU into gpu-report.md: ten minutes at most
+	$(RUN)/python benchmarks/gpu_report.py --output gpu-report.md
 
 check: $(READY)  ## format, lint, types and the quick tests
 	$(RUN)/ruff format --check .

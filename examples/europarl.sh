@@ -9,6 +9,10 @@
 # base on a GPU, which serves one training at a time: `JOBS=1 bash ...`. CONFIG: settings in place of
 # those that `init` writes, such as docs/results/europarl-200000/config.toml.
 set -euo pipefail
+if [ $# -lt 2 ]; then
+  sed -n "s/^#   bash/usage: bash/p" "$0" >&2
+  exit 2
+fi
 data=$1 model=$2 out=${3:-runs/europarl} variants=${4:-vanilla,pascal,rel,dep+rel} seeds=${5:-3} pairs=${6:-30000}
 preset=${7:-tiny} config=${8:-}
 text=$(dirname "$out")/text.$(basename "$out")

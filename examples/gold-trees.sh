@@ -19,6 +19,7 @@ cd "$1"
 variant=${4:-$(cut -d" " -f1 data/READERS)} out=gold-trees
 # The first variant that writes no trees; its length penalty is that of all but those that do
 baseline=$(cat data/SHARED)
+[ -n "$variant" ] || { echo "gold-trees.sh: no variant of this experiment reads trees" >&2; exit 2; }
 case " $(cat data/READERS) " in
   *" $variant "*) ;;
   *) echo "gold-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2

@@ -16,6 +16,7 @@ fi
 parser=${3:+$(realpath "$3")}
 cd "$1"
 variant=${2:-$(cut -d" " -f1 data/READERS)} out=right-trees
+[ -n "$variant" ] || { echo "right-trees.sh: no variant of this experiment reads trees" >&2; exit 2; }
 case " $(cat data/READERS) " in
   *" $variant "*) ;;
   *) echo "right-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2

@@ -11,6 +11,10 @@
 # Decoders that read their prefix again for each token take their time, so all models have two
 # layers in the decoder and 6,000 updates. A training takes 10 to 90 minutes on a core of 2024.
 set -euo pipefail
+if [ $# -lt 6 ]; then
+  sed -n "s/^#   bash/usage: bash/p" "$0" >&2
+  exit 2
+fi
 train=$1 dev=$2 test=$3 src=$4 tgt=$5 model=$6 out=${7:-runs/trees-$4-$5}
 variants=${8:-vanilla,linearized,bitran,parent,gcn} seeds=${9:-3}
 file() {

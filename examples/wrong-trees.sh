@@ -10,9 +10,9 @@
 # same set with as many words, so that arcs are as long and trees as deep as the parser's, but do not
 # belong to the words. Each sentence gets one tree, the same for all seeds.
 #
-# It trains one seed after the other. Records, runs, translations and scores.VARIANT.txt, with the
-# experiment's first variant beside both, go to EXPERIMENT/TREES-trees; run it again after an
-# interruption, and trainings go on.
+# It trains one seed after the other. Records, runs, translations and scores.VARIANT.txt, which
+# compares them with the parser's models and with the experiment's first variant, go to
+# EXPERIMENT/TREES-trees; run it again after an interruption, and trainings go on.
 set -euo pipefail
 if [ $# -lt 1 ]; then
   sed -n "s/^#   bash/usage: bash/p" "$0" >&2
@@ -25,6 +25,7 @@ case $trees in
   *) echo "wrong-trees.sh: TREES is random or borrowed, not $trees" >&2 && exit 2 ;;
 esac
 out=$trees-trees
+[ -n "$variant" ] || { echo "wrong-trees.sh: no variant of this experiment reads trees" >&2; exit 2; }
 case " $(cat data/READERS) " in
   *" $variant "*) ;;
   *) echo "wrong-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2

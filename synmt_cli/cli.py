@@ -116,6 +116,9 @@ def _options(command: TyperCommand, values: dict[str, Any]) -> str:
         if value is True:
             words += name
             continue
+        if parameter.nargs > 1:
+            words += [*name, *map(shlex.quote, map(str, value))]
+            continue
         for one in value if isinstance(value, (list, tuple)) else [value]:
             words += [*name, shlex.quote(str(one))]
     return printable(" ".join(words))
@@ -271,7 +274,8 @@ def main() -> NoReturn:
     # than threads, a long one takes the core from the thread that is waited for.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    # Importing torch's compiler makes the folder for its results, which synmt has none of.
+    # Importing torch's compiler makes the folder for its results. This one is there; training that
+    # does compile takes another (core/training/device/compiled.py).
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.sep)
     try:
         run = _complete_for_bash if completion.is_asked_by_bash() else _run

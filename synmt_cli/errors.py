@@ -161,7 +161,7 @@ def cannot_read(name: str | PathLike[str], error: BaseException) -> ReadError:
 
 def cannot_create(name: str | PathLike[str], error: BaseException) -> CreateError:
     """The CreateError for what the system raised at a file or folder."""
-    return CreateError(f"cannot create {printable(str(name))}: {reason(error)}")
+    return CreateError(f"cannot create {printable(str(name)) or quoted('')}: {reason(error)}")
 
 
 def cannot_write(name: str | PathLike[str], error: BaseException) -> WriteError:

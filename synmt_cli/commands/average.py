@@ -6,7 +6,7 @@ from typing import Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import UsageError, printable
+from synmt_cli.errors import UsageError, counted, printable
 
 MANUAL = Manual(
     input="Checkpoints of a run directory: `runs/pascal/checkpoints/step-3000`.",
@@ -61,5 +61,5 @@ def average(
     chosen = averaging.members(run, checkpoints or averaging.last(run, n_last))
     averaging.average(run, chosen, Path(output))
     names = ", ".join(printable(one.name) for one in chosen)
-    n = f"{len(chosen)} checkpoint{'s' * (len(chosen) > 1)}"
+    n = counted(len(chosen), "checkpoint")
     console.info(f"averaged {n} ({names}) into {printable(output)}")

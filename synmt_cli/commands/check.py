@@ -86,7 +86,7 @@ def check(
     if checker.failure:
         raise checker.failure
     if n:
-        raise NegativeAnswer(f"{n:,} problem{'s' * (n > 1)}")
+        raise NegativeAnswer(counted(n, "problem"))
 
 
 class _Checker:
@@ -162,7 +162,7 @@ class _Checker:
         for name, n in self._counts[1:]:
             first, expected = self._counts[0]
             if n != expected:
-                problem = f"{n:,} segment{'s' * (n != 1)}, but {printable(first)} has {expected:,}"
+                problem = f"{counted(n, 'segment')}, but {printable(first)} has {expected:,}"
                 yield DataError(name, None, problem)
 
 

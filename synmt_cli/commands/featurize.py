@@ -101,7 +101,10 @@ def featurize(
     """
     names = _names(emit)
     target = tgt if tgt_conllu is None else tgt_conllu
-    _check(tgt, tgt_conllu, "-" in (files or ["-"]))
+    options.refuse_two_stdins([*(files or ["-"]), tgt, tgt_conllu])
+    options.refuse(
+        {"--tgt and --tgt-conllu are both targets: give one of them": tgt and tgt_conllu}
+    )
     is_text = kind == "text"
     if is_text and names:
         raise UsageError("--emit is for CoNLL-U: text has no trees")
@@ -138,14 +141,6 @@ def featurizing(
     target = None if tgt_spm is None else Vocabulary.load(tgt_spm)
     linearizer = Linearizer(target or source, *options)
     return Featurizer(source, target, emit, strict, linearizer).run
-
-
-def _check(tgt: str | None, tgt_conllu: str | None, reads_stdin: bool) -> None:
-    if tgt is not None and tgt_conllu is not None:
-        raise UsageError("--tgt and --tgt-conllu are both targets: give one of them")
-    for name, path in (("--tgt", tgt), ("--tgt-conllu", tgt_conllu)):
-        if path == "-" and reads_stdin:
-            raise UsageError(f"stdin cannot be both the trees and {name}")
 
 
 def _names(emit: str) -> tuple[str, ...]:

@@ -88,14 +88,17 @@ def linearize(
     --glue also <+>) for vocab train --symbols: no text ever becomes such a piece.
     """
     if format == "symbols":
+        options.refuse(
+            {"--format symbols lists labels: it takes no --spm, --strict": spm or strict}
+        )
         sentences = (one for source in reading.sources(files or ()) for one in conllu.read(source))
         with writing.output(output) as writer:
             for symbol in symbols_of(sentences, split_transitions, glue):
                 writer.write(symbol.encode() + b"\n")
         return
-    options = on_nonprojective, split_transitions, glue, multiword
+    how = on_nonprojective, split_transitions, glue, multiword
     recipe = pool.Recipe(
-        partial(linearizing, spm, options, format == "jsonl", strict),
+        partial(linearizing, spm, how, format == "jsonl", strict),
         () if spm is None else (spm,),
         pool.Care(where=where, warn=console.warn),
     )
@@ -104,8 +107,8 @@ def linearize(
 
 
 def linearizing(
-    spm: str | None, options: tuple[Any, ...], as_json: bool, strict: bool
+    spm: str | None, how: tuple[Any, ...], as_json: bool, strict: bool
 ) -> Callable[[Work], Done]:
-    """The function of a worker. options: those of Linearizer. Raises SynmtError."""
+    """The function of a worker. how: options of Linearizer. Raises SynmtError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
-    return LinearizeJob(Linearizer(vocabulary, *options), as_json, strict).run
+    return LinearizeJob(Linearizer(vocabulary, *how), as_json, strict).run

@@ -107,8 +107,7 @@ def multitask(
             )
         _write_symbols(files or (), penn, output)
         return
-    if penn == "-" and "-" in (files or ["-"]):
-        raise UsageError("stdin cannot be both the records and --penn")
+    options.refuse_two_stdins([*(files or ["-"]), penn])
     if spm is None:
         raise UsageError("--spm MODEL is missing (or --format symbols)")
     source = Vocabulary.load(spm)

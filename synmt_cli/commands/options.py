@@ -115,7 +115,15 @@ def _verbose(value: bool) -> bool:
 
 
 # Input and output.
-Files = Annotated[list[str] | None, argument("FILE", "Input files; none or - is stdin.")]
+def _one_stdin(files: list[str] | None) -> list[str] | None:
+    refuse_two_stdins(files or ())
+    return files
+
+
+Files = Annotated[
+    list[str] | None,
+    argument("FILE", "Input files; none or - is stdin.", callback=_one_stdin),
+]
 InputKind = Annotated[
     Literal["auto", "text", "jsonl", "conllu"],
     option("--from", "What the input is; auto looks at the first record."),

@@ -71,6 +71,7 @@ def parser_train(
     given = {"tokenizer": tokenizer, "tagger": tagger, "parser": parser}
     settings = parser_training.merged(preset, given, light)
     options.refuse_compressed(output)
+    options.refuse_two_stdins([*files, *(dev or [])])
     with writing.output(output) as writer:
         training = _treebank(files, "training")
         if not training.blocks:

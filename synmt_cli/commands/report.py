@@ -100,7 +100,8 @@ def report(
     attention next to the tree's edges; the segments, to sort and to search, with the words marked
     that differ from the first system's, and with the trees of their sources; settings and versions
     of the runs; and the commands that make each part again. A part with missing files is named on
-    the page and in a warning.
+    the page and in a warning. Runs whose names differ in a number at the end, as runs/pascal.1 and
+    runs/pascal.2, are drawn as seeds of one.
 
     Segments are in order of the difference between the best and the worst system by chrF. The page
     stays below 5 MB: of more than 3,000 segments it shows 3,000, two thirds of them those that

@@ -321,7 +321,7 @@ def score(
     settings = registry.TextSettings(
         tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
     )
-    _check(settings, get, form, by, paired != "none" and asked & OF_TESTS)
+    _check(settings, get, form, by, metrics, limits, paired != "none" and asked & OF_TESTS)
     scored = _outside(segment_scores or [], lower_is_better or [])
     specs = [divisions.parse(text) for text in dict.fromkeys(by or [])]
     trees = _trees(specs, src, src_trees, ref_trees)
@@ -340,6 +340,8 @@ def score(
         {
             "--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:]),
             "--matched needs a test": matched and not test,
+            "--correct compares systems with the first one: give two or more": "correct" in asked
+            and not outputs[1:],
         }
     )
     with writing.output(output) as writer:
@@ -375,7 +377,13 @@ def score(
 
 
 def _check(
-    settings: TextSettings, get: str | None, form: str, by: list[str] | None, tests: object
+    settings: TextSettings,
+    get: str | None,
+    form: str,
+    by: list[str] | None,
+    metrics: str | None,
+    limits: dict[str, float],
+    tests: object,
 ) -> None:
     """Raises UsageError for options that exclude each other."""
     value, smooth = settings.smooth_value, settings.smooth
@@ -384,7 +392,10 @@ def _check(
             GET_TAKES_NO_FORMAT: get is not None and form != "table",
             "--get prints bare figures: it takes no options of a test": get and tests,
             "--get prints one figure for each system: it cannot be split --by": get and by,
+            "--get names the metric: it excludes -M": get and metrics,
             f"--format {SEGMENTS} has no buckets": form == SEGMENTS and by,
+            f"--format {SEGMENTS} makes no test": form == SEGMENTS and tests,
+            f"--format {SEGMENTS} has no --fail-under": form == SEGMENTS and limits,
             f"--smooth {smooth} has no --smooth-value": value is not None
             and smooth in ("exp", "none"),
             "--smooth-value is a finite number": value is not None and math.isinf(value),

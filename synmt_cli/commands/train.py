@@ -27,7 +27,7 @@ from synmt_cli.core.distributed.launch import (
 )
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
-from synmt_cli.errors import Stopped, UsageError, counted, quoted
+from synmt_cli.errors import Stopped, UsageError, counted, printable, quoted
 from synmt_cli.io import memory
 
 if TYPE_CHECKING:
@@ -237,6 +237,7 @@ def train(
         raise UsageError("--run DIR is missing (or --dry-run)")
     if run:
         options.refuse_no_folder("--run", run)
+    options.refuse({"--parser-link is for --parser": parser_link and not parser})
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
     choice = resolve(variant, preset, config, settings or (), flags)
     if tensorboard:
@@ -296,10 +297,11 @@ def run_training(
             *_, end = events
             return 0 if getattr(end, "finished", False) else Stopped.exit_code
         if is_resumed:
-            console.info(f"resuming {path} at step {first_step:,}")
+            name = printable(str(path))
+            console.info(f"resuming {name} at step {first_step:,}")
             if limit_passed := passed(trainer):
                 console.warn(
-                    f"{path} has passed training.{limit_passed}: no update is made, and it does "
+                    f"{name} has passed training.{limit_passed}: no update is made, and it does "
                     "not compare with runs that end there"
                 )
         length = Length.of(session.train, trainer.settings)
@@ -533,7 +535,8 @@ def follow(
                             f"stopped at step {event.step:,} ({event.reason}) and saved; "
                             "the same command resumes"
                         )
-                    console.info(f"done at step {event.step:,} ({event.reason}): {place.folder}")
+                    name = printable(str(place.folder))
+                    console.info(f"done at step {event.step:,} ({event.reason}): {name}")
 
 
 def validation(event: Validated) -> str:

@@ -197,7 +197,7 @@ def translate(
     counts: Counter[str] = Counter()
     memory.bound_caches(memory.KERNELS_IN_SEARCH)
     with contextlib.ExitStack() as stack:
-        outputs = [path for path in (output, trees_out) if path]
+        outputs = [output, *([trees_out] if trees_out else [])]
         writers = stack.enter_context(writing.together(outputs, line_buffered))
         bar = stack.enter_context(console.progress("translated", files=paths, output=output))
         from synmt_cli.core.decoding.hypothesis import LengthLimit

@@ -95,8 +95,7 @@ def vocab_train(
     --format symbols. --user-symbols are the opposite: strings that are found wherever text has
     them.
     """
-    if symbols == "-" and "-" in (files or ["-"]):
-        raise UsageError("stdin cannot be both the text and --symbols")
+    options.refuse_two_stdins([*(files or ["-"]), symbols])
     options.refuse_compressed(output)
     settings = vocabulary_training.VocabularySettings(
         size=_size(size),

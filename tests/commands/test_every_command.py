@@ -52,6 +52,32 @@ def test_a_default_is_the_same_in_every_command(flag, default):
     assert set(found.values()) == {default}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("linearize", "-", "-"),
+        ("featurize", "x", "-", "-"),
+        ("featurize", "--tgt", "-"),
+        ("vocab", "encode", "-m", "x", "-", "-"),
+        ("tune", "-m", "x", "-", "-"),
+        ("analyze", "heads", "-m", "x", "-", "-"),
+        ("parser", "train", "-", "--dev", "-", "-o", "x"),
+        ("multitask", "--spm", "x", "--penn", "-"),
+    ],
+)
+def test_stdin_is_read_once(run, command):
+    done = run(*command)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b": only one input can be stdin" in done.stderr
+
+
+def test_an_empty_name_of_an_output_is_no_stdout(run):
+    for command in (("translate", "-m", "x"), ("filter",), ("linearize",)):
+        done = run(*command, "-o", "", stdin=b"a\n")
+        assert (done.returncode, done.stdout) == (73, b"")
+        assert b": cannot create '': Is a directory" in done.stderr
+
+
 def test_verbose_says_what_is_done_and_quiet_says_nothing(run, tmp_path):
     (tmp_path / "a").write_text("one two\nthree\n")
     done = run("filter", "-v", "--max-len", 1, "a", "-o", "b", cwd=tmp_path)

@@ -129,7 +129,7 @@ def test_a_bad_target_line_is_named_after_the_good_ones(run, tmp_path):
         (["--emit", "depht"], 2, "--emit 'depht' is none of depth, parent_middle"),
         (["--tgt-spm", "m"], 2, "--tgt-spm needs --spm and --tgt"),
         (["--on-nonprojective", "error", "--tgt", "t"], 2, "--multiword are for --tgt-conllu"),
-        (["--tgt", "-"], 2, "stdin cannot be both"),
+        (["--tgt", "-"], 2, "only one input can be stdin"),
         (["--spm", "none.model"], 69, "cannot read the vocabulary none.model"),
         (["none.conllu"], 66, "cannot read none.conllu"),
         (["--tgt", "none.de"], 66, "cannot read none.de"),

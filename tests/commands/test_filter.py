@@ -327,10 +327,11 @@ def test_a_corpus_overlaps_with_itself_and_not_with_its_test_set(run, data):
     assert b"kept\t0\t" in run(*count, books / "dev.de.gz").stdout
 
 
-def test_help_needs_no_language_model(run, tmp_path):
+def test_only_lang_needs_a_language_model(run, tmp_path):
     (tmp_path / "py3langid.py").write_text("raise SystemExit(9)\n")
     environment = {"PYTHONPATH": os.fspath(tmp_path)}
     assert run("filter", stdin=b"a\n", env=environment).stdout == b"a\n"
+    assert run("filter", "--lang", "en", stdin=b"a\n", env=environment).stdout == b""
 
 
 def test_a_signal_ends_it_while_its_processes_wait_for_more_of_a_pipe(folder):

@@ -159,7 +159,7 @@ def test_what_has_no_parse_is_counted_and_strict_stops_there(run, folder):
     [
         (["train.jsonl"], 2, "--spm MODEL is missing"),
         (["--tgt-spm", "spm.model"], 2, "--spm MODEL is missing"),
-        (["--spm", "spm.model", "--penn", "-"], 2, "stdin cannot be both"),
+        (["--spm", "spm.model", "--penn", "-"], 2, "only one input can be stdin"),
         (
             ["--format", "symbols", "--penn", "p", "train.jsonl"],
             2,
@@ -207,4 +207,4 @@ def test_what_is_no_symbol_is_refused(run, folder, symbols, status, message):
 def test_stdin_is_one_thing(run, folder):
     done = run("vocab", "train", "--symbols", "-", cwd=folder)
     assert done.returncode == 2
-    assert b"stdin cannot be both the text and --symbols" in done.stderr
+    assert b"only one input can be stdin" in done.stderr

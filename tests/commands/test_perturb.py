@@ -204,7 +204,9 @@ def test_errors_like_those_of_a_parser(run, tmp_path):
     parsed.write_bytes(perturbed(BANK, heads=0.3, labels=0.1, projective=True))
     arguments = ["perturb", "--confusions", gold, parsed, "--projective", gold]
     done = run(*arguments, "-j", 2)
-    assert done.stdout == run(*arguments).stdout
+    plain = run(*arguments, "-v")
+    assert done.stdout == plain.stdout
+    assert f"--confusions {gold} {parsed}".encode() in plain.stderr  # as one could type it
     assert all(is_projective([h - 1 for h in one.heads]) for one in sentences(done.stdout))
     messages = done.stderr.decode()
     shares = [float(x) for x in re.findall(r"([0-9.]+) % different", messages)]

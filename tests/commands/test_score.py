@@ -207,6 +207,18 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
             2,
             "--fail-under names 'bleu' twice",
         ),
+        (["ref", "new", "--correct", "none"], 2, "--correct compares systems"),
+        (["ref", "new", "-M", "ter", "--get", "bleu"], 2, "--get names the metric"),
+        (
+            ["ref", "new", "-M", "bleu", "--format", "segments", "--fail-under", "bleu=9"],
+            2,
+            "--format segments has no --fail-under",
+        ),
+        (
+            ["ref", "new", "base", "-M", "bleu", "--format", "segments", "--samples", "5"],
+            2,
+            "--format segments makes no test",
+        ),
         (["ref", "new", "base", "--paired", "none", "--p", "koehn"], 2, "--p is of a test"),
         (["ref", "new", "base", "--paired", "none", "--samples", "9"], 2, "--samples is of a test"),
         (["ref", "new", "-M", "chrf", "--tokenize", "zh"], 2, "--tokenize is for bleu, ribes, not"),

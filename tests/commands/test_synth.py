@@ -124,7 +124,7 @@ def test_a_closed_pipe_ends_it(shell, tmp_path):
     assert done.stderr == b""
 
 
-def test_too_few_sentences(run, tmp_path):
+def test_sentences_to_leave_out_that_cannot_be_read(run, tmp_path):
     (tmp_path / "bad").write_bytes(b"good\n\xff\n")
     done = run("synth", "--exclude", "bad", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (65, b"")

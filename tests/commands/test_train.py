@@ -103,13 +103,14 @@ def test_a_finished_run_is_left_alone(train, tmp_path):
 
 
 def test_a_run_that_has_more_updates_than_it_may_says_so(here, records, tmp_path):
-    model = tmp_path / "r/model.safetensors"
+    run = tmp_path / "r\nr"
+    model = run / "model.safetensors"
     for updates, epochs, is_past in ((9, 2, False), (9, 2, False), (1, 2, True), (9, 1, True)):
         before = model.read_bytes() if model.exists() else b""
-        options = ["--run", tmp_path / "r", "--max-steps", updates, "--set"]
+        options = ["--run", run, "--max-steps", updates, "--set"]
         done = here("train", *SIZE[:-1], *records, *options, f"training.max_epochs={epochs}")
         assert done.returncode == 0
-        assert (b"r has passed training.max_" in done.stderr) == is_past
+        assert (b"r\\nr has passed training.max_" in done.stderr) == is_past
         assert not before or model.read_bytes() == before
 
 

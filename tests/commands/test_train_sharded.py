@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 
@@ -15,7 +14,9 @@ from support.run_folders import (
     children,
     differences,
     last_step,
+    losses,
     wait_for,
+    weights,
 )
 
 from synmt_cli.core.run import tensors
@@ -48,19 +49,10 @@ def train(example_folder, tmp_path):
     trainings.end()
 
 
-def weights(folder, step):
-    return tensors.read(folder / f"checkpoints/step-{step}/weights.safetensors")[0]
-
-
-def dev(folder):
-    lines = (folder / "metrics.jsonl").read_bytes().splitlines()
-    return [event["nll"] for event in map(json.loads, lines) if event["event"] == "dev"]
-
-
 def check_equal(folder, step, **tolerance):
     """The runs `whole` and `shared` have the same losses, weights and names of moments."""
     one, other = folder / "whole", folder / "shared"
-    assert dev(other) == pytest.approx(dev(one), rel=1e-5)
+    assert losses(other) == pytest.approx(losses(one), rel=1e-5)
     torch.testing.assert_close(weights(other, step), weights(one, step), **tolerance)
     found = (
         tensors.read(run / f"checkpoints/step-{step}/optimizer.safetensors") for run in (one, other)

@@ -12,9 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.run_folders import children, wait_for
-
-from synmt_cli.core.run import tensors
+from support.run_folders import children, losses, wait_for, weights
 
 SIZE = (
     *("--preset", "tiny", "--threads", "1", "--set", "model.d_model=16", "--set", "model.d_ff=16"),
@@ -56,15 +54,6 @@ def start(example_folder, tmp_path):
 def ended(process):
     _, errors = process.communicate(timeout=240)
     return process.returncode, errors.decode()
-
-
-def losses(folder):
-    lines = (folder / "metrics.jsonl").read_bytes().splitlines()
-    return [event["nll"] for event in map(json.loads, lines) if event["event"] == "dev"]
-
-
-def weights(folder, step):
-    return tensors.read(folder / f"checkpoints/step-{step}/weights.safetensors")[0]
 
 
 def test_two_processes_give_the_losses_of_one(start, tmp_path):

@@ -39,6 +39,17 @@ OFTEN = ("--set", "training.save_every=3", "--set", "training.validate_every=7")
 ENDLESS = ("--max-steps", 1_000_000)
 
 
+def weights(folder, step):
+    """The weights in a checkpoint, by name."""
+    return tensors.read(folder / f"checkpoints/step-{step}/weights.safetensors")[0]
+
+
+def losses(folder):
+    """Nats per token of each validation."""
+    lines = (folder / "metrics.jsonl").read_bytes().splitlines()
+    return [event["nll"] for event in map(json.loads, lines) if event["event"] == "dev"]
+
+
 class Trainings:
     """Trains small models on the examples' records, in forks or in processes of their own."""
 

@@ -86,7 +86,14 @@ longer() { # NAME SYSTEM...
     ${outputs//12000-updates/$first}
 }
 longer dep+rel-rel rel dep+rel
+for own in 1 2 3; do # each seed alone
+  synmt score -M bleu -o "12000-updates/dep+rel-rel.$own.txt" "$french" \
+    $(seeds rel rel 12000-updates/) $(seeds dep+rel dep+rel 12000-updates/)
+done
+own="1 2 3"
 longer rel-vanilla vanilla rel dep+rel
+longer all-vanilla vanilla rel dep+rel pascal+rel
+longer pascal+rel-rel rel pascal+rel
 rm -r "$first"
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;

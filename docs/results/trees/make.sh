@@ -3,6 +3,10 @@
 #
 #   bash docs/results/trees/make.sh en-de
 set -euo pipefail
+if [ $# -lt 1 ]; then
+  sed -n "s/^#   bash/usage: bash/p" "$0" >&2
+  exit 2
+fi
 shopt -s nullglob
 cd "$(dirname "$0")/$1"
 systems() { # VARIANT...: fills `given` with the translations of their seeds
@@ -20,7 +24,9 @@ systems vanilla linearized bitran parent gcn
 synmt score -j 0 -M bleu,chrf,ter --src source.txt* --ref-trees reference.conllu.xz "${buckets[@]}" \
   --by labels:phenomena.txt -o scores.txt reference.txt* "${given[@]}"
 for baseline in bitran linearized; do # is it the tree, and is it more than to write it?
-  systems "$baseline" parent gcn
-  synmt score -M bleu -o "against-$baseline.txt" reference.txt* "${given[@]}"
+  writers=(linearized parent gcn)
+  if [ "$baseline" = linearized ]; then writers=(parent gcn); fi
+  systems "$baseline" "${writers[@]}"
+  synmt score -M bleu,chrf -o "against-$baseline.txt" reference.txt* "${given[@]}"
 done
 cat scores.txt

@@ -68,7 +68,7 @@ MODIFIED = {
 @torch.inference_mode()
 def test_steps_equal_teacher_forcing(shape, modified):
     net = model(MODIFIED[modified](), **SHAPES[shape])
-    side, scorer = sources(), None
+    side = sources()
     prefixes = torch.cat((torch.full((B, 1, 1), BOS), torch.randint(4, V, (B, 1, 40))), -1)
     scorer = Stepping(CachedScorer(net), net, side)
     for t in range(1, 41):  # beyond the room there is at first

@@ -72,5 +72,12 @@ def test_a_beam_of_a_rereading_model_is_scored_as_it_was_trained(model):
 
 def test_rereading_and_remembering_models_make_an_ensemble(model):
     plain = make(small("pre"))
-    found = search([model, plain], side(SOURCES), Rules(beam=2))
-    assert len(found) == 3
+    for source, (one,) in zip(
+        SOURCES, search([model, plain], side(SOURCES), Rules(beam=2)), strict=True
+    ):
+        ids = [*one.ids] if one.cut else [*one.ids, 3]
+        mean = 0.0
+        for net in (model, plain):
+            states, _ = net.decode(side([[2, *ids[:-1]]]), net.encode(side([source])))
+            mean = mean + net.logits(states[0]).softmax(-1)[range(len(ids)), ids] / 2
+        assert one.log_prob == pytest.approx(mean.log().sum().item(), rel=1e-4)

@@ -16,6 +16,7 @@ Validation and search compute without it: they would need programs of their own.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,12 +30,15 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.errors import Unavailable
 
 BACKEND = "inductor"
+RESULTS = "TORCHINDUCTOR_CACHE_DIR"  # names the folder for them
 PROGRAMS = 128  # of one function at most: torch would go on without compiling after 8
 
 
 def compile_layers(model: Transformer, device: torch.device) -> None:
     """Lets the layers be compiled when they are first used. Raises Unavailable."""
     _refuse_without_compiler(device)
+    if os.environ.get(RESULTS) == os.sep:  # of cli.main, so that no folder is made in vain
+        del os.environ[RESULTS]
     import torch._dynamo.config as settings
 
     settings.recompile_limit = max(settings.recompile_limit, PROGRAMS)

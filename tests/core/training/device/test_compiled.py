@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from support import launches
+from torch._inductor.runtime import cache_dir_utils
 
 from synmt_cli import signals
 from synmt_cli.core.model.layers import Encoder
@@ -42,6 +44,15 @@ def traced(monkeypatch):
     """Layers are read as for a compiler, and computed as they are: that takes no compiler."""
     monkeypatch.setattr(compiled, "BACKEND", "eager")
     monkeypatch.setattr(compiled, "_refuse_without_compiler", lambda device: None)
+
+
+def test_results_go_where_the_user_says_and_not_to_the_root(traced, monkeypatch, tmp_path):
+    """cli.main names the root, so that torch makes no folder where nothing is compiled."""
+    default = cache_dir_utils.default_cache_dir()
+    for named, expected in ((os.sep, default), (str(tmp_path), str(tmp_path))):
+        monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", named)
+        compiled.compile_layers(launches.build("vanilla", {}, ONE_LAYER), CPU)
+        assert os.environ.get("TORCHINDUCTOR_CACHE_DIR", default) == expected
 
 
 def gradients(model, batch):
