@@ -299,9 +299,9 @@ def run_training(
         if is_resumed:
             name = printable(str(path))
             console.info(f"resuming {name} at step {first_step:,}")
-            if limit_passed := passed(trainer):
+            if behind := limit_behind(trainer):
                 console.warn(
-                    f"{name} has passed training.{limit_passed}: no update is made, and it does "
+                    f"{name} is past training.{behind}: no update is made, and it does "
                     "not compare with runs that end there"
                 )
         length = Length.of(session.train, trainer.settings)
@@ -310,8 +310,8 @@ def run_training(
     return 0
 
 
-def passed(trainer: Trainer) -> str:
-    """The limit, name and value, that a resumed run was past before, or ""."""
+def limit_behind(trainer: Trainer) -> str:
+    """The limit, name and value, that a resumed run had already passed, or ""."""
     state, settings = trainer.state, trainer.settings
     if state.step > settings.max_steps:
         return f"max_steps = {settings.max_steps}"
