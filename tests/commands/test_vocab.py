@@ -95,7 +95,7 @@ def test_several_files_are_one_text(run, model, tmp_path):
     ("arguments", "text", "status", "message"),
     [
         (["--size", "9000"], LINES, 2, "size 9000 is too large for this text: at most"),
-        (["--character-coverage", "0.97"], LINES, 2, "0.97 is not in the range 0.98<=x<=1.0"),
+        (["--character-coverage=0.97"], LINES, 2, "greater than or equal to 0.98"),
         (["--size", "5"], LINES, 2, "size 5 is too small: single characters alone need"),
         (["--size", f"{2**31}"], LINES, 2, "--size is auto, or a number of 5 to 999999999"),
         (["--size", "9" * 5000], LINES, 2, "--size is auto, or a number of 5 to 999999999"),
