@@ -92,8 +92,9 @@ for own in 1 2 3; do # each seed alone
 done
 own="1 2 3"
 longer rel-vanilla vanilla rel dep+rel
-longer all-vanilla vanilla rel dep+rel pascal+rel
 longer pascal+rel-rel rel pascal+rel
+synmt score -j 0 -M bleu,chrf -o 12000-updates/all-vanilla.txt "$french" \
+  $(for system in vanilla rel dep+rel pascal+rel; do seeds "$system" "$system" 12000-updates/; done)
 rm -r "$first"
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
