@@ -154,19 +154,24 @@ def is_of_memory(error: BaseException) -> bool:
     return isinstance(error, Exception) and any(phrase in str(error) for phrase in _OF_MEMORY)
 
 
+def _shown(name: str | PathLike[str]) -> str:
+    """A name in a message; an empty one in quotes."""
+    return printable(str(name)) or quoted("")
+
+
 def cannot_read(name: str | PathLike[str], error: BaseException) -> ReadError:
     """The ReadError for what the system raised at a file."""
-    return ReadError(f"cannot read {printable(str(name))}: {reason(error)}")
+    return ReadError(f"cannot read {_shown(name)}: {reason(error)}")
 
 
 def cannot_create(name: str | PathLike[str], error: BaseException) -> CreateError:
     """The CreateError for what the system raised at a file or folder."""
-    return CreateError(f"cannot create {printable(str(name)) or quoted('')}: {reason(error)}")
+    return CreateError(f"cannot create {_shown(name)}: {reason(error)}")
 
 
 def cannot_write(name: str | PathLike[str], error: BaseException) -> WriteError:
     """The WriteError for what the system raised at a file or folder."""
-    return WriteError(f"cannot write {printable(str(name))}: {reason(error)}")
+    return WriteError(f"cannot write {_shown(name)}: {reason(error)}")
 
 
 def require_packages(what: str, extra: str, *packages: str) -> None:

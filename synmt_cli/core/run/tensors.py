@@ -96,14 +96,7 @@ def read(
             tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
     except OSError as error:
         raise ReadError(f"cannot read {printable(name)}: {error.strerror or error}") from error
-    except (
-        SafetensorError,
-        ValueError,
-        KeyError,
-        OverflowError,
-        MemoryError,
-        RuntimeError,
-    ) as error:
+    except _UNREADABLE as error:
         if is_of_memory(error):
             raise Unavailable(f"cannot load {printable(name)}: too little memory") from error
         raise DataError(
