@@ -5,7 +5,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import stdev
+from statistics import mean, stdev
 from typing import Any
 
 from synmt_cli.errors import counted
@@ -360,14 +360,14 @@ class ScoreReport:
         return Table(header, rows, left=2, title="Each system alone")
 
     def _parts(self) -> Iterator[Table]:
-        """What scores are made of; with several seeds the means."""
+        """What scores are made of; with several seeds the means: of counts an int if whole."""
         for metric in self.metrics:
             rows: list[Row] = []
             for system in self.systems:
                 of_seeds = [_flat(parts) for parts in system.parts.get(metric.name, [])]
                 if of_seeds:
                     names = list(of_seeds[0])
-                    values = [sum(one[name] for one in of_seeds) / len(of_seeds) for name in names]
+                    values = [mean(one[name] for one in of_seeds) for name in names]
                     rows.append([system.name, *(_part_cell(value) for value in values)])
             if rows:
                 yield Table(["system", *names], rows, title=f"{metric.label}: what it is made of")
@@ -569,7 +569,7 @@ def _flat(parts: Parts) -> dict[str, float]:
 
 
 def _part_cell(value: float) -> Cell:
-    """A count without digits, a small ratio with three, any other number with one."""
+    """A whole count without digits, a small ratio with three, any other number with one."""
     if isinstance(value, int):
         return Cell(value, ",")
-    return Cell(value, ".3f" if abs(value) <= 2 else ".1f")
+    return Cell(value, ".3f" if abs(value) <= 2 else ",.1f")
