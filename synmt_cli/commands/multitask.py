@@ -101,10 +101,16 @@ def multitask(
     a failure.
     """
     if form == "symbols":
-        if brackets == "text":
-            raise UsageError(
-                "--brackets text needs no symbols for labels, only the two tags: <TR>, <PA>"
-            )
+        options.refuse(
+            {
+                "--brackets text needs no symbols for labels, only the two tags: <TR>, <PA>": (
+                    brackets == "text"
+                ),
+                "--format symbols lists symbols: it takes no --spm, --tgt-spm, --strict": (
+                    spm or tgt_spm or strict
+                ),
+            }
+        )
         _write_symbols(files or (), penn, output)
         return
     options.refuse_two_stdins([*(files or ["-"]), penn])

@@ -100,7 +100,7 @@ def tune(
         wanted = Wanted(device, "torch", "fp32")
         job = TranslateJob(model, checkpoint, wanted, settings, jobs, threads)
         references: list[str] = []
-        records = with_targets(placed(job.reader("").read(paths, "jsonl"), strict))
+        records = with_references(placed(job.reader("").read(paths, "jsonl"), strict))
         lines: list[list[str]] = [[] for _ in values]
         n_cut, n_closed = [0] * len(values), [0] * len(values)
         for each in job.translated_each(records, 1000, console.warn, bar, values):
@@ -146,7 +146,7 @@ def grid(text: str) -> list[float]:
     return [float(low + i * step) for i in range(n)]
 
 
-def with_targets(records: Placed) -> Placed:
+def with_references(records: Placed) -> Placed:
     """Yields the same records. Raises DataError at the first without a target."""
     for record, place in records:
         if record.tgt is None:

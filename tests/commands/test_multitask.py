@@ -170,6 +170,11 @@ def test_what_has_no_parse_is_counted_and_strict_stops_there(run, folder):
             2,
             "--brackets text needs no symbols for labels, only the two tags",
         ),
+        (
+            ["--format", "symbols", "--spm", "spm.model", "train.jsonl"],
+            2,
+            "--format symbols lists symbols: it takes no --spm, --tgt-spm, --strict",
+        ),
         (["--spm", "none.model", "train.jsonl"], 69, "cannot read the vocabulary none.model"),
         (["--spm", "plain.model", "train.jsonl"], 78, "plain.model has no symbol '<TR>'; synmt"),
         (["--spm", "spm.model"], 65, "<stdin>:1: invalid JSON"),
