@@ -15,7 +15,7 @@ from synmt_cli.core.inspection.counts import Facts
 from synmt_cli.core.inspection.course import Course
 from synmt_cli.core.inspection.problems import problem_of
 from synmt_cli.core.run import config
-from synmt_cli.core.run.directory import read_metric
+from synmt_cli.core.run.directory import LABELS, read_metric
 from synmt_cli.core.run.presets import AUTO, PRESETS
 from synmt_cli.errors import ConfigError, DataError, SynmtError, UsageError, printable, quoted
 from synmt_cli.formats import attention, segment_scores
@@ -158,7 +158,7 @@ def _parsed(data: bytes, name: str) -> Any:
 def _of_json(source: Source) -> Facts:
     value = _parsed(reading.whole(source, LIMIT, "a document"), source.name)
     what, figures = _described(value, source.name)
-    if what == TEXTS and Path(source.name).name == "labels.json":
+    if what == TEXTS and Path(source.name).name == LABELS:
         what = "labels of a run"
     return {"content": what, **figures}
 

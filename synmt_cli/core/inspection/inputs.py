@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from synmt_cli.core.run.directory import EXPORT
+from synmt_cli.core.run.directory import CONFIG, EXPORT, STATE, WEIGHTS
 from synmt_cli.errors import ReadError, UsageError, printable
 from synmt_cli.formats.detect import FileKind, TreeKind, detect_file, replayed
 from synmt_cli.formats.magic import HEAD, ModelKind, model_kind
@@ -95,11 +95,11 @@ def _folder_kind(folder: Path) -> FolderKind:
         return "experiment"
     if os.path.lexists(folder / EXPORT):
         return "export"
-    if os.path.lexists(folder / "config.toml"):
+    if os.path.lexists(folder / CONFIG):
         return "run"
     if os.path.lexists(folder / INDEX):
         return "cache"
-    if any(os.path.lexists(folder / name) for name in ("weights.safetensors", "state.json")):
+    if any(os.path.lexists(folder / name) for name in (WEIGHTS, STATE)):
         return "checkpoint"
     raise ReadError(
         f"{printable(str(folder))} is a folder, and none that synmt writes: a run directory (no "

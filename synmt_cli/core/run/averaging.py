@@ -18,14 +18,19 @@ from torch import Tensor
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.config import Config, flatten
-from synmt_cli.core.run.directory import PARSER, VOCABULARY_LIMIT, WEIGHTS, Run
+from synmt_cli.core.run.directory import (
+    CHECKPOINTS,
+    MEANINGS,
+    PARSER,
+    VOCABULARY_LIMIT,
+    WEIGHTS,
+    Run,
+)
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.variants import plan
 from synmt_cli.errors import ConfigError, ReadError, UsageError, counted, printable
 from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.writing import atomic_folder
-
-COPIED = ("spm.model", "spm.tgt.model", "labels.json", PARSER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ def _of_folder(name: str, run: Run, own: Iterable[str]) -> Member:
     above = folder.resolve().parent
     if Run(folder).config.is_file():
         return Member(name, Run(folder), Run(folder).model)
-    if above.name == "checkpoints" and Run(above.parent).config.is_file():
+    if above.name == CHECKPOINTS and Run(above.parent).config.is_file():
         return Member(name, Run(above.parent), folder / WEIGHTS)
     raise ReadError(
         f"{printable(name)} is not a folder of a checkpoint or a run, and "
@@ -99,7 +104,7 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
             seen.add(digest)
         about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
         tensors.write(new.model, mean([one.weights for one in chosen]), about)
-        for file in COPIED:
+        for file in (*MEANINGS, PARSER):
             if os.path.lexists(run.folder / file):
                 _copy(run.folder / file, beside / file)
         machine = run.read_environment() if os.path.lexists(run.environment) else {}

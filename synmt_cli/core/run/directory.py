@@ -38,15 +38,17 @@ from synmt_cli.io import json_files, reading, regular_files, writing
 from synmt_cli.io.digests import size_and_sha256
 
 FORMAT = 1
-PARSER = "parser.udpipe"
+CONFIG, MODEL, METRICS = "config.toml", "model.safetensors", "metrics.jsonl"
+SOURCE_VOCABULARY, TARGET_VOCABULARY = "spm.model", "spm.tgt.model"
+LABELS, PARSER, ENVIRONMENT, LOCK = "labels.json", "parser.udpipe", "env.json", ".lock"
+MEANINGS = (SOURCE_VOCABULARY, TARGET_VOCABULARY, LABELS)  # of the model's ids
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 EXPORT = "export.json"  # in a folder of `synmt export`, which has no weights to train
 FILES = (
-    *("config.toml", "spm.model", "spm.tgt.model", "labels.json", "model.safetensors"),
-    *("metrics.jsonl", "env.json", ".lock", PARSER),
+    *(CONFIG, *MEANINGS, MODEL, METRICS, ENVIRONMENT, LOCK, PARSER),
     *(EXPORT, "encoder.safetensors", "model.bin", "config.json"),
 )
-FOLDERS = ("checkpoints", "cache")
+CHECKPOINTS, CACHE = FOLDERS = ("checkpoints", "cache")
 VOCABULARY_LIMIT = 256 * 2**20  # bytes
 METRIC_LIMIT = 2**16  # bytes of a line
 STEP = re.compile(r"step-(0|[1-9][0-9]{0,17})")
@@ -119,27 +121,27 @@ class Run:
     @property
     def config(self) -> Path:
         """config.toml; a folder that has it is a run directory."""
-        return self.folder / "config.toml"
+        return self.folder / CONFIG
 
     @property
     def model(self) -> Path:
         """The weights that were best on dev."""
-        return self.folder / "model.safetensors"
+        return self.folder / MODEL
 
     @property
     def metrics(self) -> Path:
         """One JSON object for each report."""
-        return self.folder / "metrics.jsonl"
+        return self.folder / METRICS
 
     @property
     def cache(self) -> Path:
         """The training records as numbers; may be deleted."""
-        return self.folder / "cache"
+        return self.folder / CACHE
 
     @property
     def environment(self) -> Path:
         """Versions and machine; an average's names what it is made of."""
-        return self.folder / "env.json"
+        return self.folder / ENVIRONMENT
 
     @property
     def is_exported(self) -> bool:
@@ -148,14 +150,14 @@ class Run:
 
     def checkpoint(self, step: int) -> Path:
         """The folder of one checkpoint."""
-        return self.folder / "checkpoints" / f"step-{step}"
+        return self.folder / CHECKPOINTS / f"step-{step}"
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints there are, rising. Raises ReadError."""
         return sorted(self._steps())
 
     def _steps(self) -> Iterator[int]:
-        folder = self.folder / "checkpoints"
+        folder = self.folder / CHECKPOINTS
         try:
             if problem := regular_files.problem(folder, is_folder=True):
                 raise problem
@@ -236,9 +238,9 @@ class Run:
     def vocabularies(self) -> Vocabularies:
         """The vocabularies. Raises ConfigError where they are not the ones trained with."""
         about = self.tables().get("vocabulary")
-        source = self._vocabulary("spm.model")
-        own = os.path.lexists(self.folder / "spm.tgt.model")
-        target = self._vocabulary("spm.tgt.model") if own else source
+        source = self._vocabulary(SOURCE_VOCABULARY)
+        own = os.path.lexists(self.folder / TARGET_VOCABULARY)
+        target = self._vocabulary(TARGET_VOCABULARY) if own else source
         vocabularies = Vocabularies(source, target)
         stated = about.get("fingerprint") if isinstance(about, dict) else None
         if stated != vocabularies.fingerprint:
@@ -254,18 +256,18 @@ class Run:
 
     def write_vocabularies(self, vocabularies: Vocabularies) -> None:
         """Copies the sentencepiece models into the run; of another vocabulary nothing is left."""
-        files = {"spm.model": vocabularies.source}
+        files = {SOURCE_VOCABULARY: vocabularies.source}
         if vocabularies.target is not vocabularies.source:
-            files["spm.tgt.model"] = vocabularies.target
+            files[TARGET_VOCABULARY] = vocabularies.target
         else:
-            (self.folder / "spm.tgt.model").unlink(missing_ok=True)
+            (self.folder / TARGET_VOCABULARY).unlink(missing_ok=True)
         for name, vocabulary in files.items():
             with writing.atomic(self.folder / name, follow=False) as writer:
                 writer.write(vocabulary.to_bytes())
 
     def labels(self) -> list[str]:
         """The dependency labels, the first of them id 1. Raises DataError, ReadError."""
-        path = self.folder / "labels.json"
+        path = self.folder / LABELS
         labels: list[str] = json_files.read(path)
         if not json_files.is_texts(labels):
             raise DataError(str(path), 1, "expected a list of labels")
@@ -273,7 +275,7 @@ class Run:
 
     def write_labels(self, labels: Sequence[str]) -> None:
         """Writes labels.json, whole or not at all."""
-        json_files.write(self.folder / "labels.json", list(labels))
+        json_files.write(self.folder / LABELS, list(labels))
 
     def read_environment(self) -> dict[str, Any]:
         """The object in env.json. Raises DataError, ReadError."""

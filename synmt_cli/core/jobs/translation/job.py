@@ -29,7 +29,7 @@ from synmt_cli.core.jobs.translation.input import Placed, Reader
 from synmt_cli.core.model.inference_linear import halve, replace_linear_layers
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run import export
-from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.directory import CONFIG, MEANINGS, Run
 from synmt_cli.errors import ConfigError, DataError, Place, UsageError, printable
 from synmt_cli.formats.record import Record
 
@@ -37,7 +37,6 @@ Item = TypeVar("Item")
 Window = Sequence[tuple[Record, Place]]
 Found = tuple[list[TranslatedLine], int]  # the lines and n_parts of a Translated
 PARTS = 4  # of a window for each process, so that at the end none works long alone
-_FILES = ("config.toml", "spm.model", "spm.tgt.model", "labels.json")
 
 
 class Progress(Protocol):
@@ -69,7 +68,8 @@ class Models(NamedTuple):
     def files(self) -> Iterator[str]:
         """Yields the files of the run directories that are read. Raises ReadError."""
         for run in map(Run, map(Path, self.folders)):
-            yield from (str(path) for name in _FILES if (path := run.folder / name).is_file())
+            small = (run.folder / name for name in (CONFIG, *MEANINGS))
+            yield from (str(path) for path in small if path.is_file())
             yield from export.files(run) if run.is_exported else [str(run.weights(self.checkpoint))]
 
 

@@ -19,7 +19,19 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli.core.run.config import refuse_another
-from synmt_cli.core.run.directory import FILES, FOLDERS, PARSER, STEP, Run, read_metric
+from synmt_cli.core.run.directory import (
+    CACHE,
+    CHECKPOINTS,
+    ENVIRONMENT,
+    FILES,
+    FOLDERS,
+    LOCK,
+    MEANINGS,
+    PARSER,
+    STEP,
+    Run,
+    read_metric,
+)
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabularies, Vocabulary
 from synmt_cli.errors import (
     ConfigError,
@@ -33,7 +45,6 @@ from synmt_cli.errors import (
 from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.pool.processes import n_processes
 
-LOCK = ".lock"
 TRIES = 100  # to take the lock of a folder that others remove at the same time
 # What atomic writers call a file or folder before it is whole: .NAME.PID.tmp, .NAME.PID.old
 UNFINISHED = re.compile(r"\.(?P<name>.+?)\.[0-9]+(\.[0-9a-f]{8})?\.(?P<kind>tmp|old)", re.DOTALL)
@@ -162,13 +173,13 @@ def _begin(folder: Path, is_new: bool) -> None:
     run.refuse_misplaced()
     run.steps()
     _tidy(folder, lambda name: name in (*FILES, *FOLDERS))
-    if (folder / "checkpoints").is_dir():
-        _tidy(folder / "checkpoints", lambda name: bool(STEP.fullmatch(name)))
+    if (folder / CHECKPOINTS).is_dir():
+        _tidy(folder / CHECKPOINTS, lambda name: bool(STEP.fullmatch(name)))
 
 
 def _is_ours(name: str) -> bool:
     """True for a file that a run killed before it wrote config.toml may have left."""
-    early = (LOCK, "spm.model", "spm.tgt.model", "labels.json", "env.json", "cache", PARSER)
+    early = (LOCK, *MEANINGS, ENVIRONMENT, CACHE, PARSER)
     return name in early or bool(UNFINISHED.fullmatch(name))
 
 
