@@ -93,8 +93,13 @@ done
 own="1 2 3"
 longer rel-vanilla vanilla rel dep+rel
 longer pascal+rel-rel rel pascal+rel
-synmt score -j 0 -M bleu,chrf -o 12000-updates/all-vanilla.txt "$french" \
-  $(for system in vanilla rel dep+rel pascal+rel; do seeds "$system" "$system" 12000-updates/; done)
+longer pascal-vanilla vanilla pascal
+outputs=$(for system in vanilla pascal rel pascal+rel dep+rel; do
+  seeds "$system" "$system" 12000-updates/
+done)
+synmt score -j 0 -M bleu,chrf -o 12000-updates/all-vanilla.txt "$french" $outputs
+synmt score -M bleu -o 12000-updates/all-vanilla-1000.txt reference.txt.xz \
+  ${outputs//12000-updates/$first}
 rm -r "$first"
 
 # The same models with other trees: random ones, and for tags, which reads labels alone, wrong labels;
