@@ -94,6 +94,8 @@ own="1 2 3"
 longer rel-vanilla vanilla rel dep+rel
 longer pascal+rel-rel rel pascal+rel
 longer pascal-vanilla vanilla pascal
+synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
+  "$french" $(for system in vanilla pascal; do seeds "$system" "$system" 12000-updates/; done)
 outputs=$(for system in vanilla pascal rel pascal+rel dep+rel; do
   seeds "$system" "$system" 12000-updates/
 done)
