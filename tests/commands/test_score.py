@@ -782,6 +782,19 @@ def test_what_cannot_be_printed_again(run, folder, arguments, status, message):
     assert done.stderr.count(b"\n") <= 3
 
 
+def test_counts_that_scores_are_made_of_are_whole_where_their_mean_is(run, tmp_path):
+    for name, text in (("ref", "a b c d\n"), ("four", "a b c d\n"), ("five", "a b c d e\n")):
+        (tmp_path / name).write_text(text)
+
+    def words(*outputs):
+        table = run("score", "ref", *outputs, "-M", "bleu", "-v", cwd=tmp_path).stdout.decode()
+        rows = table.splitlines()
+        return rows[rows.index("BLEU: what it is made of") + 3].split()[-2:]
+
+    assert words("four") == ["4", "4"]
+    assert words("a=four", "a=five") == ["4.5", "4"]
+
+
 def test_verbose_shows_what_scores_are_made_of(run, paper):
     table = run("score", "ref.en", "t.en", "-M", "bleu,ter", "-v", cwd=paper).stdout.decode()
     theirs = sacrebleu(paper, "ref.en", "-i", "t.en", "-m", "bleu", "-w", "3")
