@@ -77,9 +77,13 @@ for file in 12000-updates/*.txt.xz; do xz -dc "$file" | sed -n 1,1000p | xz > "$
 # The French sentences and the English ones with their trees, which trees/fr-en has the other way round
 french=../trees/fr-en/source.txt.xz
 english=(--src ../trees/fr-en/reference.txt.xz --src-trees ../trees/fr-en/reference.conllu.xz)
+longer_systems() {
+  local variant
+  for variant; do seeds "$variant" "$variant" 12000-updates/; done
+}
 longer() { # NAME SYSTEM...
-  local name=$1 system outputs
-  outputs=$(for system in "${@:2}"; do seeds "$system" "$system" 12000-updates/; done)
+  local name=$1 outputs
+  outputs=$(longer_systems "${@:2}")
   synmt score -j 0 -M bleu,chrf,ter "${buckets[@]::6}" "${english[@]}" -o "12000-updates/$name.txt" \
     "$french" $outputs
   synmt score -M bleu,chrf,ter -o "12000-updates/$name-1000.txt" reference.txt.xz \
@@ -88,17 +92,15 @@ longer() { # NAME SYSTEM...
 longer dep+rel-rel rel dep+rel
 for own in 1 2 3; do # each seed alone
   synmt score -M bleu -o "12000-updates/dep+rel-rel.$own.txt" "$french" \
-    $(seeds rel rel 12000-updates/) $(seeds dep+rel dep+rel 12000-updates/)
+    $(longer_systems rel dep+rel)
 done
 own="1 2 3"
 longer rel-vanilla vanilla rel dep+rel
 longer pascal+rel-rel rel pascal+rel
 longer pascal-vanilla vanilla pascal
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
-  "$french" $(for system in vanilla pascal; do seeds "$system" "$system" 12000-updates/; done)
-outputs=$(for system in vanilla pascal rel pascal+rel dep+rel; do
-  seeds "$system" "$system" 12000-updates/
-done)
+  "$french" $(longer_systems vanilla pascal)
+outputs=$(longer_systems vanilla pascal rel pascal+rel dep+rel)
 synmt score -j 0 -M bleu,chrf -o 12000-updates/all-vanilla.txt "$french" $outputs
 synmt score -M bleu -o 12000-updates/all-vanilla-1000.txt reference.txt.xz \
   ${outputs//12000-updates/$first}

@@ -8,7 +8,7 @@ from typing import Any
 
 from synmt_cli.core.inspection import documents, models
 from synmt_cli.core.inspection.counts import Facts
-from synmt_cli.core.inspection.inputs import FolderKind
+from synmt_cli.core.inspection.inputs import INDEX, FolderKind
 from synmt_cli.core.run.directory import EXPORT, Run
 from synmt_cli.errors import ReadError, SynmtError, cannot_read, printable
 from synmt_cli.io import json_files, reading, regular_files
@@ -75,7 +75,7 @@ def of_export(folder: Path) -> Facts:
 
 def of_cache(folder: Path) -> Facts:
     """The training records of a run as numbers. Raises SynmtError."""
-    with reading.open_source(str(folder / "index.json")) as source:
+    with reading.open_source(str(folder / INDEX)) as source:
         facts = documents.figures(source, "json")
     try:
         n_bytes = (folder / "target.offsets").stat().st_size
