@@ -285,12 +285,12 @@ def test_weights_of_another_vocabulary_or_size_are_found(place, run):
     assert re.search(r"pascal/checkpoints/step-1/weights.safetensors: \S+ has shape", said)
 
 
-def test_models_are_loaded(place, tmp_path):
+def test_models_are_loaded(place, run, tmp_path):
     (tmp_path / "cut.model").write_bytes((place.folder / "spm.model").read_bytes()[:900])
     (tmp_path / "cut.udpipe").write_bytes(b"\x12morphodita_parsito\x03\x7f\x7f\x01")
     said = place("check", tmp_path / "cut.model", tmp_path / "cut.udpipe", status=1).stdout
     assert [b"damaged" in line for line in said.splitlines()] == [True, True]
-    model = (place.folder / "pascal" / "model.safetensors").read_bytes()
+    model = (run / "model.safetensors").read_bytes()
     assert place("check", stdin=model).returncode == 2
 
 
