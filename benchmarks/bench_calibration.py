@@ -13,9 +13,9 @@ take the first of each system.
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -106,7 +106,11 @@ def trial(metric: Metric, systems: list[list[Array]], seed: int) -> Iterator[tup
 
 def main() -> None:
     """Prints a line for each world and a column for each test."""
-    reference, *outputs = map(read, sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("reference", metavar="REF")
+    parser.add_argument("outputs", metavar="SYS", nargs="+")
+    options = parser.parse_args()
+    reference, outputs = read(options.reference), [*map(read, options.outputs)]
     [metric] = build(["bleu"], [reference])
     words = [line.split() for line in outputs[0]]
     damaged = [" ".join(word for i, word in enumerate(of) if i % 5 != 4) for of in words]

@@ -77,9 +77,9 @@ def orjson_(path: str) -> int:
 
 def pyconll_(path: str) -> int:
     """Sentences by pyconll."""
-    import pyconll
+    from pyconll import load
 
-    return sum(1 for _ in pyconll.iter_from_file(path))
+    return sum(1 for _ in load.iter_from_file(path))
 
 
 def conllu_(path: str) -> int:

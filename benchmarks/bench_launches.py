@@ -40,9 +40,11 @@ def main() -> None:
     for setting in SEARCHED:
         for beam in (1, 4):
             found = launches.searched(setting, beam)
-            n, asked = found.counts.n_launches, found.counts.n_synchronisations
+            n, waited = found.counts.n_launches, found.counts.n_synchronisations
             name = f"{setting}, beam {beam}" if beam > 1 else f"{setting}, greedy"
-            print(f"| {name} | {found.n_steps} | {n:,} | {found.share:.2f} | {asked} |", flush=True)
+            print(
+                f"| {name} | {found.n_steps} | {n:,} | {found.share:.2f} | {waited} |", flush=True
+            )
 
 
 if __name__ == "__main__":

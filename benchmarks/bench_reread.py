@@ -38,7 +38,7 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -80,6 +80,7 @@ SIZES = {
     ),
 }
 Times = dict[str, list[float]]
+Rows = Sequence[Sequence[int]]
 
 
 def pairs(n: int) -> dict[bool, Corpus]:
@@ -91,7 +92,7 @@ def pairs(n: int) -> dict[bool, Corpus]:
     for length in np.clip(numbers.normal(15, 5, n), 4, 40).astype(int):
         source.append([*numbers.integers(EOS + 1, FIRST_ARC, length - 1), EOS])
         n_pieces = max(3, length + numbers.integers(-3, 4))
-        pieces.append(numbers.integers(EOS + 1, FIRST_ARC, n_pieces))
+        pieces.append(numbers.integers(EOS + 1, FIRST_ARC, n_pieces).tolist())
         tokens = tree_tokens(n_pieces, dice)
         for name, values in grammar.features(tokens).items():
             features[name].append(values)
@@ -102,7 +103,7 @@ def pairs(n: int) -> dict[bool, Corpus]:
     }
 
 
-def corpus(source: list, target: list, features: dict[str, list]) -> Corpus:
+def corpus(source: Rows, target: Rows, features: Mapping[str, Rows]) -> Corpus:
     """Rows of ids as a corpus."""
     return Corpus(
         Ragged.of(source, np.int64),
@@ -159,7 +160,7 @@ def build(variant: str, size: str) -> Transformer:
 
 def update(model: Transformer, batch: Batch, share: float = 1.0) -> float:
     """One update of synmt; the loss."""
-    return backward(model, batch, SMOOTHING, 1 / batch.n_tokens, share).smoothed
+    return backward(model, batch, SMOOTHING, 1 / sum(batch.lengths), share).smoothed.item()
 
 
 def naive(model: Transformer, batch: Batch) -> float:
@@ -180,7 +181,7 @@ def naive(model: Transformer, batch: Batch) -> float:
     real = batch.target_out != PAD
     weight = model.output.weight
     loss = cross_entropy(newest[real], weight, batch.target_out[real], SMOOTHING).smoothed
-    (loss / batch.n_tokens).backward()
+    (loss / sum(batch.lengths)).backward()
     return loss.item()
 
 
@@ -203,8 +204,9 @@ def check(size: str, corpora: dict[bool, Corpus]) -> None:
         losses, gradients = [], []
         for work in (update, naive):
             model.zero_grad()
-            losses.append(work(model, batch) / batch.n_tokens)
-            gradients.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+            losses.append(work(model, batch) / sum(batch.lengths))
+            parts = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+            gradients.append(torch.cat(parts))
         assert abs(losses[0] - losses[1]) < 1e-4, (variant, losses)
         off = (gradients[0] - gradients[1]).norm() / gradients[1].norm()
         assert off < 1e-6, (variant, off)
@@ -273,23 +275,23 @@ def one_round(
     spent, layers = {}, {}
     for name in ("vanilla", "linearized"):
         model, one = models[name], batch[name == "linearized"]
-        whole = seconds(model, lambda m=model, b=one: update(m, b), REPEATS)
-        spent[name], layers[name] = whole / one.n_tokens, layers_seconds(model, one)
+        whole = seconds(model, partial(update, model, one), REPEATS)
+        spent[name], layers[name] = whole / sum(one.lengths), layers_seconds(model, one)
     for name, base in BASE.items():
         model, one = models[name], batch[base == "linearized"]
         convolutions = convolutions_seconds(model, one) if name == "gcn" else 0.0
-        spent[name] = seconds(model, lambda m=model, b=one: update(m, b)) / one.n_tokens
-        of_layers = spent[base] + extra(model, one, layers[base]) / one.n_tokens
+        spent[name] = seconds(model, partial(update, model, one)) / sum(one.lengths)
+        of_layers = spent[base] + extra(model, one, layers[base]) / sum(one.lengths)
         spent[f"{name}, limit of its layers"] = of_layers
         if convolutions:
             more = extra(model, one, layers[base], convolutions)
-            spent[f"{name}, limit"] = spent[base] + more / one.n_tokens
+            spent[f"{name}, limit"] = spent[base] + more / sum(one.lengths)
     model, one = models["bitran"], batch[False]
-    drawn = [seconds(model, lambda: update(model, one, SHARE)) for _ in range(DRAWS)]
-    spent[f"bitran, share {SHARE}"] = statistics.mean(drawn) / one.n_tokens
+    drawn = [seconds(model, partial(update, model, one, SHARE)) for _ in range(DRAWS)]
+    spent[f"bitran, share {SHARE}"] = statistics.mean(drawn) / sum(one.lengths)
     for name, base in BASE.items():  # at the end: they give gigabytes back to the system
         model, one = models[name], part[base == "linearized"]
-        spent[f"{name}, naive"] = seconds(model, lambda m=model, b=one: naive(m, b)) / one.n_tokens
+        spent[f"{name}, naive"] = seconds(model, partial(naive, model, one)) / sum(one.lengths)
     return spent
 
 

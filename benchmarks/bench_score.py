@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ def theirs(kind: str, name: str, reference: list[str], systems: list[list[str]])
     """sacreBLEU's seconds from lines to p values."""
     begin = time.perf_counter()
     metrics = {name: SACREBLEU[name](references=[reference])}
-    named = [(str(i), lines) for i, lines in enumerate(systems)]
+    named: list[tuple[str, Sequence[str]]] = [(str(i), lines) for i, lines in enumerate(systems)]
     PairedTest(named, metrics, None, test_type=kind, n_samples=SAMPLES[kind])()
     return time.perf_counter() - begin
 

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,7 +40,7 @@ from synmt_cli.core.text.vocabulary import PAD
 from synmt_cli.core.training.loop import Trainer
 
 VOCABULARY = 8000
-Step = Callable[[list[np.ndarray]], None]
+Step = Callable[[list[np.ndarray]], object]
 
 
 class Bare(nn.Module):
@@ -47,21 +48,17 @@ class Bare(nn.Module):
 
     def __init__(self, size: Size) -> None:
         super().__init__()
-        kinds = {
-            "d_model": size.d_model,
-            "nhead": size.n_heads,
-            "dim_feedforward": size.d_ff,
-            "dropout": size.dropout,
-            "batch_first": True,
-        }
+        sizes = size.d_model, size.n_heads, size.d_ff, size.dropout
         self.d_model = size.d_model
         self.table = nn.Embedding(VOCABULARY, size.d_model)
         nn.init.normal_(self.table.weight, 0, size.d_model**-0.5)
         self.encoder = nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(**kinds), size.encoder_layers, enable_nested_tensor=False
+            nn.TransformerEncoderLayer(*sizes, batch_first=True),
+            size.encoder_layers,
+            enable_nested_tensor=False,
         )
         self.decoder = nn.TransformerDecoder(
-            nn.TransformerDecoderLayer(**kinds), size.decoder_layers
+            nn.TransformerDecoderLayer(*sizes, batch_first=True), size.decoder_layers
         )
         for module in self.modules():  # dropout where synmt's presets have it, nowhere else
             if isinstance(module, nn.MultiheadAttention):
@@ -69,6 +66,7 @@ class Bare(nn.Module):
             elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
                 module.dropout.p = size.activation_dropout
         self.dropout = nn.Dropout(size.dropout)
+        self.known: Tensor
         self.register_buffer("known", sinusoid(torch.arange(512), size.d_model))
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -126,10 +124,11 @@ def ours(corpus: Corpus, variant: str, preset: str, precision: str = "fp32") -> 
     """One update of synmt's trainer, everything it does between two reports included."""
     config = resolve(variant, preset, from_settings([f"training.precision={precision}"]))
     model = Transformer(config.model, VOCABULARY, VOCABULARY, *modifiers(config, 1))
-    trainer = Trainer(Run(Path()), config.training, model, None, corpus, None, torch.device("cpu"))
+    none: Any = None  # updates need no vocabularies
+    trainer = Trainer(Run(Path()), config.training, model, none, corpus, None, torch.device("cpu"))
     model.train()
     nobody = signals.Request()
-    return lambda rows: trainer._update(trainer.updates.prepared(rows), nobody) and None
+    return lambda rows: trainer._update(trainer.updates.prepared(rows), nobody)
 
 
 def make_corpus(n: int) -> Corpus:
@@ -148,7 +147,7 @@ def make_corpus(n: int) -> Corpus:
         Ragged.of(target, np.int64),
         features,
         {},
-        Encoding(features, Labels()),
+        Encoding(tuple(features), Labels()),
         [],
         Counter(),
     )

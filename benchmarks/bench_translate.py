@@ -118,8 +118,9 @@ def measure(
                 seconds[name].append(time.process_time() - start)
     print(f"\nbeam {beam}: sentences per CPU second, times CTranslate2 in this precision, BLEU,")
     print("equal to torch fp32, words")
-    for (engine, kind, folder), times in seconds.items():
-        found = texts[engine, kind, folder]
+    for system_of, times in seconds.items():
+        engine, kind, folder = system_of
+        found = texts[system_of]
         rate = len(references) / statistics.median(times)
         base = seconds["CTranslate2", kind, ""]
         ratio = statistics.median(a / b for a, b in zip(base, times, strict=True))
@@ -127,8 +128,8 @@ def measure(
         wanted = texts["torch", "fp32", folder or plain]
         same = sum(a == b for a, b in zip(found, wanted, strict=True))
         words = statistics.mean(len(text.split()) for text in found)
-        name = f"{engine} {kind} {Path(folder).name}".strip()
-        print(f"{name}: {rate:.0f}, {ratio:.2f}, {score:.2f}, {same}, {words:.1f}", flush=True)
+        shown = f"{engine} {kind} {Path(folder).name}".strip()
+        print(f"{shown}: {rate:.0f}, {ratio:.2f}, {score:.2f}, {same}, {words:.1f}", flush=True)
 
 
 if __name__ == "__main__":

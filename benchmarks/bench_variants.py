@@ -50,7 +50,7 @@ SYSTEMS = (
     "sisa",
     "pascal+gps",
 )
-Step = Callable[[np.ndarray], None]
+Step = Callable[[np.ndarray], object]
 
 
 def configs(options: argparse.Namespace) -> dict[str, Config]:
@@ -87,7 +87,7 @@ def stepper(config: Config, corpus: Corpus, both: Vocabularies, device: str) -> 
     trainer = Trainer(Run(Path()), config.training, model, both, corpus, None, torch.device(device))
     model.train()
     nobody = signals.Request()
-    return lambda rows: trainer._update(trainer.updates.prepared([rows]), nobody) and None
+    return lambda rows: trainer._update(trainer.updates.prepared([rows]), nobody)
 
 
 def seconds(work: Callable[[], None], device: str) -> float:

@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -209,9 +210,8 @@ def trainer(
     both = one.encoder(spec, options), one.decoder(spec, options)
     torch.manual_seed(1)
     model = Transformer(size, n_ids, n_ids, *both, one.rereads, rules)
-    kept = {"batch_tokens": plan.tokens, "micro_tokens": plan.micro, "lr": 1e-4, **settings}
-    kept["precision"] = plan.precision
-    given = Training(**kept)  # type: ignore[arg-type]
+    own: dict[str, Any] = {"batch_tokens": plan.tokens, "micro_tokens": plan.micro, "lr": 1e-4}
+    given = Training(**{**own, **settings, "precision": plan.precision})
     vocabularies = Vocabularies(Numbers(), Numbers())  # type: ignore[arg-type]
     return Trainer(Run(folder), given, model, vocabularies, data, None, plan.device)
 
