@@ -94,6 +94,7 @@ def trial(metric: Metric, systems: list[list[Array]], seed: int) -> Iterator[tup
     single = {
         "centred, one run": SignificanceTest("bs", "centred", SAMPLES, seed),
         "sacrebleu, one run": SignificanceTest("bs", "sacrebleu", SAMPLES, seed),
+        "koehn, one run": SignificanceTest("bs", "koehn", SAMPLES, seed),
     }
     for name, test in (tests | single).items():
         one = [outputs[:1] for outputs in systems] if name in single else systems

@@ -207,8 +207,8 @@ def score(
 ) -> None:
     """Score translations, and say whether systems differ by more than chance.
 
-    The default p is calibrated: at 0.05 it calls 5-6 % of equal systems different, where
-    sacreBLEU's definition gives 11 % and Koehn's one-sided share 10-13 %. Their apparent power is
+    The default p is calibrated: at 0.05 it calls 6 % of equal systems different, where
+    sacreBLEU's definition gives 12 % and Koehn's one-sided share 11 %. Their apparent power is
     false positives. A test of one output for each system cannot know how training runs
     vary: where they vary strongly, the default p called 27-44 % of equal systems different. With
     several outputs of each (NAME=FILE, see below) it is 4 %.
