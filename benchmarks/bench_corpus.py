@@ -22,6 +22,7 @@ import torch
 
 from synmt_cli import signals
 from synmt_cli.core.run.config import resolve
+from synmt_cli.core.run.directory import Run
 from synmt_cli.core.training.session import Inputs, open_session
 
 
@@ -43,7 +44,7 @@ def start(options: argparse.Namespace, train: Path, folder: Path, epoch: bool) -
     config = resolve(options.variant, "small", [])
     inputs = Inputs([str(train)], "", options.spm)
     began, cpu = time.perf_counter(), time.process_time()
-    corpus = open_session(config, inputs, "cpu", signals.Request(), folder / "cache").train
+    corpus = open_session(config, inputs, "cpu", signals.Request(), Run(folder)).train
     found = {"s": time.perf_counter() - began, "CPU s": time.process_time() - cpu}
     if epoch:
         cpu = time.process_time()

@@ -148,7 +148,11 @@ def train(
         str, option("--tensorboard DIR", "Also write the metrics for TensorBoard.")
     ] = "",
     dry_run: Annotated[
-        bool, option("--dry-run", "Make a few updates, print sizes, memory and time, and exit.")
+        bool,
+        option(
+            "--dry-run",
+            "Make a few updates, print sizes, memory and time, write nothing, and exit.",
+        ),
     ] = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -263,7 +267,7 @@ def train(
                 console.warn("these figures are for one process: --dry-run does not count --nproc")
             with console.progress("reading", unit="records") as bar:
                 session = open_it(watch=bar.advance)
-            show_estimate(settled(session, choice))
+            show_estimate(session, choice, run)
             return 0
         with ranks.joined(ranks.own_device(device)) as together:
             return run_training(open_it, choice, Path(run), tensorboard, request, limit, together)
@@ -286,7 +290,7 @@ def run_training(
     place = Run(path)
     with run_folder.locked(path) if ranks.is_first else contextlib.nullcontext():
         with console.progress("reading", unit="records") as bar:
-            session = open_it(place.cache, ranks, bar.advance)
+            session = open_it(place, ranks, bar.advance)
         if ranks.is_first:
             report_left_out(session)
         session = settled(session, choice, place, ranks.is_first)
@@ -405,14 +409,16 @@ def seconds(text: str) -> float | None:
 
 def report_left_out(session: Session) -> None:
     """Says how many pairs are trained on, and how many records are left out or have no tree."""
-    from synmt_cli.core.run.building import needs
+    from synmt_cli.core.run.building import grammar, needs
 
+    rules = grammar(session.config, session.vocabularies)
     for name, corpus in (("training", session.train), ("dev", session.dev)):
         if corpus is None:
             continue
         parts = ""
-        if n_arcs := corpus.n_tokens - corpus.n_target_pieces:
-            parts = f" ({corpus.n_target_pieces:,} pieces, {n_arcs:,} transitions)"
+        if rules is not None:
+            n_arcs = int(rules.is_arc[corpus.target.values].sum())
+            parts = f" ({corpus.n_tokens - n_arcs:,} pieces, {n_arcs:,} transitions)"
         console.info(f"{len(corpus):,} {name} pairs, {corpus.n_tokens:,} target tokens{parts}")
         for reason, n in sorted(corpus.left_out.items()):
             console.warn(f"{n:,} {name} records left out: {reason}")
@@ -421,14 +427,17 @@ def report_left_out(session: Session) -> None:
             console.warn(f"{corpus.n_treeless:,} of {len(corpus):,} {name} pairs {problem}")
 
 
-def show_estimate(session: Session) -> None:
-    """Prints the figures of --dry-run."""
+def show_estimate(session: Session, choice: Choice, folder: str) -> None:
+    """Prints the figures of --dry-run. folder: of the run, "" or new or begun."""
     from synmt_cli.core.distributed.ranks import Ranks
+    from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training.device.memory_estimate import estimate
     from synmt_cli.core.training.length import Length
 
     report_left_out(session)
-    trainer = session.trainer(None, Ranks())
+    place = Run(Path(folder)) if folder else None
+    session = settled(session, choice, place)
+    trainer = session.trainer(place, Ranks(), is_trial=True)
     length = Length.of(session.train, trainer.settings)
     announce(trainer, length)
     figures = estimate(trainer.model, session.train, trainer.settings)

@@ -210,14 +210,14 @@ def refuse_nul(text: str, source: str, number: int) -> None:
         raise DataError(source, number, "NUL character")
 
 
-def chunks(source: Source, size: int = BUFFER) -> Iterator[bytes]:
-    """Yields the bytes of a source as they arrive, at most `size` at a time.
+def chunks(source: Source) -> Iterator[bytes]:
+    """Yields the bytes of a source as they arrive, at most BUFFER at a time.
 
     For readers that find their own boundaries. Raises DataError, ReadError.
     """
     number = 1
     try:
-        while data := source.file.read1(size):  # type: ignore[attr-defined]
+        while data := source.file.read1(BUFFER):  # type: ignore[attr-defined]
             number += data.count(b"\n")
             yield data
     except Exception as error:

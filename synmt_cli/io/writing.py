@@ -244,7 +244,7 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     WriteError.
     """
     name = str(folder)
-    if not replace and (folder.exists() or folder.is_symlink()):
+    if not replace and os.path.lexists(folder):
         raise CreateError(f"cannot create {printable(name)}: it already exists")
     with contextlib.ExitStack() as stack:
         try:

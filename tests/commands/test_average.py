@@ -111,6 +111,12 @@ def test_what_does_not_fit_is_refused(place, new, arguments, status, message):
     assert list(new.parent.iterdir()) == []
 
 
+def test_a_link_to_itself_is_no_checkpoint(place, new, tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    done = place("average", "-m", "vanilla", tmp_path / "loop", "-o", new, status=66)
+    assert b"loop is not a folder of a checkpoint or a run" in done.stderr
+
+
 def test_arcs_must_weigh_the_same_in_all_runs(place, new):
     """Search corrects for their weight, once for the whole model."""
     done = place("average", "-m", "linearized", "best", "heavy", "-o", new, status=78)

@@ -104,6 +104,9 @@ def test_only_translate_reads_it(forked, example_folder, tmp_path):
     train = ["--train", example_folder / "train.jsonl", "--preset", "tiny", "--max-steps", 1]
     done = forked("train", *train, "--run", ct2)
     assert (done.returncode, b"name another --run" in done.stderr) == (73, True)
+    done = forked("translate", "--beam", 1, "--checkpoint", "step-9", "-m", ct2, test)
+    assert (done.returncode, done.stdout) == (66, b"")
+    assert b"it has no checkpoint step-9, only best" in done.stderr
     assert forked("check", ct2).returncode == 0
     for name in ("model.bin", "encoder.safetensors"):
         whole = (ct2 / name).read_bytes()
@@ -113,6 +116,14 @@ def test_only_translate_reads_it(forked, example_folder, tmp_path):
         assert f"{name}: damaged".encode() in done.stderr
         assert f"{name}: damaged".encode() in forked("check", ct2).stdout
         (ct2 / name).write_bytes(whole)
+
+
+def test_the_last_checkpoint_is_known_by_its_step(forked, example_folder, tmp_path):
+    run, ct2, test = example_folder / "runs/base", tmp_path / "ct2", example_folder / "test.jsonl"
+    assert forked("export", "-m", run, "--checkpoint", "last", "-o", ct2).returncode == 0
+    steps = [int(path.name.partition("-")[2]) for path in (run / "checkpoints").iterdir()]
+    search = ("--checkpoint", f"step-{max(steps)}", *SEARCH)
+    assert forked("translate", "-m", ct2, *search, test).stdout.count(b"\n") == 16
 
 
 def test_a_folder_that_is_there_is_left_alone(forked, example_folder, tmp_path):

@@ -47,6 +47,29 @@ def test_another_size_or_feature_set_is_refused(train, tmp_path, first, then, wo
     train("--max-steps", 2, *variant, status=0)
 
 
+def test_what_is_refused_leaves_the_cache_of_the_run(train, tmp_path, example_folder):
+    """It would have to be read again for the next start, from files that may be large."""
+    train("--variant", "pascal", "--max-steps", 1, status=0)
+    index = tmp_path / "r/cache/index.json"
+    before = index.read_bytes()
+    longest = ("--variant", "pascal", "--set", "training.max_length=50")
+    refused(train("--max-steps", 2, *longest), "training.max_length = 256, not 50")
+    refused(train("--max-steps", 2, "--variant", "gps"), "variant = 'pascal', not 'gps'")
+    other = ("--train", example_folder / "dev.jsonl", "--variant", "pascal", "--max-steps", 2)
+    refused(train.only(*other), "with other training records")
+    assert index.read_bytes() == before
+
+
+def test_a_dry_run_goes_by_the_run_that_it_names(train, tmp_path):
+    """It says what the command would do: go on as the run began, or refuse it."""
+    train("--preset", "small", "--max-steps", 1, status=0)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    done = train("--preset", "auto", "--max-steps", 1, "--dry-run", status=0)
+    assert b"preset small: as this run began" in done.stderr
+    refused(train("--preset", "small", "--dry-run", "--set", "training.lr=0.5"), "training.lr = ")
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
 def test_other_records_are_refused_in_words(train, tmp_path, example_folder):
     """Not by their digests, which nobody types."""
     records = ("--train", example_folder / "train.jsonl")

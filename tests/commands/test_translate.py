@@ -293,6 +293,24 @@ def test_a_linked_parser_is_found_by_its_digest(copy, tmp_path, example_folder, 
     assert ensemble.find_parser(copy, "en.udpipe", digest) == str(copy.parent / "en.udpipe")
 
 
+def test_a_parser_that_cannot_be_read_hides_no_other(copy, example_folder, monkeypatch):
+    """Such as that of a run which was linked to the files of someone else."""
+    absolute, beside = str(example_folder / "en.udpipe"), copy.parent / "en.udpipe"
+    digest = hashlib.sha256((copy / "parser.udpipe").read_bytes()).hexdigest()
+    (copy / "parser.udpipe").rename(beside)
+
+    def sha256(path):
+        if path == absolute:
+            raise ReadError("cannot read it")
+        return digest
+
+    monkeypatch.setattr(ensemble, "sha256", sha256)
+    assert ensemble.find_parser(copy, absolute, digest) == str(beside)
+    beside.unlink()
+    with pytest.raises(Unavailable, match=r"but cannot read it; name a parser by --parser FILE"):
+        ensemble.find_parser(copy, absolute, digest)
+
+
 def test_a_parser_in_a_run_is_never_a_link(copy, example_folder):
     (copy / "parser.udpipe").unlink()
     (copy / "parser.udpipe").symlink_to(example_folder / "en.udpipe")

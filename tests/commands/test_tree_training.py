@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import shutil
 
@@ -33,6 +34,16 @@ def test_the_parameters_are_those_of_the_equations(shop):
     assert parameters(shop, "gcn") == plain + added + gates + biases
     shared = layers * (d + 1) * (len(labels) + 1)
     assert parameters(shop, "gcn", "gcn.label_bias=shared") == plain + added + gates + shared
+
+
+def test_pieces_and_transitions_are_counted_apart(shop):
+    lines = (shop.folder / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    targets = [json.loads(line)["transitions"] for line in lines]
+    arcs = sum(is_arc(token) for tokens in targets for token in tokens)
+    pieces = sum(map(len, targets)) + len(targets) - arcs  # and the end of each
+    told = shop.train("linearized", run="none", options=("--dry-run",)).stderr.decode()
+    assert f" training pairs, {pieces + arcs:,} target tokens ({pieces:,} pieces, " in told
+    assert f"({pieces:,} pieces, {arcs:,} transitions)" in told
 
 
 @pytest.mark.parametrize(

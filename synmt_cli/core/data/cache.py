@@ -1,8 +1,8 @@
 """RUN/cache: the training records as numbers, mapped at each start; it may be deleted.
 
 Records are read a chunk at a time, and training maps the files, so neither has to fit into memory.
-A cache is used while the records' files keep their size and time of change and the run reads the
-same things from them; else it is made anew.
+A cache is used while the records are in the same files, with the same names and times of change,
+and the run reads the same things from them; else it is made anew.
 """
 
 import os

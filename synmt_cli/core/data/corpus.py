@@ -79,7 +79,7 @@ class Corpus:
 
     @property
     def n_target_pieces(self) -> int:
-        """Target pieces, EOS counted; transitions do not count."""
+        """The lengths of all targets as batches count them: pieces of the text, EOS counted."""
         return int(self.lengths_of(np.arange(len(self))).sum())
 
     @property

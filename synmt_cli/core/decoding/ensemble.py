@@ -1,5 +1,6 @@
 """The models that translate: one run directory, or several as an ensemble."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -119,13 +120,16 @@ def find_parser(folder: Path, file: str, digest: str) -> str:
     name = Path(file).name
     linked = [Path(file)] if Path(file).is_absolute() else []
     candidates = (folder / name, *linked, folder.parent / name)
-    others = [str(path) for path in candidates if path.is_file()]
-    try:
-        if same := next((path for path in others if sha256(path) == digest), ""):
-            return same
-    except ReadError as error:
-        raise Unavailable(str(error)) from error
-    problem = f"{printable(others[0])} is another file" if others else "it is not there"
+    problems = []
+    for path in map(str, candidates):
+        if os.path.isfile(path):  # False, too, in a folder that must not be entered
+            try:
+                if sha256(path) == digest:
+                    return path
+                problems.append(f"{printable(path)} is another file")
+            except ReadError as error:
+                problems.append(str(error))
+    problem = problems[0] if problems else "it is not there"
     raise Unavailable(
         f"{printable(str(folder))} was trained with the parser {printable(file)} "
         f"(SHA-256 {digest[:16]}…), but {problem}; name a parser by --parser FILE"

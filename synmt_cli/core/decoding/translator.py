@@ -213,10 +213,7 @@ class Translator:
 
     def _batches(self, lengths: Array) -> Iterator[Array]:
         order = np.argsort(-lengths, kind="stable")
-        for rows in fill(order, lengths, self.settings.batch_pieces):
-            yield from np.split(
-                rows, range(self.settings.batch_size, len(rows), self.settings.batch_size)
-            )
+        yield from fill(order, lengths, self.settings.batch_pieces, self.settings.batch_size)
 
     def _lines(
         self, record: Record, nbests: Sequence[list[Hypothesis]], lenpen: float

@@ -26,9 +26,12 @@ DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
 GRACE = 30.0  # seconds to save and end
 TICK = 0.05  # seconds between looks at the processes
 ENDED = (WorkerLost.exit_code, 128 + signal.SIGINT, 128 + signal.SIGTERM)
-# -P: the working folder holds data; its Python files are not for this program.
+# -P: the working folder holds data; its Python files are not for this program. The launcher's own
+# package goes before an installed one, but what lies next to it before nothing.
 PROGRAM = (
-    "import sys; sys.path.append(sys.argv.pop(1)); from synmt_cli.__main__ import main; main()"
+    "import sys; folder = sys.argv.pop(1); sys.path.insert(0, folder); import synmt_cli; "
+    "sys.path.remove(folder); sys.path.append(folder); "
+    "from synmt_cli.__main__ import main; main()"
 )
 
 Children = list[subprocess.Popen[bytes]]

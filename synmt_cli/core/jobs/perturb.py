@@ -36,7 +36,6 @@ SHAPES: dict[str, Callable[[int], list[int]]] = {
     "right-branching": shapes.right_branching,
     "balanced": shapes.balanced,
 }
-TREES = (*SHAPES, RANDOM, SHUFFLED)
 PERTURBED = "synmt_perturbed"
 
 
@@ -73,8 +72,8 @@ class LabelSampler:
 class Perturber:
     """Changes each tree, in this order.
 
-    tree: a name of TREES to replace it by. heads, labels: the chance of each word to get
-    another. projective: keep a projective tree projective, draw random ones projective.
+    tree: RANDOM, SHUFFLED or a name of SHAPES, to replace it by. heads, labels: the chance of each
+    word to get another. projective: keep a projective tree projective, draw random ones projective.
     confusions: draw errors of a parser instead; then each word has a chance of its own.
     """
 

@@ -57,7 +57,7 @@ def members(run: Run, names: Sequence[str]) -> list[Member]:
 def _of_folder(name: str, run: Run, own: Iterable[str]) -> Member:
     """The checkpoint, or the best one of the run, that lies in a folder. Raises ReadError."""
     folder = Path(name)
-    above = folder.resolve().parent
+    above = Path(os.path.realpath(folder)).parent
     if Run(folder).config.is_file():
         return Member(name, Run(folder), Run(folder).model)
     if above.name == CHECKPOINTS and Run(above.parent).config.is_file():

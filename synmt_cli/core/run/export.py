@@ -20,7 +20,7 @@ from synmt_cli.core.model import initialisation
 from synmt_cli.core.run import building, ctranslate2_model, tensors
 from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
 from synmt_cli.core.run.directory import EXPORT, PARSER, Run
-from synmt_cli.errors import ConfigError, DataError, UsageError, printable
+from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError, printable
 from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.writing import atomic_folder
 
@@ -66,7 +66,8 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
             parameters = dict(encoder.named_parameters())
             tensors.write(beside / ENCODER, parameters, {"vocabulary": vocabularies.fingerprint})
         digests = {name: _digest(_read(new, name)) for name in LIMITS}
-        about = {"checkpoint": checkpoint, "quantization": quantization, "digests": digests}
+        name = f"step-{run.steps()[-1]}" if checkpoint == "last" else checkpoint
+        about = {"checkpoint": name, "quantization": quantization, "digests": digests}
         json_files.write_sealed(beside / EXPORT, about)
 
 
@@ -81,6 +82,15 @@ def _digest(data: bytes) -> str:
 def stored_precision(run: Run) -> str:
     """The --precision in which the weights of an exported model are stored. Raises SynmtError."""
     return PRECISIONS.get(_about(run)["quantization"], "fp32")
+
+
+def refuse_another_checkpoint(run: Run, checkpoint: str) -> None:
+    """Raises ReadError unless it is the default or the checkpoint that was exported."""
+    if checkpoint not in ("best", held := _about(run)["checkpoint"]):
+        raise ReadError(
+            f"{printable(str(run.folder))} was exported for CTranslate2: it has no checkpoint "
+            f"{checkpoint}, only {printable(held)}"
+        )
 
 
 def _about(run: Run) -> Mapping[str, Any]:

@@ -92,7 +92,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The best model was lost, and is written again. step: that of its checkpoint."""
+    """The best model was lost, and was written again. step: that of its checkpoint."""
 
     step: int
 

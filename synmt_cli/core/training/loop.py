@@ -135,7 +135,9 @@ class Trainer:
         One of the first step that saves may be of a run that was killed before its checkpoint.
         """
         settings = self.settings
-        first = min(settings.validate_every, settings.save_every, settings.max_steps)
+        first = min(settings.save_every, settings.max_steps)
+        if self.dev is not None:
+            first = min(first, settings.validate_every)
         if os.path.lexists(self.run.model):
             step = tensors.stated_step(self.run.model)
             if step is None or not step.isdecimal() or int(step) > first:
@@ -390,16 +392,18 @@ class Trainer:
             return
         best = state.step if self.dev is None else state.best_step
         is_kept = self.ranks.any(self.ranks.is_first and best in self.run.steps())
-        yield Restored(best if is_kept else state.step)
         if best == state.step:
             self._save_best()
+            yield Restored(best)
         elif is_kept:
             self._copy_best(best)
+            yield Restored(best)
         else:
             again, stale = state.validated == state.step, state.stale
             state.best_value = None
             validated = self._validate(False, request)
             state.stale = stale
+            yield Restored(state.step)
             if not again:  # metrics.jsonl has it
                 yield validated
             yield from self._save()

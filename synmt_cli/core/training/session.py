@@ -23,7 +23,15 @@ from synmt_cli.core.data.task_tags import refuse_parse, refuse_untagged
 from synmt_cli.core.distributed.ranks import Ranks, own_device
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.building import build, grammar, needs, target_needs
-from synmt_cli.core.run.config import Choice, Config, Precision, as_begun, flatten, refuse_shard
+from synmt_cli.core.run.config import (
+    Choice,
+    Config,
+    Precision,
+    as_begun,
+    flatten,
+    refuse_another,
+    refuse_shard,
+)
 from synmt_cli.core.run.directory import PARSER, Run
 from synmt_cli.core.run.presets import AUTO, SIZES, by_data
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
@@ -66,7 +74,10 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The parts of a run, before its directory exists."""
+    """The parts of a run, before its directory exists.
+
+    train_sha256: of the files of records, or nothing where they have not been computed yet.
+    """
 
     config: Config
     inputs: Inputs
@@ -80,7 +91,7 @@ class Session:
         """The content of config.toml."""
         data: dict[str, Any] = {
             "train": [*map(as_text, self.inputs.train)],
-            "train_sha256": list(self.train_sha256),
+            "train_sha256": list(self.train_sha256) or [*map(sha256, self.inputs.train)],
         }
         if self.inputs.dev:
             data |= {"dev": as_text(self.inputs.dev), "dev_sha256": sha256(self.inputs.dev)}
@@ -98,7 +109,8 @@ class Session:
         The preset that `auto` is goes by the data, but a run keeps what it began with, and what
         an earlier version of synmt began it with where nothing else is asked for.
         """
-        stored, told = _stored(run), []
+        stored = run_folder.begun_with(run) if run else {}
+        told = []
         preset = choice.preset
         if preset == AUTO:
             preset, why = self._size(stored)
@@ -118,10 +130,11 @@ class Session:
         name, why = by_data(self.train.n_target_pieces, self.device.type)
         return name, f"{why}; --preset NAME takes another"
 
-    def trainer(self, run: Run | None, ranks: Ranks) -> Trainer:
+    def trainer(self, run: Run | None, ranks: Ranks, *, is_trial: bool = False) -> Trainer:
         """Builds the model with this run's seed; the first process writes or checks the run.
 
-        run: None for a trial that writes nothing. Trainer.why says why its precision was taken.
+        is_trial: nothing is written, and run may be None, for a new one. Trainer.why says why its
+        precision was taken.
         """
         torch.manual_seed(self.config.training.seed)
         labels = self.train.encoding.labels
@@ -130,7 +143,23 @@ class Session:
         training = replace(self.config.training, precision=taken)
         refuse_shard(training, self.config.variant, model.rereads)  # a run may begin with fp16
         session = replace(self, config=replace(self.config, training=training))
-        return session._trainer(run, ranks, model, why)
+        if run is not None and is_trial and os.path.lexists(run.folder):
+            run_folder.refuse_another_run(run, session.tables())
+        if run is not None and ranks.is_first and not is_trial:
+            session._establish(run, ranks)
+        ranks.wait()
+        own = session.config.training
+        return Trainer(
+            run or Run(Path()),
+            own,
+            model,
+            self.vocabularies,
+            self.train,
+            self.dev,
+            self.device,
+            ranks,
+            why=why,
+        )
 
     def _precision(
         self, model: Transformer, run: Run | None, ranks: Ranks
@@ -139,7 +168,7 @@ class Session:
         settings = self.config.training
         if settings.precision != "auto":
             return settings.precision, ""
-        stored = _stored(run).get("training")
+        stored = run_folder.begun_with(run).get("training") if run else None
         name = stored.get("precision") if isinstance(stored, dict) else None
         for known in typing.get_args(Precision):
             if name == known:
@@ -151,39 +180,18 @@ class Session:
         (is_bf16,) = ranks.from_first([float(taken == "bf16")])
         return ("bf16" if is_bf16 else "fp32"), why
 
-    def _trainer(self, run: Run | None, ranks: Ranks, model: Transformer, why: str) -> Trainer:
+    def _establish(self, run: Run, ranks: Ranks) -> None:
+        """Writes the run directory, or checks that it is one of this run. Raises SynmtError."""
         labels = self.train.encoding.labels
-        if ranks.is_first and run is not None:
-            machine = run_folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
-            copied = "" if self.inputs.link_parser else self.inputs.parser
-            run_folder.establish(
-                run, self.tables(), self.vocabularies, labels.names, machine, copied
-            )
-        ranks.wait()
-        return Trainer(
-            run or Run(Path()),
-            self.config.training,
-            model,
-            self.vocabularies,
-            self.train,
-            self.dev,
-            self.device,
-            ranks,
-            why=why,
-        )
+        machine = run_folder.environment(torch.get_num_threads(), str(self.device), ranks.size)
+        copied = "" if self.inputs.link_parser else self.inputs.parser
+        run_folder.establish(run, self.tables(), self.vocabularies, labels.names, machine, copied)
 
 
 def _kept(now: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[str]:
-    """Says which settings an earlier version began a run with; now: those of today."""
+    """Says which settings a run keeps that it began with; now: those that it would have today."""
     if changed := [f"{key} = {kept[key]}" for key in now if now[key] != kept[key]]:
-        yield f"as an earlier version began this run: {', '.join(changed)}"
-
-
-def _stored(run: Run | None) -> dict[str, Any]:
-    """The configuration that a run was begun with; {} where nothing was trained yet."""
-    if run is None or not os.path.lexists(run.config):
-        return {}
-    return run.tables() if run.steps() or os.path.lexists(run.model) else {}
+        yield f"as this run began: {', '.join(changed)}"
 
 
 def open_session(
@@ -191,14 +199,14 @@ def open_session(
     inputs: Inputs,
     device: str,
     request: signals.Request,
-    kept: Path | None = None,
+    run: Run | None = None,
     ranks: Ranks | None = None,
     watch: Callable[[int], None] = lambda n: None,
 ) -> Session:
     """Reads everything that training needs. Raises SynmtError, and Stopped on `request`.
 
-    kept: the folder for the training records as numbers, for the next start and for the other
-    processes; None: memory. watch: called with the number of records just read.
+    run: whose cache has the training records as numbers, for the next start and for the other
+    processes; None: they are kept in memory. watch: called with the number of records just read.
     """
     _refuse_unusable(inputs)
     chosen = own_device(device)
@@ -217,13 +225,13 @@ def open_session(
             yield chunk
             watch(chunk.n)
 
-    if kept is None:
+    if run is None:
         encoding = Encoding(reader.needs, Labels(growing=True))
         train, _ = reader.corpus(chunks(inputs.train), encoding)
         encoding.labels.growing = False
-        digests = [sha256(path) for path in inputs.train]
+        digests: list[str] = []
     else:
-        train, digests = _cached(kept, reader, chunks, inputs.train, ranks or Ranks())
+        train, digests = _cached(run, config, reader, chunks, inputs.train, ranks or Ranks())
     _refuse_useless(train, " ".join(inputs.train), config, training=True)
     dev = None
     if inputs.dev:
@@ -260,7 +268,8 @@ def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[RecordLin
 
 
 def _cached(
-    kept: Path,
+    run: Run,
+    config: Config,
     reader: CorpusReader,
     chunks: Callable[[Sequence[str]], Iterator[Chunk]],
     paths: Sequence[str],
@@ -270,15 +279,46 @@ def _cached(
     wanted = cache.made_of(reader, paths)
     found = None
     if ranks.is_first:
-        found = cache.stored(kept, wanted) or cache.make(kept, reader, chunks(paths), paths)
+        found = cache.stored(run.cache, wanted)
+        if found is None:
+            _refuse_to_replace_cache(run, config, reader, paths)
+            found = cache.make(run.cache, reader, chunks(paths), paths)
     ranks.wait()
-    found = found or cache.stored(kept, wanted)
+    found = found or cache.stored(run.cache, wanted)
     if found is None:
         raise ConfigError(
-            f"{printable(str(kept))}: not what the first process made of the records; all "
+            f"{printable(str(run.cache))}: not what the first process made of the records; all "
             "processes have to see the same run directory and records"
         )
     return found
+
+
+def _refuse_to_replace_cache(
+    run: Run, config: Config, reader: CorpusReader, paths: Sequence[str]
+) -> None:
+    """Raises ConfigError where a run could not resume with what this reader makes of these files.
+
+    It would be refused later in any case (run_folder.establish), but without the cache that it has.
+    """
+    if stored := run_folder.begun_with(run):
+        options = {name: dict(own) for name, own in config.options.items() if own}
+        now: dict[str, Any] = {
+            "variant": config.variant,
+            **options,
+            "training": {"max_length": config.training.max_length},
+            "vocabulary": {"fingerprint": reader.vocabularies.fingerprint},
+            "data": {"train_sha256": [*map(sha256, paths)]},
+        }
+        refuse_another(_part(stored, now), now, run.folder)
+
+
+def _part(tables: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
+    """What tables have of the keys that others have."""
+    return {
+        key: _part(tables[key], value) if isinstance(value, Mapping) else tables[key]
+        for key, value in like.items()
+        if key in tables and isinstance(tables[key], Mapping) == isinstance(value, Mapping)
+    }
 
 
 def _vocabularies(inputs: Inputs) -> Vocabularies:

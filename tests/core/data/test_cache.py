@@ -9,6 +9,7 @@ from synmt_cli import signals
 from synmt_cli.core.data import cache, record_reader
 from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.run.config import resolve
+from synmt_cli.core.run.directory import Run
 from synmt_cli.core.training.session import Inputs, open_session
 from synmt_cli.errors import DataError
 
@@ -23,7 +24,10 @@ def opened(example_folder):
         dev, spm = (str(example_folder / name) for name in ("dev.jsonl", "spm.model"))
         inputs = Inputs(files, dev, spm, jobs=jobs)
         read = []
-        session = open_session(config, inputs, "cpu", signals.Request(), kept, None, read.append)
+        if kept:
+            kept.mkdir(exist_ok=True)
+        run = kept and Run(kept)
+        session = open_session(config, inputs, "cpu", signals.Request(), run, None, read.append)
         return session, sum(read)
 
     return start
@@ -52,7 +56,7 @@ def test_chunks_and_files_change_nothing(opened, tmp_path, monkeypatch):
         assert not session.train.encoding.labels.growing
         assert batches(session.train) == batches(in_memory.train)
         assert batches(session.dev) == batches(in_memory.dev)
-        assert session.train_sha256 == in_memory.train_sha256
+        assert session.tables()["data"] == in_memory.tables()["data"]
         assert session.train.left_out == in_memory.train.left_out
         assert session.train.n_treeless == in_memory.train.n_treeless
 
@@ -68,8 +72,8 @@ def test_numbers_are_mapped_and_not_copied(opened, tmp_path):
 def test_a_cache_that_does_not_fit_is_made_anew(opened, tmp_path, example_folder, what):
     train = tmp_path / "train.jsonl"
     train.write_bytes((example_folder / "train.jsonl").read_bytes())
-    kept = tmp_path / "c"
-    session, n_lines = opened(kept, train=train)
+    folder, kept = tmp_path / "c", tmp_path / "c/cache"
+    session, n_lines = opened(folder, train=train)
     if what == "touched":
         os.utime(train, ns=(1, 1))
     elif what == "damaged":
@@ -77,7 +81,7 @@ def test_a_cache_that_does_not_fit_is_made_anew(opened, tmp_path, example_folder
     elif what == "no index":
         (kept / "index.json").unlink()
     variant = "gps" if what == "variant" else FEATURED
-    again, n_again = opened(kept, variant, train)
+    again, n_again = opened(folder, variant, train)
     assert n_again == n_lines
     assert len(again.train) == len(session.train)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "train.jsonl"]

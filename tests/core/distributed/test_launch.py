@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -26,3 +27,14 @@ def test_a_process_that_something_else_ends_is_lost(monkeypatch):
     commands = iter((["sleep", "60"], ["sh", "-c", "kill -9 $$"]))
     monkeypatch.setattr(launch, "_start", lambda *_: subprocess.Popen(next(commands)))
     assert launch.launch(["train"], 2) == 74
+
+
+def test_processes_run_the_package_of_their_launcher(tmp_path):
+    """Not an installed one; and what lies next to it hides no module of Python."""
+    (tmp_path / "synmt_cli").mkdir()
+    (tmp_path / "synmt_cli/__init__.py").touch()
+    main = "import sys, json\ndef main(): print(sys.argv[1:], json.dumps(1))\n"
+    (tmp_path / "synmt_cli/__main__.py").write_text(main)
+    (tmp_path / "json.py").write_text("raise SystemExit('hidden')")
+    command = [sys.executable, "-P", "-c", launch.PROGRAM, str(tmp_path), "train"]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"['train'] 1\n"

@@ -277,6 +277,34 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(trainer)
     assert kinds(again.events(signals.Request(), None))[0] == ("Validated", 2)
 
 
+def test_the_first_checkpoint_without_dev_is_not_where_a_validation_would_be(trainer):
+    """A run that was killed between its first model and the checkpoint begins again."""
+    for _ in range(2):
+        one = trainer(max_steps=7)
+        one.dev = None
+        assert not one.resume()
+        events = one.events(signals.Request(), None)
+        assert next(event for event in events if isinstance(event, Saved)).step == 3
+        events.close()
+        shutil.rmtree(one.run.folder / "checkpoints")
+        assert one.run.model.exists()
+
+
+def test_a_lost_model_is_not_said_to_be_written_before_it_is(trainer):
+    """Its checkpoint is gone, too; a signal ends the validation that has to find another one."""
+    list(trainer(max_steps=4).events(signals.Request(), None))
+    trainer().run.model.unlink()
+    stopped = signals.Request()
+    stopped.number = 15
+    for request, first in ((stopped, ("Ended", 4)), (signals.Request(), ("Restored", 4))):
+        one = trainer(max_steps=9)
+        assert one.resume()
+        one.state.best_step = 1
+        (event, *_) = one.events(request, None)
+        assert (type(event).__name__, event.step) == first
+        assert one.run.model.exists() == (request is not stopped)
+
+
 def test_without_dev_nothing_is_saved_where_a_validation_would_be(trainer):
     one = trainer(max_steps=7)
     one.dev = None

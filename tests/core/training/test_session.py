@@ -100,7 +100,7 @@ def test_a_run_keeps_the_preset_and_the_precision_that_it_began_with(opened, tmp
     run.write_config({"preset": "tiny", "training": {"seed": 1, "label_smoothing": 0.2}})
     again, told = session.settled(choice, run)
     assert told[1] == (
-        "as an earlier version began this run: training.max_epochs = 0, "
+        "as this run began: training.max_epochs = 0, "
         "training.transition_weight = 1.0, training.transition_smoothing = 0.2, training.seed = 1"
     )
 

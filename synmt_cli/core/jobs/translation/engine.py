@@ -83,6 +83,7 @@ def fit(
 def model(run: Run, checkpoint: str, precision: str, device: torch.device) -> CTranslate2Model:
     """The model of a run directory or an exported one for CTranslate2. Raises SynmtError."""
     if run.is_exported:
+        export.refuse_another_checkpoint(run, checkpoint)
         return export.read(run, precision, device)
     vocabularies = run.vocabularies()
     trained = building.load(run, checkpoint)

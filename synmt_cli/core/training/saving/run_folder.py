@@ -213,18 +213,10 @@ def establish(
 ) -> None:
     """Writes the files of a new run directory, or checks that an old one is the same run.
 
-    parser: a file to copy, of the digest in `tables`. A run in which nothing was saved yet may be
-    begun with other options. Raises ConfigError naming the option that differs, with its old and
-    new value.
+    parser: a file to copy, of the digest in `tables`. Raises as `refuse_another_run`.
     """
-    if run.averaged:
-        raise ConfigError(
-            f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
-            "trained on; name another --run"
-        )
-    if os.path.lexists(run.config) and (run.steps() or os.path.lexists(run.model)):
-        old = {key: value for key, value in run.tables().items() if key != "format"}
-        refuse_another(old, tables, run.folder)
+    refuse_another_run(run, tables)
+    if begun_with(run):
         run.vocabularies()
         environment = {**environment, "earlier": _earlier(run)}
     run.write_vocabularies(vocabularies)
@@ -233,6 +225,28 @@ def establish(
         run.copy_parser(parser, tables["parser"]["sha256"])
     json_files.write(run.environment, environment)
     run.write_config(tables)  # last: a folder that has it has everything else
+
+
+def begun_with(run: Run) -> dict[str, Any]:
+    """The tables that a run was begun with; {} where nothing was saved yet. Raises SynmtError."""
+    if not os.path.lexists(run.config) or not (run.steps() or os.path.lexists(run.model)):
+        return {}
+    return {key: value for key, value in run.tables().items() if key != "format"}
+
+
+def refuse_another_run(run: Run, tables: Mapping[str, Any]) -> None:
+    """Raises ConfigError unless training can go on in this folder, or begin in a new one.
+
+    The message names the option that differs, with its old and new value. A run in which nothing
+    was saved yet may be begun with other options.
+    """
+    if run.averaged:
+        raise ConfigError(
+            f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
+            "trained on; name another --run"
+        )
+    if begun := begun_with(run):
+        refuse_another(begun, tables, run.folder)
 
 
 def _earlier(run: Run) -> list[Any]:

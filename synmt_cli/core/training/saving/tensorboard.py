@@ -70,7 +70,7 @@ def _figures(line: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yields (tag, number): `train/nll`, `dev/words/perplexity`, and `dev/bleu` by the metric."""
     kind = str(line.get("event", "train"))
     drawn = {name: value for name, value in line.items() if name not in NOT_DRAWN}
-    if "metric" in line:
+    if "metric" in line and line["metric"] != "loss":  # that is -nll, to be the greater the better
         drawn[str(line["metric"])] = line.get("value")
     yield from _numbers(drawn, kind)
 

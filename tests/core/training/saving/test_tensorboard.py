@@ -61,6 +61,15 @@ def test_a_resumed_run_tells_all_of_it_that_is_kept(tmp_path):
     assert figures(rest) == [*FIGURES, (11, {"train/nll": 3.0})]
 
 
+def test_a_loss_is_not_drawn_below_zero_too(tmp_path):
+    """As a metric it is -nll, since the greatest value is the best."""
+    line = {"event": "dev", "step": 3, "nll": 2.5, "metric": "loss", "value": -2.5}
+    with closing(EventFile(tmp_path)) as file:
+        file.add(line)
+    (path,) = tmp_path.iterdir()
+    assert figures(events(path)[2:]) == [(3, {"dev/nll": 2.5})]
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(CreateError, match="file/board"):
