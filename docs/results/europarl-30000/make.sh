@@ -97,10 +97,11 @@ done
 own="1 2 3"
 longer rel-vanilla vanilla rel dep+rel
 longer pascal+rel-rel rel pascal+rel
+longer struct-abs+struct-rel-vanilla vanilla struct-abs+struct-rel
 longer pascal-vanilla vanilla pascal
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
-outputs=$(longer_systems vanilla pascal rel pascal+rel dep+rel)
+outputs=$(longer_systems vanilla pascal struct-abs+struct-rel rel pascal+rel dep+rel)
 synmt score -j 0 -M bleu,chrf -o 12000-updates/all-vanilla.txt "$french" $outputs
 synmt score -M bleu -o 12000-updates/all-vanilla-1000.txt reference.txt.xz \
   ${outputs//12000-updates/$first}
