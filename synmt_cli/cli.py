@@ -361,7 +361,9 @@ def _usage(message: str) -> int:
 
 
 def _name(arguments: list[str]) -> str:
-    """`synmt COMMAND` if the arguments name a command, otherwise `synmt`."""
+    """`synmt COMMAND` if the arguments begin with a command, otherwise `synmt`."""
+    if arguments and arguments[0].startswith("-"):
+        return "synmt"
     words = [word for word in arguments if not word.startswith("-")]
     for n in (2, 1):
         if " ".join(words[:n]) in COMMANDS:

@@ -1,4 +1,6 @@
-"""SIGINT and SIGTERM end a command as an exception, so that every `finally` runs.
+"""SIGINT, SIGTERM and SIGHUP end a command as an exception, so that every `finally` runs.
+
+SIGHUP comes when a terminal is closed; under nohup it stays ignored.
 
 A signal that arrives while a record is being written waits until the record is whole. The
 `finally` blocks have GRACE seconds together, so that a reader that never reads cannot keep the
@@ -63,10 +65,16 @@ def _ignore(what: "UnraisableHookArgs") -> None:
         sys.__unraisablehook__(what)
 
 
+def _ends() -> list[signal.Signals]:
+    """The signals that ask for an end."""
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if is_ignored else [signal.SIGHUP])]
+
+
 def install() -> None:
-    """Turns SIGINT and SIGTERM into Interrupted, and SIGPIPE into BrokenPipeError."""
-    signal.signal(signal.SIGINT, _arrive)
-    signal.signal(signal.SIGTERM, _arrive)
+    """Turns the signals that ask for an end into Interrupted, and SIGPIPE into BrokenPipeError."""
+    for number in _ends():
+        signal.signal(number, _arrive)
     signal.signal(signal.SIGALRM, _expire)
     sys.unraisablehook = _ignore
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -75,8 +83,9 @@ def install() -> None:
 
 
 def ignore_in_worker() -> None:
-    """For worker processes: the parent decides about Ctrl-C and ends them."""
+    """For worker processes: the parent decides what the other signals mean, and ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
@@ -103,7 +112,7 @@ class Request:
 
 @contextmanager
 def requested() -> Iterator[Request]:
-    """Lets the first SIGINT or SIGTERM ask for an end; a second one interrupts."""
+    """Lets the first of these signals ask for an end; a second one interrupts."""
     request = Request()
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -112,12 +121,12 @@ def requested() -> Iterator[Request]:
         else:
             request.number = number
 
-    previous = [signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)]
+    previous = {number: signal.signal(number, ask) for number in _ends()}
     try:
         yield request
     finally:
-        signal.signal(signal.SIGINT, previous[0])
-        signal.signal(signal.SIGTERM, previous[1])
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def release() -> None:

@@ -143,7 +143,7 @@ def test_a_bug_keeps_its_traceback(lines):
         (["parse", "-m", "x"], "synmt parse"),
         (["vocab", "train"], "synmt vocab train"),
         (["vocab"], "synmt"),
-        (["-q", "score", "ref"], "synmt score"),
+        (["-q", "score", "ref"], "synmt"),  # the option is not that of score
         (["nonsense"], "synmt"),
         ([], "synmt"),
     ],

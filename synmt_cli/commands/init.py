@@ -139,7 +139,9 @@ def init(
             "see in its Makefile how to add a variant"
         )
     parsers.check()
-    n_pairs, n_tokens = texts.size()
+    n_of, n_tokens = texts.sizes()
+    n_pairs = n_of["train"]
+    about_trees = parsers.check_trees(texts)
 
     from synmt_cli.core.run import device as devices
     from synmt_cli.core.training.device import precision
@@ -155,7 +157,8 @@ def init(
     write(target, design, n_pairs, texts, parsers, (chosen, why))
     for note in notes:
         console.info(note)
-    for warning in _warnings(design, texts, n_pairs):
+    told = (about_trees, *texts.unlike_text(), *_warnings(design, texts, n_of))
+    for warning in filter(None, told):
         console.warn(warning)
     two_at_a_time = "-j2 " if device.type == "cpu" else ""
     console.info(f"next: make {two_at_a_time}-C {shlex.quote(printable(experiment))}")
@@ -171,8 +174,8 @@ def _pair(src: str, of_src: str | None, tgt: str, of_tgt: str | None) -> tuple[s
     raise UsageError(f"{there} needs {missing}, the other side of its set")
 
 
-def _warnings(design: "Design", texts: "Texts", n_pairs: int) -> Iterator[str]:
-    """What is likely to go wrong, to show little, or to mislead."""
+def _warnings(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Iterator[str]:
+    """What is likely to go wrong, to show little, or to mislead. n_of: pairs in each set given."""
     from synmt_cli.core.run import building
     from synmt_cli.core.run.config import resolve
 
@@ -183,9 +186,10 @@ def _warnings(design: "Design", texts: "Texts", n_pairs: int) -> Iterator[str]:
             yield f"{name} needs other settings in config.toml: {error}"
     if texts.tunes_on_test:
         yield "dev and test are the same text: settings chosen on it look better than they are"
-    if "test" in design.split_off and (n_test := design.n_held_out(n_pairs)) < FEW:
-        few = f"{n_test:,} test pairs show only large differences"
-        yield f"{few}; --test-src and --test-tgt give more"
+    n_test = n_of.get("test") or design.n_held_out(n_of["train"])
+    if n_test < FEW:
+        advice = "" if "test" in n_of else "; --test-src and --test-tgt give more"
+        yield f"{n_test:,} test pairs show only large differences{advice}"
     if shutil.which("synmt") is None:
         yield "make will not find synmt: activate its environment, or add it to PATH"
 

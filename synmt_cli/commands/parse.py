@@ -10,6 +10,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import parse as job
 from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.text import udpipe
+from synmt_cli.errors import printable
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import FAILED
 from synmt_cli.io import writing
@@ -77,7 +78,8 @@ def parse(
 
     With --known, a line that is the text of a tree in FILE gets this tree, unchanged but for its
     id: the comment text has to be the line, or without one the words joined. Of trees with the same
-    text the first counts. All other lines are parsed; without -m they are an error.
+    text the first counts. All other lines are parsed; without -m they are an error. How many lines
+    have a tree is said at the end.
 
     With --from conllu, ranges, comments, MISC, empty nodes and DEPS stay as they are: DEPS may then
     name another head than the new HEAD. Sentences may have trees, which are replaced, or `_` for
@@ -108,15 +110,20 @@ def parse(
         pool.Care(where=where_of_lines, warn=console.warn),
     )
     failures: Counter[str] = Counter()
+    n_known = 0
     with console.progress("parsed", files=files or ["-"], output=output) as bar:
         segments = bar.taken(job.segments(files or (), input))
         results = bar.finished(pool.mapped(recipe, segments, jobs, job.CHUNK))
         with writing.output(output, line_buffered) as writer:
             for parsed in results:
                 writer.write(conllu.encoded(parsed.conllu))
+                n_known += parsed.is_known
                 if parsed.status == FAILED:
                     failures[parsed.reason] += 1
                 bar.advance()
+    if known and model:
+        say = console.info if n_known else console.warn
+        say(f"{n_known:,} of {bar.done:,} lines have a tree in {printable(known)}")
     if failures:
         reasons = "; ".join(f"{reason} ({n:,})" for reason, n in failures.most_common(5))
         console.warn(f"{failures.total():,} of {bar.done:,} segments failed: {reasons}")

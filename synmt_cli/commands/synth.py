@@ -139,8 +139,13 @@ def synth(
         unfit = "--side, --format, --output, --line-buffered"
         raise UsageError(f"--out-template names its files: no {unfit}")
     kind = kind or "tsv"
-    if template is None and (kind == "tsv") != (side is None):
-        raise UsageError("--format text and conllu need --side en or de; tsv has both sides")
+    if template is None:
+        options.refuse(
+            {
+                f"--format {kind} needs --side en or de": kind != "tsv" and not side,
+                "--side is for --format text or conllu; tsv has both": kind == "tsv" and side,
+            }
+        )
     chosen = settings.SynthSettings(
         weights=settings.phenomena(phenomena),
         mix=mix,

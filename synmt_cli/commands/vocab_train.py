@@ -110,7 +110,8 @@ def vocab_train(
     def train(settings: vocabulary_training.VocabularySettings) -> bytes:
         sources = reading.sources(files or ())
         sentences = (text for source in sources for _, text in reading.text_lines(source))
-        return vocabulary_training.train(sentences, settings)
+        where = ", ".join(map(reading.source_name, files or ("-",)))
+        return vocabulary_training.train(sentences, settings, where)
 
     with writing.output(output) as writer:
         # In a child process, because sentencepiece answers no signal before it is done. Only

@@ -27,7 +27,7 @@ from synmt_cli import signals
 from synmt_cli.errors import WorkerLost, reason
 from synmt_cli.pool.dispatch import Care, Dispatcher, Lost, Outcome, outcome_of
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _KILLED = "a worker process was killed (out of memory?)"
 IN_FLIGHT = 4  # chunks per process: room for one slow chunk while the others go on
 Item = TypeVar("Item")
@@ -83,7 +83,7 @@ def end_children() -> None:
 
 
 def fork(target: Callable[..., None], *arguments: Any) -> BaseProcess:
-    """Starts a child process, which ignores SIGINT and dies of SIGTERM. Raises WorkerLost."""
+    """Starts a child process, which only SIGTERM and SIGKILL end. Raises WorkerLost."""
     context = multiprocessing.get_context("fork")
     process = context.Process(target=_child, args=(target, arguments), daemon=True)
     # A signal between the fork and the child's first line would end it with a traceback.

@@ -111,6 +111,14 @@ def test_what_does_not_fit_is_refused(place, new, arguments, status, message):
     assert list(new.parent.iterdir()) == []
 
 
+def test_an_experiment_is_no_run(place, new, tmp_path):
+    (tmp_path / "e").mkdir()
+    for name, content in (("Makefile", ""), ("config.toml", "[training]\npatience = 8\n")):
+        (tmp_path / "e" / name).write_text(content)
+    done = place("average", "-m", tmp_path / "e", "-o", new, status=78)
+    assert b"e is an experiment, not a run directory; its models are models/" in done.stderr
+
+
 def test_a_link_to_itself_is_no_checkpoint(place, new, tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     done = place("average", "-m", "vanilla", tmp_path / "loop", "-o", new, status=66)

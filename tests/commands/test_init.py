@@ -256,6 +256,7 @@ def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):
         (tmp_path / side).write_text("".join(text.format(i) for i in range(1, 41)))
     done = run("init", tmp_path / "e", "--src", tmp_path / "en", "--tgt", tmp_path / "de", *PLAIN)
     assert done.returncode == 0, done.stderr.decode()
+    assert b"en looks like JSON; here each line is text to translate\n" in done.stderr
     make(tmp_path / "e", forked, "text/train.src")
     assert (tmp_path / "e/text/train.src").stat().st_size
 
@@ -318,6 +319,11 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
             65,
             "short:1: 1 column, expected 10",
         ),
+        (
+            [*TEXT, "--src-trees", "trees", "--variants", "pascal"],
+            65,
+            "my text.en:1: no tree in trees has this text: ",
+        ),
         ([*TEXT, "--src-trees", "none", "--variants", "pascal"], 66, "cannot read none"),
     ],
 )
@@ -328,6 +334,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(run, given, options, s
         "nul": "c\nd\0\n",
         "empty": "",
         "also empty": "",
+        "trees": "# text = a\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n",
     }.items():
         (given / name).write_text(text)
     if "--variants" not in options:
@@ -355,6 +362,16 @@ def test_trees_that_there_are_take_the_place_of_a_parser(run, forked, given, tmp
     assert len(records) == 20
     assert all(b'"heads":[-1,0,' in one for one in records)  # the chains above
     assert "--parser" not in make(tmp_path / "e", forked, "-n", "runs/pascal.1.trained")
+
+
+def test_trees_for_some_lines_are_counted(run, given, tiny_udpipe, tmp_path):
+    lines = (given / "my text.en").read_text().splitlines()
+    (given / "few").write_text(f"# text = {lines[3]}\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n")
+    own = ("--src-trees", "few", "--parser", tiny_udpipe, "--variants", "pascal")
+    done = run("init", tmp_path / "e", *TEXT, *own, cwd=given)
+    n = sum(line == lines[3] for line in lines)
+    told = f"{n} of {len(lines)} source lines have a tree in few; others are parsed\n"
+    assert (done.returncode, told in done.stderr.decode()) == (0, True)
 
 
 @pytest.mark.parametrize(("given_set", "split_off"), [("test", "dev"), ("dev", "test")])

@@ -344,6 +344,9 @@ def test_a_line_without_a_known_tree_is_parsed_or_refused(run, known, tiny_udpip
     parsed = run("parse", "--known", known, "-m", tiny_udpipe, stdin=text)
     alone = run("parse", "-m", tiny_udpipe, stdin=b"The man is.\n")
     assert parsed.returncode == 0
+    assert f"synmt parse: 4 of 6 lines have a tree in {known}\n" in parsed.stderr.decode()
+    none = run("parse", "--known", known, "-m", tiny_udpipe, stdin=b"The man is.\n")
+    assert none.stderr.decode() == f"synmt parse: warning: 0 of 1 lines have a tree in {known}\n"
     assert parsed.stdout.decode().split("\n\n")[6] == alone.stdout.decode().strip().replace(
         "sent_id = 1", "sent_id = 6"
     )

@@ -135,8 +135,8 @@ def test_sentences_to_leave_out_that_cannot_be_read(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--format", "text"), "need --side"),
-        (("--side", "en"), "tsv has both sides"),
+        (("--format", "text"), "--format text needs --side en or de"),
+        (("--side", "en"), "--side is for --format text or conllu; tsv has both"),
         (("--out-template", "x.{ext}", "--side", "en"), "--out-template names its files"),
         (("--out-template", "x"), "names a file twice"),
         (("--out-template", ""), "names a file twice"),

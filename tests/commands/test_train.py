@@ -162,7 +162,7 @@ def test_tensorboard_gets_the_whole_course_when_a_run_resumes(train, tmp_path):
     assert done.returncode == 73
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_saves_and_the_run_goes_on_from_there(train, records, tmp_path, number):
     command = [sys.executable, "-m", "synmt_cli", "train", *SIZE, *records]
     command += ["--run", tmp_path / "r", "--max-steps", "100000", "--set", "validate_every=9999"]

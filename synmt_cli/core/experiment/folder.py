@@ -6,7 +6,7 @@ Everything is checked before anything is written, and the folder appears whole o
 import itertools
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.experiment.makefile import makefile
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
 from synmt_cli.core.segments import reader
-from synmt_cli.core.segments.known_trees import KnownTrees
+from synmt_cli.core.segments.known_trees import KnownTrees, missing
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.errors import (
     CreateError,
@@ -24,6 +24,7 @@ from synmt_cli.errors import (
     cannot_read,
     printable,
 )
+from synmt_cli.formats.detect import detect
 from synmt_cli.io import reading, writing
 
 BYTES_OF_A_PIECE = 4  # about, whatever the script: an ideograph has three
@@ -59,14 +60,15 @@ class Texts:
         sets = {"train": self.train, "dev": self.dev, "test": self.test}
         return {name: sides for name, sides in sets.items() if sides is not None}
 
-    def size(self) -> tuple[int, int]:
-        """How many pairs there are to train on, and about how many target tokens; reads all files.
+    def sizes(self) -> tuple[dict[str, int], int]:
+        """How many pairs each set has, and about how many target tokens there are to train on.
 
-        Raises UsageError for a source that is its target, and DataError or ReadError for files
-        that are empty, not parallel, not text, or not there.
+        Reads all files. Raises UsageError for a source that is its target, and DataError or
+        ReadError for files that are empty, not parallel, not text, or not there.
         """
         self._refuse_same()
-        n_pairs = n_tokens = 0
+        n_pairs: dict[str, int] = {}
+        n_tokens = 0
         for name, (src, tgt) in self.sets.items():
             n_lines = n_bytes = 0
             for lines in reader.text_rows([src, tgt]):
@@ -76,14 +78,24 @@ class Texts:
                 n_bytes += len(lines[1].encode())
             if not n_lines:
                 raise DataError(src, None, "no lines")
+            n_pairs[name] = n_lines
             if name == "train":
-                n_pairs, n_tokens = n_lines, n_lines + n_bytes // BYTES_OF_A_PIECE
+                n_tokens = n_lines + n_bytes // BYTES_OF_A_PIECE
         return n_pairs, n_tokens
 
     @property
     def tunes_on_test(self) -> bool:
         """Whether a file of the dev set is one of the test set, too."""
         return _shared(self.dev or (), self.test or ()) is not None
+
+    def unlike_text(self) -> Iterator[str]:
+        """Says which files begin as something else than text does. Raises DataError, ReadError."""
+        for path in dict.fromkeys(itertools.chain(*self.sets.values())):
+            with reading.open_source(path) as source:
+                kind, _ = detect(source)
+            if kind != "text":
+                what = "JSON" if kind == "jsonl" else "CoNLL-U"
+                yield f"{printable(path)} looks like {what}; here each line is text to translate"
 
     def _refuse_same(self) -> None:
         """Raises UsageError for one file as both sides of a set, or to train and to evaluate."""
@@ -131,13 +143,33 @@ class Parsers:
         return {name: path for name, path in named.items() if path is not None}
 
     def check(self) -> None:
-        """Loads each model and the trees once. Raises Unavailable, DataError, ReadError."""
+        """Loads each model once. Raises Unavailable, ReadError."""
         for path in (self.src, self.tgt):
             if path is not None:
                 Parser(path)
-        if self.src_trees is not None:
-            _check_regular(self.src_trees)
-            KnownTrees(self.src_trees)
+
+    def check_trees(self, texts: Texts) -> str:
+        """Says how many of the source's lines have a tree in src_trees; "" if that is all of them.
+
+        Raises DataError, ReadError; without a parser a DataError for a line without a tree.
+        """
+        if self.src_trees is None:
+            return ""
+        _check_regular(self.src_trees)
+        trees = KnownTrees(self.src_trees)
+        n_lines = n_known = 0
+        for path, _ in texts.sets.values():
+            with reading.open_source(path) as source:
+                for number, line in reading.text_lines(source):
+                    if line.strip():
+                        n_lines += 1
+                        n_known += line in trees
+                        if self.src is None and line not in trees:
+                            raise DataError(path, number, missing(self.src_trees, line))
+        if n_known == n_lines:
+            return ""
+        where = printable(self.src_trees)
+        return f"{n_known:,} of {n_lines:,} source lines have a tree in {where}; others are parsed"
 
 
 def write(

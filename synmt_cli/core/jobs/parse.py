@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from synmt_cli.core.segments.known_trees import KnownTrees
+from synmt_cli.core.segments.known_trees import KnownTrees, missing
 from synmt_cli.core.text import udpipe
-from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import FAILED
 from synmt_cli.io import reading
@@ -62,7 +62,7 @@ def parsing(
         block = None
         if trees and isinstance(item.content, str):
             block = trees.block(item.content, str(item.id))
-        result = udpipe.Parsed(block) if block else parse(item)
+        result = udpipe.Parsed(block, is_known=True) if block else parse(item)
         if strict and result.status == FAILED:
             raise DataError(item.source, item.line, result.reason)
         return result
@@ -90,7 +90,6 @@ def _only_known(known: str) -> Callable[[ParseItem], udpipe.Parsed]:
         line = str(item.content)
         if blank := udpipe.unparsed(line, str(item.id)):
             return blank
-        problem = f"no tree in {printable(known)} has this text: {quoted(line)}"
-        raise DataError(item.source, item.line, problem)
+        raise DataError(item.source, item.line, missing(known, line))
 
     return parse

@@ -223,6 +223,11 @@ class Run:
         """config.toml as plain tables. Raises ReadError, DataError, ConfigError."""
         tables = dict(self.settings().tables)
         stated = tables.get("format")
+        if stated is None and os.path.lexists(self.folder / "Makefile"):
+            raise ConfigError(
+                f"{printable(str(self.folder))} is an experiment, not a run directory; its models "
+                "are models/VARIANT.SEED, and its training runs runs/VARIANT.SEED"
+            )
         if stated is None:
             raise ConfigError(f"{printable(str(self.config))} is not whole: format is missing")
         if type(stated) is not int or stated != FORMAT:

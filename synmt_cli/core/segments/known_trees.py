@@ -2,10 +2,16 @@
 
 from synmt_cli.core.segments import comments
 from synmt_cli.core.segments.alignment import text_of
+from synmt_cli.errors import printable, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading
 
 _OF_LINE = dict.fromkeys(("sent_id", "text", comments.LINE))  # comments that a line has of its own
+
+
+def missing(path: str, line: str) -> str:
+    """What is wrong with a line that has no tree in a file, but needs one."""
+    return f"no tree in {printable(path)} has this text: {quoted(line)}"
 
 
 class KnownTrees:
@@ -22,6 +28,10 @@ class KnownTrees:
                 line = text_of(group, group[0].metadata())
                 if line not in self._blocks and not any(map(comments.is_placeholder, group)):
                     self._blocks[line] = [*map(_text_and_block, group)]
+
+    def __contains__(self, line: str) -> bool:
+        """Whether a line has a tree."""
+        return line in self._blocks
 
     def block(self, line: str, segment: str) -> str | None:
         """The CoNLL-U of a line, as `synmt parse` numbers it; None for a line without a tree."""

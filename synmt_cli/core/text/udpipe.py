@@ -47,12 +47,13 @@ _ROOT = re.compile(r"^[0-9]+(?:\t[^\t\n]*){5}\t0\t", re.MULTILINE)
 class Parsed:
     """One record: its CoNLL-U in one or more blocks, its status, and the reason unless it is ok.
 
-    `formats.conllu.encoded` makes its bytes.
+    `formats.conllu.encoded` makes its bytes. is_known: its tree was there before.
     """
 
     conllu: str
     status: str = OK
     reason: str = ""
+    is_known: bool = False
 
 
 class Parser:

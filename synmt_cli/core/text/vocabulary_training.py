@@ -44,19 +44,22 @@ class VocabularySettings:
     normalization: Normalization = "identity"
 
 
-def train(sentences: Iterable[str], settings: VocabularySettings) -> bytes:
-    """The model file. Raises UsageError for symbols or a size that do not fit, DataError."""
+def train(sentences: Iterable[str], settings: VocabularySettings, where: str = "<input>") -> bytes:
+    """The model file. Raises UsageError for symbols or a size that do not fit, DataError.
+
+    where: what DataError says the sentences are from.
+    """
     _check_symbols(settings.user_symbols, settings.symbols)
     if settings.size is not None:
-        return _train(sentences, settings, settings.size)
+        return _train(sentences, settings, settings.size, where)
     lines = [*sentences]
     size = len(settings.symbols) + max(size for least, size in SIZES.items() if least <= len(lines))
     for _ in range(2):
         try:
-            return _train(lines, settings, size)
+            return _train(lines, settings, size, where)
         except _Unfit as error:  # too few for so many characters, or too many for so little text
             size = 2 * error.limit if error.limit > size else error.limit
-    return _train(lines, settings, size)
+    return _train(lines, settings, size, where)
 
 
 class _Unfit(UsageError):
@@ -71,7 +74,7 @@ class _Unfit(UsageError):
         return type(self), (str(self), self.limit)
 
 
-def _train(sentences: Iterable[str], settings: VocabularySettings, size: int) -> bytes:
+def _train(sentences: Iterable[str], settings: VocabularySettings, size: int, where: str) -> bytes:
     model, errors = io.BytesIO(), list[BaseException]()
 
     def watched() -> Iterator[str]:  # the library hides exceptions: keep the one that ended them
@@ -103,7 +106,7 @@ def _train(sentences: Iterable[str], settings: VocabularySettings, size: int) ->
     except RuntimeError as error:
         if errors:
             raise errors[0] from None
-        raise _explained(str(error), size) from error
+        raise _explained(str(error), size, where) from error
     return model.getvalue()
 
 
@@ -119,7 +122,7 @@ def _check_symbols(user_symbols: Sequence[str], symbols: Iterable[str]) -> None:
             raise UsageError(f"{quoted(symbol)} cannot be a symbol: it is a piece already")
 
 
-def _explained(message: str, size: int) -> Exception:
+def _explained(message: str, size: int, where: str) -> Exception:
     if most := re.search(r"too high .* <= (\d+)", message):
         message = f"size {size} is too large for this text: at most {most[1]}"
         return _Unfit(message, int(most[1]))
@@ -134,5 +137,5 @@ def _explained(message: str, size: int) -> Exception:
     if taken := re.search(r"INTERNAL: (.*) is already defined", message):
         return UsageError(f"{quoted(taken[1])} cannot be a symbol: it is a piece already")
     if "sentences_.empty()" in message or "all_chars_count" in message:
-        return DataError("<input>", None, "no text to learn from")
+        return DataError(where, None, "no text to learn from")
     return RuntimeError(message)

@@ -28,8 +28,8 @@ LEAST = "p is at least {}: more --samples can show less"
 SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
 # Shares of p < 0.05 where systems do not differ (benchmarks/RESULTS.md).
 FALSE_ALARMS = (
-    "at 0.05 this p calls 6 % of systems different that are not, but 27-44 % where training runs",
-    "vary strongly, which one output of each system cannot show: name several by NAME=FILE",
+    "at 0.05 this p calls 6 % of equal systems different, 27-44 % where training runs vary much",
+    "one output of each system cannot show how runs vary: name several by NAME=FILE",
     "sacreBLEU's own definition (--p sacrebleu) would give another p: 12 %, and then 34-55 %",
 )
 Interval = tuple[float, float]

@@ -73,8 +73,8 @@ length      n  base.de         new.de
 * p < 0.05, ** p < 0.01 against base.de: paired bootstrap
 a star: the score differs from that of base.de by more than chance
 p, centred: a formula
-at 0.05 this p calls 6 % of systems different that are not, but 27-44 % where training runs
-vary strongly, which one output of each system cannot show: name several by NAME=FILE
+at 0.05 this p calls 6 % of equal systems different, 27-44 % where training runs vary much
+one output of each system cannot show how runs vary: name several by NAME=FILE
 sacreBLEU's own definition (--p sacrebleu) would give another p: 12 %, and then 34-55 %
 95 % interval of delta = system - base.de: percentile bootstrap, 1,000 samples, seed 12345
 length: no sentences in 10+
