@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from synmt_cli.core.jobs.perturb import TREES, LabelSampler, Perturber
+from synmt_cli.core.jobs.perturb import RANDOM, SHAPES, SHUFFLED, LabelSampler, Perturber
 from synmt_cli.core.jobs.work import cut_by_sentence
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.core.trees.relations import RELATIONS, universal
@@ -15,6 +15,7 @@ from synmt_cli.core.trees.shapes import random_projective_tree
 from synmt_cli.formats import conllu
 from synmt_cli.io.reading import Source
 
+TREES = (*SHAPES, RANDOM, SHUFFLED)
 ZUM = b"""# sent_id = 1
 # text = Das ist zum Lachen.
 1\tDas\tder\tPRON\tPDS\tCase=Nom\t5\tnsubj\t5:nsubj\tTokenRange=0:3

@@ -8,6 +8,7 @@ import sys
 import time
 import tomllib
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import torch
@@ -167,7 +168,10 @@ def test_a_signal_saves_and_the_run_goes_on_from_there(train, records, tmp_path,
     command = [sys.executable, "-m", "synmt_cli", "train", *SIZE, *records]
     command += ["--run", tmp_path / "r", "--max-steps", "100000", "--set", "validate_every=9999"]
     with subprocess.Popen(
-        list(map(str, command)), stderr=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}
+        list(map(str, command)),
+        stderr=subprocess.PIPE,
+        env={**os.environ, **ENVIRONMENT},
+        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # unlike under nohup
     ) as process:
         while not (tmp_path / "r/config.toml").exists():
             time.sleep(0.05)
@@ -180,6 +184,20 @@ def test_a_signal_saves_and_the_run_goes_on_from_there(train, records, tmp_path,
     done = train("r", "--max-steps", step + 1, "--set", "validate_every=9999")
     assert done.returncode == 0
     assert (tmp_path / f"r/checkpoints/step-{step + 1}").is_dir()
+
+
+def test_under_nohup_a_closed_terminal_changes_nothing():
+    code = """
+import os, signal
+from synmt_cli import signals
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signals.install()
+with signals.requested() as request:
+    os.kill(os.getpid(), signal.SIGHUP)
+    assert not request
+os.kill(os.getpid(), signal.SIGHUP)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_time_limit_is_kept_and_ends_with_75(train):

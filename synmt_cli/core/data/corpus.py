@@ -79,7 +79,7 @@ class Corpus:
 
     @property
     def n_target_pieces(self) -> int:
-        """The lengths of all targets as batches count them: pieces of the text, EOS counted."""
+        """The lengths of all targets together, as `lengths_of` has them."""
         return int(self.lengths_of(np.arange(len(self))).sum())
 
     @property

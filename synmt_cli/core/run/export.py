@@ -89,7 +89,7 @@ def refuse_another_checkpoint(run: Run, checkpoint: str) -> None:
     if checkpoint not in ("best", held := _about(run)["checkpoint"]):
         raise ReadError(
             f"{printable(str(run.folder))} was exported for CTranslate2: it has no checkpoint "
-            f"{checkpoint}, only {printable(held)}"
+            f"{printable(checkpoint)}, only {printable(held)}"
         )
 
 

@@ -109,7 +109,7 @@ class Session:
         The preset that `auto` is goes by the data, but a run keeps what it began with, and what
         an earlier version of synmt began it with where nothing else is asked for.
         """
-        stored = run_folder.begun_with(run) if run else {}
+        stored = (run_folder.begun_with(run) if run else None) or {}
         told = []
         preset = choice.preset
         if preset == AUTO:
@@ -148,10 +148,9 @@ class Session:
         if run is not None and ranks.is_first and not is_trial:
             session._establish(run, ranks)
         ranks.wait()
-        own = session.config.training
         return Trainer(
             run or Run(Path()),
-            own,
+            session.config.training,
             model,
             self.vocabularies,
             self.train,
@@ -168,7 +167,8 @@ class Session:
         settings = self.config.training
         if settings.precision != "auto":
             return settings.precision, ""
-        stored = run_folder.begun_with(run).get("training") if run else None
+        begun = (run_folder.begun_with(run) if run else None) or {}
+        stored = begun.get("training")
         name = stored.get("precision") if isinstance(stored, dict) else None
         for known in typing.get_args(Precision):
             if name == known:
@@ -300,7 +300,7 @@ def _refuse_to_replace_cache(
 
     It would be refused later in any case (run_folder.establish), but without the cache that it has.
     """
-    if stored := run_folder.begun_with(run):
+    if (begun := run_folder.begun_with(run)) is not None:
         options = {name: dict(own) for name, own in config.options.items() if own}
         now: dict[str, Any] = {
             "variant": config.variant,
@@ -309,7 +309,7 @@ def _refuse_to_replace_cache(
             "vocabulary": {"fingerprint": reader.vocabularies.fingerprint},
             "data": {"train_sha256": [*map(sha256, paths)]},
         }
-        refuse_another(_part(stored, now), now, run.folder)
+        refuse_another(_part(begun, now), now, run.folder)
 
 
 def _part(tables: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def establish(
     parser: a file to copy, of the digest in `tables`. Raises as `refuse_another_run`.
     """
     refuse_another_run(run, tables)
-    if begun_with(run):
+    if begun_with(run) is not None:
         run.vocabularies()
         environment = {**environment, "earlier": _earlier(run)}
     run.write_vocabularies(vocabularies)
@@ -227,10 +227,10 @@ def establish(
     run.write_config(tables)  # last: a folder that has it has everything else
 
 
-def begun_with(run: Run) -> dict[str, Any]:
-    """The tables that a run was begun with; {} where nothing was saved yet. Raises SynmtError."""
+def begun_with(run: Run) -> dict[str, Any] | None:
+    """The tables that a run was begun with; None where nothing was saved yet. Raises SynmtError."""
     if not os.path.lexists(run.config) or not (run.steps() or os.path.lexists(run.model)):
-        return {}
+        return None
     return {key: value for key, value in run.tables().items() if key != "format"}
 
 
@@ -245,7 +245,7 @@ def refuse_another_run(run: Run, tables: Mapping[str, Any]) -> None:
             f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
             "trained on; name another --run"
         )
-    if begun := begun_with(run):
+    if (begun := begun_with(run)) is not None:
         refuse_another(begun, tables, run.folder)
 
 
