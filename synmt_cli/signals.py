@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # ask for an end
 GRACE = 5.0  # seconds
 SOON = 0.001  # seconds
 _depth = 0
@@ -65,15 +66,15 @@ def _ignore(what: "UnraisableHookArgs") -> None:
         sys.__unraisablehook__(what)
 
 
-def _ends() -> list[signal.Signals]:
-    """The signals that ask for an end."""
+def _heard() -> list[signal.Signals]:
+    """ENDS, without SIGHUP where it is ignored."""
     is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *([] if is_ignored else [signal.SIGHUP])]
+    return [number for number in ENDS if not (is_ignored and number == signal.SIGHUP)]
 
 
 def install() -> None:
     """Turns the signals that ask for an end into Interrupted, and SIGPIPE into BrokenPipeError."""
-    for number in _ends():
+    for number in _heard():
         signal.signal(number, _arrive)
     signal.signal(signal.SIGALRM, _expire)
     sys.unraisablehook = _ignore
@@ -121,7 +122,7 @@ def requested() -> Iterator[Request]:
         else:
             request.number = number
 
-    previous = {number: signal.signal(number, ask) for number in _ends()}
+    previous = {number: signal.signal(number, ask) for number in _heard()}
     try:
         yield request
     finally:

@@ -27,7 +27,6 @@ from synmt_cli import signals
 from synmt_cli.errors import WorkerLost, reason
 from synmt_cli.pool.dispatch import Care, Dispatcher, Lost, Outcome, outcome_of
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _KILLED = "a worker process was killed (out of memory?)"
 IN_FLIGHT = 4  # chunks per process: room for one slow chunk while the others go on
 Item = TypeVar("Item")
@@ -87,7 +86,7 @@ def fork(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     context = multiprocessing.get_context("fork")
     process = context.Process(target=_child, args=(target, arguments), daemon=True)
     # A signal between the fork and the child's first line would end it with a traceback.
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, signals.ENDS)
     try:
         process.start()
     except OSError as error:
@@ -99,7 +98,7 @@ def fork(target: Callable[..., None], *arguments: Any) -> BaseProcess:
 
 def _child(target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     signals.ignore_in_worker()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.ENDS)
     target(*arguments)
 
 

@@ -25,8 +25,7 @@ MEETING, LIFELINE = "SYNMT_MEETING", "SYNMT_LIFELINE"  # a path, and the number 
 DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
 GRACE = 30.0  # seconds to save and end
 TICK = 0.05  # seconds between looks at the processes
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ENDED = (WorkerLost.exit_code, *(128 + number for number in SIGNALS))
+ENDED = (WorkerLost.exit_code, *(128 + number for number in signals.ENDS))
 # -P: the working folder holds data; its Python files are not for this program. The launcher's own
 # package goes before an installed one, but what lies next to it before nothing.
 PROGRAM = (
@@ -41,7 +40,7 @@ Children = list[subprocess.Popen[bytes]]
 def launch(arguments: Sequence[str], n: int) -> int:
     """Runs `synmt ARGUMENTS` in n processes. Returns 0, or a status that is not.
 
-    A first of SIGNALS asks all processes to end, and so does the failure of one, which
+    A first signal of ENDS asks all processes to end, and so does the failure of one, which
     leaves the others GRACE seconds; a second signal ends them at once. They print their own
     messages. Raises WorkerLost where none can be started, and Stopped where they were asked to end
     before any of them could answer.
