@@ -254,7 +254,7 @@ def synmt(
 ) -> None:
     """Syntax-aware neural machine translation, one small tool at a time.
 
-    Each command reads stdin or files and writes stdout, so that pipes join them:
+    Most commands read files or stdin and write to stdout, so that pipes join them:
 
     \b
       synmt parse -m de.udpipe < train.de | synmt featurize --spm spm.model --tgt train.en > t.jsonl

@@ -55,9 +55,9 @@ def analyze_heads(
     up    a word gives its greatest weight to its parent
     down  a word gets its greatest weight from its parent
 
-    For each relation, the most accurate head of both ways stands beside the best fixed offset, such
-    as the next word: a head that is no better may look at positions alone. The best of many heads
-    is chosen on the same sentences, so its accuracy is an optimistic estimate.
+    For each relation, the most accurate head in either direction is shown next to the best fixed
+    offset, such as the next word: a head that is no better may attend to positions alone. The best
+    of many heads is chosen on the same sentences, so its accuracy is an optimistic estimate.
 
     A vanilla run shows what a model learns about syntax from translation alone. A run that reads
     trees gets those of the input, so it shows where the model uses them. Punctuation counts. Roots

@@ -44,16 +44,18 @@ def export(
 ) -> None:
     """Write a trained model in the format of another program.
 
-    `synmt translate -m DIR --patience 1` needs the folder alone, and no run directory. It works for
-    models with a plain decoder: all variants of the source, alone or combined, but not decoders
-    that write trees, re-read their prefix, or have rel (78). What a variant changes in the encoder
-    is stored for torch (encoder.safetensors), everything after it for CTranslate2.
+    `synmt translate -m DIR --patience 1` needs only this folder, not the run directory. Models with
+    a plain decoder can be exported: all source-side variants, alone or combined; not decoders that
+    write trees, re-read their prefix, or use rel (78), as rel does unless rel.stack=encoder. What a
+    variant changes in the encoder is stored for torch (encoder.safetensors), everything after it
+    for CTranslate2.
 
     Where nothing is changed (vanilla, multitask, mixed-encoder) CTranslate2 has the whole model,
     and its own library runs it, too: pieces in (`synmt vocab encode`), pieces out (`synmt vocab
     decode`); it adds the end of the source itself.
 
-    Sources and translations can have at most 2,048 pieces, because as many sinusoids are written.
+    Sources and translations can have at most 2,048 pieces, because the export holds that many
+    positions.
 
     Needs the package ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`, 69 without it). The
     folder must not exist, and appears when it is complete.

@@ -135,9 +135,9 @@ def filter(
       min-len         a pair with an empty or blank side has length 0 (always; 1 by default)
       max-len, max-word-len, ratio
                       as in Moses's clean-corpus-n: both sides, limits included
-      max-tgt-pieces  of tgt_pieces, or of the transitions that are pieces
+      max-tgt-pieces  counts tgt_pieces, or the pieces among the transitions
       min-align       lines of --align-scores: a number, alone or after ||| (fast_align -s)
-      projective      no arcs of the source tree cross, the root's arc from outside included
+      projective      no arcs of the source tree cross, not even the arc to the root
       exclude         FILEs are text, records or CoNLL-U; both sides of records count
       lang            the likeliest of the 139 languages of py3langid, on both sides
       dedup           among the pairs that pass all other tests

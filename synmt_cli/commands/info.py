@@ -72,7 +72,8 @@ def info(
     without a tree count only in statuses. Of the trees of sentences:
 
     \b
-      nonprojective_share  percentage of sentences with an arc over a word that is not below it
+      nonprojective_share  percentage of sentences with an arc over a word that its head does not
+                           dominate
       depth                of a sentence, mean and greatest: arcs from its root to its deepest word
       distance             of an arc, mean and greatest: words from the dependent to its head,
                            1 if they are neighbours

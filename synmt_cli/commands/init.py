@@ -90,8 +90,8 @@ def init(
 
     Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
     write trees (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists
-    them. Not every gain is the tree's: dep+rel reads distances in the sentence, too, which rel
-    reads without a tree, so list rel where you list dep+rel.
+    them. Not every gain comes from the tree: dep+rel also reads distances in the sentence, as
+    rel does without a tree, so list rel if you list dep+rel.
 
     --src-trees is for gold trees, or those of another parser: a tree for each line of all sets in
     one file, with the line in its comment text. Lines without one are parsed, or an error where
@@ -102,8 +102,8 @@ def init(
     that shares a line with the dev or test set is left out, too, as are repeated pairs, and pairs
     with a side of more than 100 words, or more than 9 times as long as the other.
 
-    The precision of the trainings, and a preset that is not named, are chosen by the machine on
-    which init runs: run it where you train, or look at both in config.toml and the Makefile.
+    init chooses the precision, and the preset unless you name one, for the machine on which it
+    runs: run it where you train, or check precision in config.toml and PRESET in the Makefile.
 
     The files are linked into the folder, not copied. All of them are read and checked first;
     nothing is written if one is bad.
@@ -151,7 +151,7 @@ def init(
     if preset == AUTO:
         taken, why = by_data(n_tokens, device.type)
         design = replace(design, preset=taken)
-        notes.append(f"preset {taken}: about {why}; --preset NAME takes another")
+        notes.append(f"preset {taken}: about {why}; --preset NAME chooses another")
     chosen, why = precision.for_all(device)
     notes.append(f"precision {chosen}: {why}; for another machine, change it in config.toml")
     write(target, design, n_pairs, texts, parsers, (chosen, why))
@@ -188,8 +188,8 @@ def _warnings(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Iterato
         yield "dev and test are the same text: settings chosen on it look better than they are"
     n_test = n_of.get("test") or design.n_held_out(n_of["train"])
     if n_test < FEW:
-        advice = "" if "test" in n_of else "; --test-src and --test-tgt give more"
-        yield f"{n_test:,} test pairs show only large differences{advice}"
+        advice = "" if "test" in n_of else "; --test-src and --test-tgt take a larger set"
+        yield f"{n_test:,} test pairs are few: small differences will not show{advice}"
     if shutil.which("synmt") is None:
         yield "make will not find synmt: activate its environment, or add it to PATH"
 

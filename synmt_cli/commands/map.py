@@ -58,7 +58,7 @@ def map(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Run a command over many processes: the same bytes as alone, in the order of the input.
+    """Run a command over many processes, with the output that it gives alone, byte for byte.
 
     Everything after -- is a line-by-line command of synmt (not synmt filter) with its own options
     and files, which are read and written here; its messages and exit status are its own. Only the

@@ -32,7 +32,7 @@ def plot_awsl(
 ) -> None:
     """Draw the Average Weight of Syntax Logits by layer: Figure 3 of Xie et al. (2021).
 
-    For one run it shows AWSL and its rest, the weight of plain attention, over the layers that
+    For one run it shows AWSL and the remainder, the weight of plain attention, over the layers that
     the variant changes. Several runs are a line each, of AWSL alone; runs of one variant with one
     such layer each, all different, are one line together, as in the paper.
 

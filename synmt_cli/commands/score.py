@@ -277,7 +277,7 @@ def score(
                         30-39, 40-49, 50+
       depth[:EDGES]     the depth of the tree of --src-trees or --ref-trees, in arcs (3,5,7,9)
       distance[:EDGES]  its longest arc, in words (5,10,20,40)
-      nonprojective     whether an arc spans a word that is not below it
+      nonprojective     whether an arc spans a word that its head does not dominate
       deprel:LABEL      whether it has this label or a subtype of it
       rare:TRAIN        words of --src (without it of REF) that TRAIN has fewer than 5 times,
                         by --tokenize and in any case; TRAIN is text, CoNLL-U or records

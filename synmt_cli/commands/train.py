@@ -165,9 +165,9 @@ def train(
     refused, and the first that differs is named; only max_steps, max_epochs, patience,
     validate_every, save_every, keep, micro_tokens, shard and compile of training may change.
     SIGINT, SIGTERM and SIGHUP (a closed terminal, unless under nohup) finish the update, save, and
-    exit with 75; a second one ends at once. So does --time-limit, counted from the first update:
-    leave time for reading and for one validation. A loss that is not a number ends the run with 78
-    and names its step; saved files stay whole.
+    exit with 75; a second signal ends at once. --time-limit, too, finishes the update, saves, and
+    exits with 75. It counts from the first update: leave time for reading and for one validation. A
+    loss that is not a number ends the run with 78 and names its step; saved files stay whole.
 
     Records need not fit into memory: the first start turns them into numbers in cache/, with
     --num-workers processes. More than a million pairs are shuffled in windows of blocks from the

@@ -154,7 +154,7 @@ def described(hint: Any) -> str:
         return f"a list of {len(arguments)} numbers"
     if origin is list:
         return f"a list of {described(arguments[0]).removeprefix('a ')}s"
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
     return names[hint]
 
 

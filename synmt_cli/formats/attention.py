@@ -70,7 +70,7 @@ def _segment(fields: object) -> Attention:
         raise ValueError("a line is not an object")
     for name in ("id", "status", "stack"):
         if not isinstance(fields.get(name), str):
-            raise ValueError(f"field {name} is missing or not a text")
+            raise ValueError(f"field {name} is missing or not a string")
     for name in ("tokens", "keys"):
         values = fields.get(name)
         if not isinstance(values, list) or not all(isinstance(one, str) for one in values):

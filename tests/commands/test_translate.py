@@ -39,7 +39,7 @@ def test_one_line_for_each_line(translate):
     lines = done.stdout.split(b"\n")
     assert done.returncode == 0
     assert [bool(line) for line in lines] == [True, False, True, False, True, True, False]
-    assert b"of 6 segments reached the longest length" in done.stderr
+    assert b"of 6 segments reached the length limit" in done.stderr
 
 
 def test_text_trees_and_records_agree(translate, example_folder, run):

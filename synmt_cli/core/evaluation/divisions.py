@@ -3,7 +3,7 @@
 length[:EDGES]     words between white space
 depth[:EDGES]      the greatest number of arcs from a word up to the root
 distance[:EDGES]   the longest arc: words from a dependent to its head
-nonprojective      whether an arc spans a word that is not below it
+nonprojective      whether an arc spans a word that its head does not dominate
 deprel:LABEL       whether a word has this label; LABEL also stands for LABEL:subtype
 rare:TRAIN         how many words TRAIN has fewer than RARE times, words of a tokenizer
 labels:FILE        the labels of a file

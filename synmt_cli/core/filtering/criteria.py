@@ -87,7 +87,7 @@ def alignment(pair: Pair, least: float) -> str:
 def projective(pair: Pair) -> str:
     """That a tree of the source is not projective."""
     heads = pair.heads("--projective")
-    return "" if is_projective(heads) else "an arc over a word that is not below it"
+    return "" if is_projective(heads) else "an arc over a word that its head does not dominate"
 
 
 def excluded(pair: Pair, lines: Digests, side: str = "any") -> str:

@@ -55,7 +55,7 @@ def read(folder: str) -> Curve:
         if event.get("event") == "dev":
             metric = event.get("metric")
             if not isinstance(metric, str):
-                raise DataError(str(run.metrics), number, "field metric is missing or not a text")
+                raise DataError(str(run.metrics), number, "field metric is missing or not a string")
             value = _number(event, "value", run, number)
             curve.metrics.setdefault(metric, []).append((step, value))
             curve.perplexity.append((step, _number(event, "perplexity", run, number)))

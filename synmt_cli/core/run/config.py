@@ -90,7 +90,7 @@ class Training:
         "what makes a model better: BLEU of greedy translations, the accuracy of target "
         "tokens, or the loss, which is quickest; of equal ones the lower perplexity decides",
     ] = "bleu"
-    keep: Annotated[int, "how many checkpoints stay", Bounds(1)] = 2
+    keep: Annotated[int, "how many checkpoints to keep", Bounds(1)] = 2
     precision: Annotated[
         Precision,
         "auto is bf16 on a GPU that supports it and on a CPU where timing shows that it pays, "
@@ -100,8 +100,8 @@ class Training:
     compile: Annotated[
         bool,
         "layers are compiled by torch, which takes a minute or two at the start; meant for GPUs, "
-        "where it was not timed yet; on a CPU training is a tenth slower; needs a C++ compiler on "
-        "a CPU and Triton on a GPU; "
+        "but has not been tried on one yet; on a CPU training is a tenth slower; needs a C++ "
+        "compiler on a CPU and Triton on a GPU; "
         "weights and files are the same, and a run may go on with or without it",
     ] = False
     seed: Annotated[int, "seed of weights, order and dropout", Bounds(0, 2**63 - 1)] = SEED
@@ -199,7 +199,7 @@ class SettingsLayer:
         """The text of a key outside all tables, "" if there is none."""
         value = self.tables.get(key, "")
         if not isinstance(value, str):
-            self.refuse(key, f"expected a text, not {quoted(str(value))}")
+            self.refuse(key, f"expected a string, not {quoted(str(value))}")
         return value
 
     def is_unused(self, section: str, sections: Mapping[str, Any]) -> bool:

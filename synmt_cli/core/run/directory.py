@@ -70,7 +70,7 @@ _STATE_FIELDS: json_files.Fields = {
     "gradient_norm": _NUMBER,
     "tokens": _COUNT,
     **dict.fromkeys(("scale", "scale_age"), _NUMBER),
-    "finished": (lambda v: isinstance(v, str), "a text"),
+    "finished": (lambda v: isinstance(v, str), "a string"),
     "for_stop": (lambda v: isinstance(v, bool), "true or false"),
 }
 # Checkpoints of early versions lack these.

@@ -28,8 +28,8 @@ ENCODER, WEIGHTS, CONFIG = "encoder.safetensors", "model.bin", "config.json"
 LIMITS = {WEIGHTS: 2**37, CONFIG: 2**20}  # bytes
 _CONTENT = "what `synmt export` wrote"
 _FIELDS: json_files.Fields = {
-    "checkpoint": (lambda v: isinstance(v, str), "a text"),
-    "quantization": (lambda v: v is None or isinstance(v, str), "a text or null"),
+    "checkpoint": (lambda v: isinstance(v, str), "a string"),
+    "quantization": (lambda v: v is None or isinstance(v, str), "a string or null"),
     "digests": (lambda v: isinstance(v, dict) and v.keys() == LIMITS.keys(), "an object"),
 }
 # How weights are stored, and the --precision that computes so.

@@ -128,7 +128,7 @@ class Session:
         if isinstance(name, str) and name in SIZES:
             return name, "as this run began"
         name, why = by_data(self.train.n_target_pieces, self.device.type)
-        return name, f"{why}; --preset NAME takes another"
+        return name, f"{why}; --preset NAME chooses another"
 
     def trainer(self, run: Run | None, ranks: Ranks, *, is_trial: bool = False) -> Trainer:
         """Builds the model with this run's seed; the first process writes or checks the run.

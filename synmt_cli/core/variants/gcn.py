@@ -112,8 +112,12 @@ def gcn(
     spec: StackSpec,
     *,
     layers: Annotated[int, "graph-convolution layers", Bounds(1, 100)] = 2,
-    labels: Annotated[bool, "add b and b'; without, the paper's -Labels"] = True,
-    gates: Annotated[bool, "weigh messages by g; without it and labels, the paper's -Gates"] = True,
+    labels: Annotated[
+        bool, "learned biases for labels (b and b'); false is the paper's -Labels"
+    ] = True,
+    gates: Annotated[
+        bool, "gates weight the messages (g); false, with labels=false, is the paper's -Gates"
+    ] = True,
     label_bias: Annotated[
         Literal["direction", "shared"], "b of each direction and label, or of each label alone"
     ] = "direction",

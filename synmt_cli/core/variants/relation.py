@@ -117,8 +117,8 @@ def rel(
     spec: StackSpec,
     *,
     clip: Annotated[int, "k: distances are clipped to -k..k", CLIP] = 16,
-    keys: Annotated[bool, "add w^K"] = True,
-    values: Annotated[bool, "add w^V"] = True,
+    keys: Annotated[bool, "add learned vectors to the keys (w^K)"] = True,
+    values: Annotated[bool, "add learned vectors to the values (w^V)"] = True,
     stack: Annotated[
         Literal["both", "encoder", "decoder"], "the stacks whose self-attention uses them"
     ] = "both",
@@ -133,8 +133,8 @@ def dep(
     spec: StackSpec,
     *,
     clip: Annotated[int, "l: differences of depth are clipped to -l..l", CLIP] = 2,
-    keys: Annotated[bool, "add b^K"] = True,
-    values: Annotated[bool, "add b^V"] = True,
+    keys: Annotated[bool, "add learned vectors to the keys (b^K)"] = True,
+    values: Annotated[bool, "add learned vectors to the values (b^V)"] = True,
 ) -> tuple[Modifier, ...]:
     """Builds relative depths."""
     needs = ("depth", "sentence")
@@ -147,8 +147,8 @@ def struct_rel(
     spec: StackSpec,
     *,
     clip: Annotated[int, "r: positions are clipped to -r..r", CLIP] = 16,
-    keys: Annotated[bool, "add w^K"] = True,
-    values: Annotated[bool, "add w^V"] = True,
+    keys: Annotated[bool, "add learned vectors to the keys (w^K)"] = True,
+    values: Annotated[bool, "add learned vectors to the values (w^V)"] = True,
 ) -> tuple[Modifier, ...]:
     """Builds relative structural positions."""
     needs = ("struct_abs", "word", "head_word")

@@ -86,7 +86,7 @@ def sisa(
     spec: StackSpec,
     *,
     layer: Annotated[int, "0 is the bottom layer"] = 0,
-    weight: Annotated[float, "lambda, the weight of the parents' loss", Bounds(0)] = 1.0,
+    weight: Annotated[float, "lambda, the weight of the parsing loss", Bounds(0)] = 1.0,
 ) -> tuple[Modifier, ...]:
     """Builds a parsing head."""
     if not 0 <= layer < spec.n_layers:

@@ -114,7 +114,7 @@ def test_a_presets_variant_gives_way_to_the_one_named():
         ("[pascal]\nvarianse = 1\n", ":2:", "did you mean 'variance'?"),
         ("[model]\nnorm = 'middle'\n", ":2:", "one of post, pre"),
         ("[model\n", ":1:", "not TOML"),
-        ("variant = 3\n", ":1:", "expected a text"),
+        ("variant = 3\n", ":1:", "expected a string"),
     ],
 )
 def test_a_wrong_file_is_refused_with_key_file_and_line(tmp_path, text, place, what):

@@ -22,9 +22,9 @@ def remarks(one: Translated, settings: SearchSettings, needs_trees: bool) -> Ite
     if one.n_parts > 1:
         yield f"of more than {settings.max_pieces:,} pieces: translated in parts"
     if any(line.cut for line in one.lines):
-        yield "reached the longest length: their translation is cut"
+        yield "reached the length limit: their translation is cut"
     if any(line.n_closing for line in one.lines):
-        yield "ended before their tree was one: arcs were added"
+        yield "ended before their tree was complete: arcs were added"
 
 
 def as_text(one: Translated, nbest: int) -> bytes:
