@@ -75,13 +75,16 @@ def analyze_awsl(
         writing.atomic(plot) if plot else nullcontext() as picture,
         console.progress("measured", files=files or ["-"], output=output) as bar,
     ):
-        from synmt_cli.core.analysis.awsl import measure
+        from synmt_cli.core.analysis.awsl import acting, measure
         from synmt_cli.core.analysis.records_with_trees import open_all
         from synmt_cli.core.jobs.translation.job import checked
         from synmt_cli.core.run import device as devices
 
         devices.set_threads(threads)
         runs = open_all(model, checkpoint, devices.choose(device), parser)
+        encoders = [run.model.encoder for run in runs]
+        changed = [acting(one, layer) for one in encoders for layer in range(len(one.layers))]
+        options.refuse({"--plot: no variant changes a layer's scores": plot and not any(changed)})
         records = checked(runs[0].reader().read(files or ["-"], kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance)
@@ -89,6 +92,4 @@ def analyze_awsl(
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
         writer.write(FORMATS[form](report))
         if picture and kind_of_plot:
-            chart = awsl.chart(report.runs)
-            options.refuse({"--plot: no variant changes a layer's scores": not chart.series})
-            picture.write(figures.picture([chart], kind_of_plot))
+            picture.write(figures.picture([awsl.chart(report.runs)], kind_of_plot))

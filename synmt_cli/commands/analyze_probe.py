@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 MANUAL = Manual(
     input="SentEval's probing files, one for each task, `tr<TAB>PAST<TAB>He slept .` a line; or "
     "CoNLL-U with features, and Penn brackets, a tree a line, from which tasks are made; or all.",
-    output="A table; with `--format tsv` a line for each task and run, `syntactic<TAB>tree-depth"
+    output="A table; with `--format tsv` a line for each task and run, which begins `syntactic<TAB>tree-depth"
     "<TAB>5<TAB>5900<TAB>735<TAB>735<TAB>20.0<TAB>runs/gps<TAB>46.12<TAB>47.3<TAB>88`, or with "
     "`--structural` for each run and layer; with "
     "`--format json` one object with settings and all figures. Accuracies are percent.",
@@ -43,9 +45,22 @@ MANUAL = Manual(
     see_also=("analyze heads", "analyze awsl", "train"),
 )
 HIDDEN = 200
+OF_RUNS = {  # parameters and options that mean nothing without a run
+    "parser": "--parser",
+    "hidden": "--hidden",
+    "dropout": "--dropout",
+    "layers": "--layers",
+    "control": "--control",
+    "n_seeds": "--seeds",
+    "max_pieces": "--max-pieces",
+    "form": "--format",
+    "checkpoint": "--checkpoint",
+    "output": "-o",
+}
 
 
 def analyze_probe(
+    context: typer.Context,
     model: Annotated[
         list[str] | None,
         option("-m, --model RUN", "Run directory; repeatable, compared side by side."),
@@ -173,11 +188,7 @@ def analyze_probe(
         "--control": control,
     }
     _refuse("tasks, not for --structural", structural is not None, of_tasks | of_classifiers)
-    _refuse(
-        "a run: name one by -m",
-        not model,
-        {"--layers": layers, "--seeds": n_seeds != 1} | of_classifiers,
-    )
+    _refuse("a run: name one by -m", not model, options.given_of(context, OF_RUNS))
     options.refuse(
         {"--dropout is of hidden units, and --hidden 0 has none": dropout and not hidden}
     )
@@ -259,7 +270,7 @@ def _warn(folder: str, remarks: Mapping[str, int]) -> None:
         console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
 
 
-def _refuse(what: str, holds: bool, given: dict[str, object]) -> None:
+def _refuse(what: str, holds: bool, given: Mapping[str, object]) -> None:
     """Raises UsageError for the first option that is given and is for something else."""
     options.refuse({f"{name} is for {what}": holds and one for name, one in given.items()})
 

@@ -62,6 +62,11 @@ def given(context: Any) -> set[str]:
     return {name for name, source in sources if source and source.name != "DEFAULT"}
 
 
+def given_of(context: Any, names: Mapping[str, str]) -> dict[str, bool]:
+    """Which of these options the command line sets. names: the option of each parameter."""
+    return {option: name in given(context) for name, option in names.items()}
+
+
 def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     """Raises UsageError if `-` is named twice, because stdin can be read once."""
     refuse({TWO_STDINS: [*paths].count("-") > 1})

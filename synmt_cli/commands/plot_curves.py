@@ -40,8 +40,8 @@ def plot_curves(
 
     Runs whose names differ in a number at the end, as runs/pascal.1 and runs/pascal.2, are seeds of
     one system: in pictures they look alike and are one entry of the legend. Lines differ in colour,
-    dashes and marks, so that a figure can be read without colour. The colours are those of Okabe
-    and Ito.
+    dashes and marks, so that a figure can be read without colour. The colours are after
+    Okabe and Ito.
 
     Without -o or --format the curves are text, for a terminal. Pictures need matplotlib: pip
     install 'synmt-cli[plot]'. The same runs give the same bytes.

@@ -60,8 +60,11 @@ def report(
     src: Annotated[str, option("--src FILE", "Source lines.")] = "",
     ref: Annotated[
         str,
-        option("--ref FILE", "Reference lines.", shown_default="the file that --score names"),
+        option("--ref FILE", "Reference lines.", shown_default="the files that --score names"),
     ] = "",
+    refs: Annotated[
+        list[str] | None, option("--refs FILE", "Another reference; repeatable.")
+    ] = None,
     trees: Annotated[
         str, option("--src-trees FILE", "CoNLL-U or records: the trees of the source.")
     ] = "",
@@ -118,7 +121,8 @@ def report(
     outputs, penalties = systems.parse(segments or ()), systems.parse(tuned or ())
     named = [file for one in (*outputs, *penalties) for file in one.files]
     shown = [score, awsl, attention, *named]
-    options.refuse_two_stdins([*shown, src, ref, trees, tgt_trees])
+    references = [ref, *(refs or [])] if ref else []
+    options.refuse_two_stdins([*shown, src, *references, trees, tgt_trees])
     twice = next((one.name for one in outputs if len(one.files) > 1), "")
     options.refuse(
         {
@@ -126,6 +130,7 @@ def report(
                 runs or any(shown)
             ),
             f"--segments names {quoted(twice)} twice; the page shows one output of a system": twice,
+            "--refs adds to --ref: name that one, too": refs and not ref,
         }
     )
     page.require()
@@ -139,9 +144,9 @@ def report(
     with writing.output(output) as writer:
         scored = score_files.read(score) if score else None
         missing: list[str] = []
-        hypotheses, ref = _segments(outputs, ref, scored, missing)
-        texts = _texts(hypotheses, src, ref, scored) if hypotheses else None
-        if texts is None and (src or ref or trees or tgt_trees) and not missing:
+        hypotheses, references = _segments(outputs, references, scored, missing)
+        texts = _texts(hypotheses, src, references, scored) if hypotheses else None
+        if texts is None and (src or ref or tgt_trees or (trees and not attention)) and not missing:
             missing.append("Segments are not shown: name outputs by --segments or --score.")
         of_source = tree_files.read(trees) if trees else []
         of_target = tree_files.read(tgt_trees) if tgt_trees else []
@@ -171,7 +176,8 @@ def report(
             heat_maps,
             {one.name: tuning.read_all(one.files) for one in penalties},
             missing,
-            _commands(drawn, score, scored, (hypotheses, ref), awsl, trees, plots),
+            _commands(drawn, score, scored, (hypotheses, references), awsl, trees, plots),
+            first_seeds=bool(scored and scored.n_seeds > 1 and not outputs),
         )
         for one in missing:
             console.warn(printable(one))
@@ -179,9 +185,12 @@ def report(
 
 
 def _segments(
-    outputs: Sequence[SystemFiles], ref: str, scored: ScoreReport | None, missing: list[str]
-) -> tuple[dict[str, str], str]:
-    """The output of each system to show, and the reference: files. None where one is missing."""
+    outputs: Sequence[SystemFiles],
+    references: list[str],
+    scored: ScoreReport | None,
+    missing: list[str],
+) -> tuple[dict[str, str], list[str]]:
+    """The output of each system to show, and the references: files. None where one is missing."""
     if outputs:
         named = {one.name: one.files[0] for one in outputs}
     else:
@@ -192,21 +201,25 @@ def _segments(
                 f"Segments are not shown: {absent[0]}, which was scored, is missing. "
                 "Name outputs by --segments."
             )
-            return {}, ref
-    if named and not ref and scored and scored.references:
-        if os.path.exists(scored.references[0]):
-            ref = scored.references[0]
-        else:
-            missing.append(f"The reference {scored.references[0]} is missing: name it by --ref.")
-    return named, ref
+            return {}, references
+    if named and not references and scored:
+        references = scored.references
+        absent = [file for file in references if not os.path.exists(file)]
+        if absent:
+            missing.append(f"The reference {absent[0]} is missing: name all by --ref and --refs.")
+            references = []
+    return named, references
 
 
-def _texts(named: dict[str, str], src: str, ref: str, scored: ScoreReport | None) -> Texts:
+def _texts(
+    named: dict[str, str], src: str, references: Sequence[str], scored: ScoreReport | None
+) -> Texts:
     """The lines of the test set. Raises DataError for files of other lengths, ReadError."""
     from synmt_cli.core.evaluation import parallel_lines
     from synmt_cli.core.report.segments import Texts, refuse_other_lengths
 
-    lines = {file: parallel_lines.read(file) for file in [*named.values(), src, ref] if file}
+    paths = [*named.values(), src, *references]
+    lines = {file: parallel_lines.read(file) for file in paths if file}
     if scored:
         refuse_other_lengths(lines, scored.n, "segments were scored")
     else:
@@ -214,7 +227,7 @@ def _texts(named: dict[str, str], src: str, ref: str, scored: ScoreReport | None
         name = printable(reading.source_name(first))
         refuse_other_lengths(lines, len(lines[first]), f"in {name}")
     written = {name: lines[file] for name, file in named.items()}
-    return Texts(written, lines.get(src), lines.get(ref))
+    return Texts(written, lines.get(src), [lines[file] for file in references])
 
 
 def _refuse_other_length(files: dict[str, Trees], n: int) -> None:
@@ -291,14 +304,14 @@ def _commands(
     runs: Sequence[str],
     score: str,
     scored: ScoreReport | None,
-    segments: tuple[dict[str, str], str],
+    segments: tuple[dict[str, str], list[str]],
     awsl: str,
     trees: str,
     plots: list[list[str]],
 ) -> dict[str, list[list[str]]]:
     """The commands that make the parts of the page again.
 
-    segments: the files of the outputs that are shown, by system, and of the reference. plots: the
+    segments: the files of the outputs that are shown, by system, and of the references. plots: the
     commands of attention.
     """
     made: dict[str, list[list[str]]] = {"report": [["synmt", *sys.argv[1:]]]}
@@ -312,10 +325,12 @@ def _commands(
                 [*plot, spec, "-o", f"{metric.name}.{re.sub(NOT_IN_NAMES, '-', spec)}.pdf", score]
                 for spec in scored.divisions
             ]
-    named, ref = segments
-    if named and ref:
+    named, references = segments
+    if named and references:
+        others = [word for file in references[1:] for word in ("--refs", file)]
         outputs = [f"{name}={file}" if name != file else file for name, file in named.items()]
-        made["segments"] = [["synmt", "score", "-M", "chrf", "--format", "segments", ref, *outputs]]
+        command = ["synmt", "score", "-M", "chrf", "--format", "segments", *others]
+        made["segments"] = [[*command, references[0], *outputs]]
     if runs:
         made["curves"] = [["synmt", "plot", "curves", "-o", "curves.pdf", *runs]]
     if awsl:

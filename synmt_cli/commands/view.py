@@ -176,8 +176,8 @@ def view(
                 parts = _tikz(drawn, width or 345)
             else:
                 title = ", ".join(files or ["trees"])
-                draw = _html if form == "html" else _svg
-                parts = draw(drawn, layout or "arcs", width or 720, title)
+                how = layout or "arcs", width or 720
+                parts = _html(drawn, *how, title) if form == "html" else _svg(drawn, *how)
             if wanted:  # few: before anything is written, all must be there
                 parts = iter([*parts])
                 _refuse_missing(wanted)
@@ -232,9 +232,7 @@ def _compared(pairs: Iterator[Pair], only_differing: bool) -> Iterator[Differenc
         console.info(f"{n_differing:,} of {n:,} segments differ")
 
 
-def _svg(
-    drawn: Iterator[Pair | Differences], layout: svg.Layout, width: int, title: str
-) -> Iterator[str]:
+def _svg(drawn: Iterator[Pair | Differences], layout: svg.Layout, width: int) -> Iterator[str]:
     pictures = []
     for number, one in enumerate(drawn, 1):
         picture = svg.beside(_drawings(one, layout, width), width)

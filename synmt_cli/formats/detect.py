@@ -58,6 +58,7 @@ TABLES = {
     b"group\ttask\tclasses\t": "analyze probe",
     b"run\tlayer\trank\t": "analyze probe",
     b"bucket\tn\t%": "bucket-by-length",
+    b"phenomenon\tn\t%": "challenge",
     b"system\tset\tmetric\t": "score --sign-over",
     b"system\tconstruction\torder\t": "mixup score",
     b"lenpen\tbleu\t": "tune",

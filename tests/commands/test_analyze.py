@@ -100,6 +100,14 @@ def test_a_picture_that_cannot_be_drawn_costs_no_measurement(analyze, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.skipif(NO_MATPLOTLIB, reason="no matplotlib")
+def test_a_plot_without_syntax_is_refused_before_anything_is_measured(run, example_folder):
+    arguments = ("awsl", "-m", "runs/base", "--plot", "x.png", "absent.jsonl")
+    done = run("analyze", *arguments, cwd=example_folder)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--plot: no variant changes a layer's scores" in done.stderr
+
+
 @pytest.mark.skipif(not NO_MATPLOTLIB, reason="matplotlib is there")
 def test_a_picture_needs_matplotlib(analyze):
     done = analyze("awsl", "--plot", "x.png", "dev.jsonl")
@@ -245,6 +253,18 @@ def test_probe_makes_tasks_of_trees_and_compares_runs(analyze):
     assert [run["run"] for run in report["runs"]] == ["runs/pascal", "runs/base"]
     for run in report["runs"]:
         assert run["means"]["syntactic"] == run["results"][0]["accuracy"]
+
+
+@pytest.mark.parametrize(
+    "option", [("-o", "report"), ("--format", "table"), ("--max-pieces", "9"), ("--seeds", "1")]
+)
+def test_without_a_run_probe_refuses_what_is_for_runs(run, example_folder, tmp_path, option):
+    (tmp_path / "report").write_bytes(b"old")
+    arguments = ("--out-template", "{task}.txt", example_folder / "train.en.conllu", *option)
+    done = run("analyze", "probe", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert f"{option[0]} is for a run: name one by -m".encode() in done.stderr
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("report", b"old")]
 
 
 def test_probe_writes_its_tasks_and_reads_them_again(analyze, run, example_folder, tmp_path):

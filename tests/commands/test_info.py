@@ -258,6 +258,17 @@ def test_a_line_of_metrics_that_is_being_written_is_left_out(facts, place, tmp_p
     assert facts(tmp_path / "run") == [whole]
 
 
+def test_a_name_that_is_not_utf_8_is_escaped_in_json(forked, tmp_path):
+    source = os.fsdecode(b"tr\xe4n.de")
+    for name in (source, "tr.en"):
+        (tmp_path / name).write_text("".join(f"{name[-2:]} {i}\n" for i in range(40)))
+    given = ("--src", source, "--tgt", "tr.en", "--variants", "vanilla")
+    assert forked("init", "made", *given, cwd=tmp_path).returncode == 0
+    done = forked("info", "--format", "json", "made", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert r"tr\udce4n.de" in str(json.loads(done.stdout)).replace("\\\\", "\\")
+
+
 def test_numbers_that_json_does_not_have_are_text(facts, tmp_path):
     (tmp_path / "c.toml").write_text("[training]\nlr = inf\nx = [nan, 1.5]\n")
     (found,) = facts(tmp_path / "c.toml")

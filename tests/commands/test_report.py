@@ -202,6 +202,25 @@ def test_scores_of_segments_are_made_again_from_the_files_that_are_shown(forked,
         assert typed in "".join(Elements(done.stdout.decode()).text)
 
 
+def test_the_page_says_whose_seeds_and_references_its_segments_are(forked, folder, tmp_path):
+    first = "Each output is that of the system's first seed."
+    assert first in "".join(Elements((folder / "r.html").read_text()).text)
+    options = ["--refs", "src", "ref", "base.1", "new.1", "--format", "json", "-o", "score.json"]
+    for name in ("ref", "src", "base.1", "new.1"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    assert forked("score", *options, cwd=tmp_path).returncode == 0
+    named = ["--ref", "ref", "--refs", "src", "--segments", "base.1", "--segments", "new.1"]
+    for arguments in (["--score", "score.json"], named):
+        text = "".join(Elements(forked("report", *arguments, cwd=tmp_path).stdout.decode()).text)
+        assert "against 2 references, of which the first is shown" in text
+        assert "synmt score -M chrf --format segments --refs src ref base.1 new.1" in text
+        assert first not in text
+    (tmp_path / "src").unlink()
+    done = forked("report", "--score", "score.json", cwd=tmp_path)
+    assert b"The reference src is missing: name all by --ref and --refs." in done.stderr
+    assert b"chrF of the segment" not in done.stdout
+
+
 def test_what_is_missing_is_said(forked, folder, tmp_path):
     (tmp_path / "score.json").write_bytes((folder / "score.json").read_bytes())
     done = forked("report", "--score", "score.json", cwd=tmp_path)
@@ -255,6 +274,7 @@ def test_scores_of_other_programs_and_runs_without_a_curve(forked, folder, tmp_p
         (["runs"], 66, b"runs is not a run directory"),
         (["--ref", "-", "--segments", "a=-"], 2, b"only one input can be stdin"),
         (["--segments", "a=one", "--segments", "a=ref"], 2, b"--segments names 'a' twice"),
+        (["--segments", "one", "--refs", "one"], 2, b"--refs adds to --ref: name that one, too"),
     ],
 )
 def test_bad_input_is_named(forked, folder, arguments, status, message):

@@ -22,6 +22,7 @@ from torch import Tensor
 from synmt_cli.core.analysis import records_with_trees
 from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.analysis.witness import witnessed
+from synmt_cli.core.model.layers import Encoder
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.formats.record import Record
@@ -46,6 +47,15 @@ def valid_pairs(side: Side) -> Tensor:
     """Which pairs of tokens have a place in the tree of the same sentence, (B, T, T) bool."""
     valid = side.same_sentence
     return valid if side.pad is None else valid & ~(side.pad[:, :, None] | side.pad[:, None, :])
+
+
+def acting(encoder: Encoder, layer: int) -> list[str]:
+    """The variants that change the scores of a layer."""
+    return [
+        m.name
+        for m in encoder.modifiers
+        if isinstance(m, Modifier) and layer in m.layers and m.changes_scores
+    ]
 
 
 class AwslMeter:
@@ -82,16 +92,8 @@ class AwslMeter:
         for layer, (sums, n) in enumerate(both):
             heads = [_weight(*one) for one in zip(sums, n, strict=True)]
             whole = _weight(sums.sum(), n.sum())
-            layers.append(LayerWeights(layer, self._acting(layer), whole, heads))
+            layers.append(LayerWeights(layer, acting(self._encoder, layer), whole, heads))
         return layers
-
-    def _acting(self, layer: int) -> list[str]:
-        """The variants that change this layer's scores."""
-        return [
-            m.name
-            for m in self._encoder.modifiers
-            if isinstance(m, Modifier) and layer in m.layers and m.changes_scores
-        ]
 
 
 def _weight(total: Tensor, n: Tensor) -> float | None:

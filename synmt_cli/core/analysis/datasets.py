@@ -82,8 +82,8 @@ class Gathered:
 def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -> Gathered:
     """Reads all inputs. Each of SentEval's files is a task; all trees together make the others.
 
-    wanted: the tasks to make of trees, each of which must succeed; without any, all that succeed
-    are made. Memory is the input. Raises DataError, UsageError, ReadError.
+    wanted: the tasks to make of trees, each of which must succeed; without any, all others that
+    succeed are made. Memory is the input. Raises DataError, UsageError, ReadError.
     """
     gathered = Gathered()
     sentences: dict[tuple[str, ...], Sentence] = {}
@@ -151,7 +151,7 @@ def _make(
     wanted: Sequence[str],
     seed: int,
 ) -> None:
-    for task in wanted or TASKS:
+    for task in wanted or [one for one in TASKS if one not in gathered.sources]:
         random = Random(f"{seed} {task}")
         if task in OF_BRACKETS and constituents:
             cases = OF_BRACKETS[task](constituents)

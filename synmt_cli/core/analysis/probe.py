@@ -205,10 +205,7 @@ def _mean(states: Tensor, pad: Tensor | None) -> Tensor:
 
 @contextmanager
 def states_of(encoder: Encoder, layers: Sequence[int | None]) -> Iterator[dict[int | None, Tensor]]:
-    """Keeps the latest output of these layers, (B, T, D), in the dictionary it gives.
-
-    Raises UsageError for a layer that the encoder does not have.
-    """
+    """Keeps the latest output of these layers, (B, T, D), in the dictionary it gives."""
     seen: dict[int | None, Tensor] = {}
 
     def keep(layer: int) -> Callable[[nn.Module, tuple[object, ...], Tensor], None]:
@@ -220,9 +217,6 @@ def states_of(encoder: Encoder, layers: Sequence[int | None]) -> Iterator[dict[i
     with ExitStack() as handles:
         for layer in layers:
             if layer is not None:
-                if layer >= len(encoder.layers):
-                    last = len(encoder.layers) - 1
-                    raise UsageError(f"--layers: there is no layer {layer}; the last is {last}")
                 hook = encoder.layers[layer].register_forward_hook(keep(layer))
                 handles.callback(hook.remove)
         yield seen

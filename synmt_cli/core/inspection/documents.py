@@ -1,4 +1,4 @@
-"""Figures and problems of files that synmt writes and only `info`, `check` and `view` read back.
+"""Figures and problems, for `info` and `check`, of files other than segments and models.
 
 Lines are read one at a time; a JSON document, a table or a configuration as a whole.
 """

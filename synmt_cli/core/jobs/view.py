@@ -14,13 +14,13 @@ from synmt_cli.core.jobs.delinearize import DelinearizeJob, TransitionLine
 from synmt_cli.core.pictures import sentences as pictures
 from synmt_cli.core.pictures.sentences import Picture
 from synmt_cli.core.segments.comments import lines
-from synmt_cli.core.text.display_width import cut, padded, width
 from synmt_cli.core.trees.drawing import ASCII, UNICODE, TooLarge, branches
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import detect_file, detected
 from synmt_cli.io import reading
+from synmt_cli.io.display_width import cut, padded, width
 
 if TYPE_CHECKING:
     from synmt_cli.formats.attention import Attention

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from synmt_cli.core.text.display_width import cut, padded, width
 from synmt_cli.errors import printable
 from synmt_cli.formats.attention import Attention
+from synmt_cli.io.display_width import cut, padded, width
 
 SHADES, ASCII_SHADES = " ░▒▓█", " .+#@"
 ROOM = 20  # columns of a token

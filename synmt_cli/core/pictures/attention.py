@@ -1,5 +1,6 @@
 """Heat maps of the file that `synmt analyze attention` writes, with a tree's edges outlined."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -7,6 +8,8 @@ from synmt_cli.core.pictures.charts import MOST_MAPS, HeatMap
 from synmt_cli.core.pictures.sentences import Picture
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.attention import Attention
+
+_BYTE = re.compile("<0x([0-9A-F]{2})>")  # a piece of --byte-fallback
 
 
 def chosen(segments: Iterable[Attention], source: str, id: str = "") -> Attention:
@@ -80,15 +83,33 @@ def edges(one: Attention, tree: Picture) -> frozenset[tuple[int, int]]:
 def _words_of_pieces(pieces: Sequence[str], tree: Picture) -> list[range] | None:
     """The words of each piece, as columns, none for one without letters; None where they differ."""
     letters = [(char, words) for form, words in _tokens(tree) for char in _letters(form)]
-    at, found = 0, []
-    for piece in pieces:
-        own = "" if piece in ("</s>", "<s>", "<pad>") else _letters(piece)
+    at = 0
+    found: list[range] = []
+    while len(found) < len(pieces):
+        text, n = _spelled(pieces, len(found))
+        own = _letters(text)
         expected = "".join(char for char, _ in letters[at : at + len(own)])
         if own != expected:
             return None
-        found.append(letters[at][1] if own else range(0))
+        found += n * [letters[at][1] if own else range(0)]
         at += len(own)
     return found if at == len(letters) else None
+
+
+def _spelled(pieces: Sequence[str], at: int) -> tuple[str, int]:
+    """The text of the piece at this place, and 1; or of the pieces that are the bytes of one
+    character, and their number.
+    """
+    piece = pieces[at]
+    if piece in ("</s>", "<s>", "<pad>"):
+        return "", 1
+    if not (first := _BYTE.fullmatch(piece)):
+        return piece, 1
+    lead = int(first[1], 16)
+    n = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
+    parts = [*map(_BYTE.fullmatch, pieces[at : at + n])]
+    data = bytes(int(part[1], 16) for part in parts if part)
+    return data.decode(errors="replace"), len(parts)
 
 
 def _tokens(tree: Picture) -> Iterator[tuple[str, range]]:
@@ -104,4 +125,6 @@ def _tokens(tree: Picture) -> Iterator[tuple[str, range]]:
 
 
 def _letters(text: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", text).replace("▁", "").split())
+    """Without spaces, case and what vocabularies normalise."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(folded.replace("▁", "").split())

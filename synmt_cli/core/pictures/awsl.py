@@ -38,4 +38,4 @@ def chart(runs: Sequence[RunWeights]) -> Chart:
         series.append(Series(name if len(drawn) > 1 else "AWSL", layers, shares))
     label = "AWSL" if len(drawn) > 1 else "weight of logits"
     ticks = [str(layer) for layer in range(n_layers)]
-    return Chart("", "layer (0 is the bottom one)", label, series, ticks, limits=(0, 1))
+    return Chart("layer (0 is the bottom one)", label, series, ticks, limits=(0, 1))

@@ -34,7 +34,6 @@ class Chart:
     zero: draws y = 0. digits: of values after the point, as text.
     """
 
-    title: str
     x_label: str
     y_label: str
     series: Sequence[Series]
@@ -54,6 +53,8 @@ class Chart:
 @dataclass(frozen=True, slots=True)
 class HeatMap:
     """Weights from 0 to 1: a row for each of `rows`. outlined: cells (row, column) of a tree.
+
+    title: a line or several.
 
     what: they are. in_percent: each stands in its cell.
     """

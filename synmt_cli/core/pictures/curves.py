@@ -98,5 +98,5 @@ def charts(curves: Sequence[Curve], wanted: Sequence[str] = WHAT[:2]) -> list[Ch
             if (points := curve.points(each))
         ]
         if series:
-            made.append(Chart("", "updates", label, series))
+            made.append(Chart("updates", label, series))
     return made

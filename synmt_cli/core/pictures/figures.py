@@ -1,7 +1,8 @@
 """Charts as SVG, PDF and PNG, by matplotlib, which is an optional extra and imported only here.
 
-The same charts give the same bytes. Colours are those of Okabe and Ito that have enough contrast
-on white; series differ in their marks and dashes too, so that a figure can be read in grey.
+The same charts give the same bytes. Colours are after Okabe and Ito, darker where they had too
+little contrast on white; series differ in their marks and dashes too, so that a figure can be read
+in grey.
 """
 
 import io
@@ -15,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
-from synmt_cli.core.pictures.sentences import shown, shown_end
+from synmt_cli.core.pictures.sentences import shown, shown_end, shown_ends
 from synmt_cli.errors import UsageError, printable, require_packages
 
 KINDS = ("png", "svg", "pdf")
@@ -88,10 +89,16 @@ def for_page(charts: Charts, title: str, width: float = 8.5) -> str:
     text = text[text.index("<svg") :]
     # A style in an SVG would hold for the whole page; the page's own says the same of charts.
     text = re.sub(r"<(metadata|style)\b.*?</\1>", "", text, flags=re.DOTALL)
-    text = re.sub(r'<g id="[^"]*"', "<g", text).replace(INK, "currentColor")
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    text = re.sub("<[^<>]*>", _in_colours_of_the_page, text)  # tags: a name may look like a colour
+    return text.replace("<svg ", f'<svg class="chart" role="img" aria-label="{escape(title)}" ', 1)
+
+
+def _in_colours_of_the_page(tag: re.Match[str]) -> str:
+    text = tag[0].replace(INK, "currentColor")
     for i, colour in enumerate(PALETTE):
         text = text.replace(colour.lower(), f"var(--c{i}, {colour})")
-    return text.replace("<svg ", f'<svg class="chart" role="img" aria-label="{escape(title)}" ', 1)
+    return text
 
 
 @contextmanager
@@ -134,8 +141,8 @@ def _charts(figure: Any, charts: Sequence[Chart], size: Size) -> None:
     n_rows = max(-(-len(charts) // n_columns), 1)
     height = (0.4 if crowded else 0.62) * size.width / n_columns
     figure.set_size_inches(size.width, height * n_rows + 0.3)
-    looks = {group: i for i, group in enumerate(dict.fromkeys(_groups(charts)))}
-    handles: dict[str, tuple[str, Any]] = {}  # label and artist of each name
+    looks = _looks(charts)
+    handles: dict[str, tuple[str, Any]] = {}  # label and artist of each group
     for i, chart in enumerate(charts):
         axes = figure.add_subplot(n_rows, n_columns, i + 1)
         _chart(axes, chart, looks, handles)
@@ -164,30 +171,41 @@ def _legend(figure: Any, handles: dict[str, tuple[str, Any]]) -> None:
         legend.remove()
 
 
-def _groups(charts: Sequence[Chart]) -> Iterator[str]:
+class Look(NamedTuple):
+    """How a series, or a group of them, looks in all charts of a figure.
+
+    place: among the colours, marks and dashes. faint: whether it is one of several seeds.
+    """
+
+    place: int
+    label: str
+    faint: bool
+
+
+def _looks(charts: Sequence[Chart]) -> dict[str, Look]:
+    """The look of each group, or of a series without one, by its name."""
+    members: dict[str, dict[str, None]] = {}
     for chart in charts:
-        yield from (one.group or one.name for one in chart.series)
+        for one in chart.series:
+            members.setdefault(one.group or one.name, {})[one.name] = None
+    labels = shown_ends([name if len(of) > 1 else next(iter(of)) for name, of in members.items()])
+    return {
+        name: Look(i, f"{label} ({len(of)} seeds)" if len(of) > 1 else label, len(of) > 1)
+        for i, (label, (name, of)) in enumerate(zip(labels, members.items(), strict=True))
+    }
 
 
 def _chart(
-    axes: Any, chart: Chart, looks: dict[str, int], handles: dict[str, tuple[str, Any]]
+    axes: Any, chart: Chart, looks: dict[str, Look], handles: dict[str, tuple[str, Any]]
 ) -> None:
-    count = {one.group: sum(o.group == one.group for o in chart.series) for one in chart.series}
     named = [one.name for one in chart.series] == [*chart.ticks]  # below the axis
     for one in chart.series:
-        several = bool(one.group) and count[one.group] > 1
         name = one.group or one.name
-        label = shown_end(name)
-        if several:
-            label += f" ({count[one.group]} seeds)"
-        look = looks[name]
-        drawn = _series(axes, one, look, chart.joined, faint=several)
+        drawn = _series(axes, one, looks[name], chart.joined)
         if drawn is not None and not named:
-            handles.setdefault(name, (label, drawn))
-    axes.set_xlabel(chart.x_label)
+            handles.setdefault(name, (looks[name].label, drawn))
+    axes.set_xlabel(shown_end(chart.x_label, 60))
     axes.set_ylabel(shown(chart.y_label, 60))
-    if chart.title:
-        axes.set_title(shown(chart.title, 80))
     if chart.note:
         axes.text(1, 1.01, chart.note, transform=axes.transAxes, ha="right", va="bottom")
     if chart.zero:
@@ -201,22 +219,23 @@ def _chart(
 def _x_axis(axes: Any, chart: Chart) -> None:
     if chart.ticks:
         long = max(map(len, chart.ticks)) * len(chart.ticks) > 60
-        ticks = ["\n".join(shown_end(line, 24) for line in one.split("\n")) for one in chart.ticks]
+        lines = zip(*(one.split("\n") for one in chart.ticks), strict=True)
+        ticks = ["\n".join(one) for one in zip(*(shown_ends(of, 24) for of in lines), strict=True)]
         turned = {"rotation": 30, "ha": "right"} if long else {}
         axes.set_xticks(range(len(ticks)), ticks, **turned)
         axes.set_xlim(-0.6, len(ticks) - 0.4)
     else:
         whole = all(float(x).is_integer() for one in chart.series for x in one.x)
         axes.xaxis.get_major_locator().set_params(integer=whole, min_n_ticks=1)
-        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}" if whole else f"{x:.3g}")
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if whole else f"{x:.3g}")
 
 
-def _series(axes: Any, one: Series, look: int, joined: bool, faint: bool) -> Any:
+def _series(axes: Any, one: Series, look: Look, joined: bool) -> Any:
     """Draws a series; returns what a legend shows, None for an empty one."""
     points = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
     if not points:
         return None
-    colour, mark = PALETTE[look % len(PALETTE)], MARKS[look % len(MARKS)]
+    colour, mark = PALETTE[look.place % len(PALETTE)], MARKS[look.place % len(MARKS)]
     for x, dots in zip(one.x, one.dots, strict=False):
         axes.plot([x + 0.12] * len(dots), dots, ".", color=colour, alpha=0.6, markersize=3)
     for x, low, high in zip(one.x, one.low, one.high, strict=False):
@@ -224,7 +243,7 @@ def _series(axes: Any, one: Series, look: int, joined: bool, faint: bool) -> Any
             axes.plot(
                 [x, x], [low, high], color=colour, linewidth=1.1, marker="_", markersize=MARKER
             )
-    dash = DASHES[look % len(DASHES)] if joined else "none"
+    dash = DASHES[look.place % len(DASHES)] if joined else "none"
     every = max(1, len(points) // 8)
     (line,) = axes.plot(
         *zip(*points, strict=True),
@@ -232,8 +251,8 @@ def _series(axes: Any, one: Series, look: int, joined: bool, faint: bool) -> Any
         marker=mark,
         linestyle=dash,
         markevery=every if joined else 1,
-        alpha=0.75 if faint else 1.0,
-        linewidth=1.0 if faint else 1.3,
+        alpha=0.75 if look.faint else 1.0,
+        linewidth=1.0 if look.faint else 1.3,
     )
     return line
 
@@ -260,7 +279,7 @@ def _heat_maps(figure: Any, maps: Sequence[HeatMap], size: Size) -> None:
         axes.set_xticks(range(len(labels[0])), labels[0], rotation=90)
         axes.set_yticks(range(len(labels[1])), labels[1])
         axes.tick_params(length=0)
-        axes.set_title(shown(one.title, 40))
+        axes.set_title("\n".join(shown_end(line, 28) for line in one.title.split("\n")))
     figure.colorbar(mesh, ax=figure.axes, label=maps[0].what, fraction=0.03, pad=0.01)
 
 

@@ -31,7 +31,7 @@ def maps(report: HeadsReport, relations: Sequence[str], looks: Sequence[str]) ->
 def _map(run: str, figures: RelationFigures, way: str) -> HeatMap:
     rows = figures.by_layer(way)
     columns = [f"head {i}" for i in range(max(map(len, rows.values()), default=0))]
-    title = f"{run}, {figures.relation}, {way}"
+    title = f"{run}\n{figures.relation}, {way}"
     names = [f"layer {layer}" for layer in rows]
     return HeatMap(
         title, names, columns, [*rows.values()], what="accuracy (cells: %)", in_percent=True

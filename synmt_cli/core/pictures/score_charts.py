@@ -52,7 +52,7 @@ def systems(report: ScoreReport, metric: MetricInfo) -> Chart:
     note = "95 % intervals" if any(intervals) else ""
     note += ("; " if note else "") + "small: single seeds" if several else ""
     ticks = [one.name for one in report.systems]
-    return Chart("", "", metric.label, series, ticks, joined=False, note=note, digits=metric.digits)
+    return Chart("", metric.label, series, ticks, joined=False, note=note, digits=metric.digits)
 
 
 def _only(i: int, n: int, value: float | None) -> list[float | None]:
@@ -73,7 +73,7 @@ def buckets(report: ScoreReport, metric: MetricInfo, by: str) -> list[Chart]:
         for i, system in enumerate(report.systems)
     ]
     joined = any(bucket.low is not None for bucket in of_division)
-    made = [Chart("", by, metric.label, lines, ticks, joined, digits=metric.digits)]
+    made = [Chart(by, metric.label, lines, ticks, joined, digits=metric.digits)]
     if len(report.systems) > 1:
         first = report.systems[0].name
         title = f"{metric.label} - {first}'s"

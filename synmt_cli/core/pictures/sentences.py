@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from synmt_cli.core.segments.alignment import text_of
 from synmt_cli.core.segments.comments import LINE, status_of
-from synmt_cli.core.text.display_width import cut
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats.conllu import DEPREL, DEPS, FORM, ID, UPOS, Sentence
 from synmt_cli.formats.record import OK, Record
+from synmt_cli.io.display_width import cut
 
 LONGEST_WORD = 40  # columns of a terminal; a longer word is cut in a picture
 LONGEST_LABEL = 24
@@ -90,6 +90,23 @@ def shown_end(text: str, limit: int = LONGEST_WORD) -> str:
     return cut(clean(text[-4 * limit :])[::-1], limit)[::-1]
 
 
+def shown_ends(names: Sequence[str], limit: int = LONGEST_WORD) -> list[str]:
+    """Several, that stay different: where their ends are alike, without the folders in common.
+
+    >>> shown_ends(["out/pascal/newstest.de", "out/vanilla/newstest.de"], 12)
+    ['pascal', 'vanilla']
+    """
+    ends = [shown_end(name, limit) for name in names]
+    if len({*ends}) == len({*names}):
+        return ends
+    parts = [name.split("/") for name in names]
+    for end in (0, -1):
+        while all(len(one) > 1 for one in parts) and len({one[end] for one in parts}) == 1:
+            for one in parts:
+                one.pop(end)
+    return [shown_end("/".join(one), limit) for one in parts]
+
+
 def clean(text: str) -> str:
     """Text with control and bidi characters escaped, but not the joiners of a script."""
     if text.isprintable():
@@ -114,8 +131,7 @@ def of_sentence(sentence: Sentence, id: str) -> Picture:
     arcs += [arc for row in nodes if "." in row[ID] for arc in _enhanced(row, at)]
     columns = [Column(row[FORM], _tag(row[UPOS]), "." in row[ID]) for row in nodes]
     tokens = [Token(at[str(a)], at[str(b)], row[FORM]) for a, b, row in sentence.ranges]
-    whole = " ".join(sentence.forms) if text is None else text
-    return Picture(id, whole, columns, arcs, tokens, place=place)
+    return Picture(id, text_of([sentence], metadata), columns, arcs, tokens, place=place)
 
 
 def of_line(sentences: Sequence[Sentence], id: str) -> Picture:

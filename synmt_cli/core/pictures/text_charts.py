@@ -1,12 +1,13 @@
 """Charts as lines of characters, for a terminal without pictures."""
 
 from collections.abc import Iterator, Sequence
+from string import ascii_letters
 
 from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
-from synmt_cli.core.pictures.sentences import shown, shown_end
-from synmt_cli.core.text.display_width import cut, padded, width
+from synmt_cli.core.pictures.sentences import shown, shown_end, shown_ends
+from synmt_cli.io.display_width import cut, padded, width
 
-MARKS = "ox+*#@%&"
+MARKS = "".join(dict.fromkeys("ox+*#@%&" + ascii_letters))
 HEIGHT = 14
 SHADES = " .:-=+*#%@"
 NAME_ROOM = 30
@@ -21,7 +22,7 @@ def text(charts: Charts, columns: int) -> str:
 
 
 def _chart(chart: Chart, columns: int) -> Iterator[str]:
-    yield shown(chart.title or chart.y_label, columns)
+    yield shown(chart.y_label, columns)
     yield from _bars(chart, columns) if chart.ticks else _lines(chart, columns)
 
 
@@ -42,12 +43,16 @@ def _lines(chart: Chart, columns: int) -> Iterator[str]:
         value = high - (high - low) * row / (HEIGHT - 1)
         label = f"{value:,.2f}" if row in (0, HEIGHT // 2, HEIGHT - 1) else ""
         yield f"{label:>{room}} |{''.join(cells)}"
-    ends = f"{left:,g}", f"{chart.x_label}", f"{right:,g}"
+    ends = _number(left), shown_end(chart.x_label), _number(right)
     gap = max(n - sum(map(len, ends)), 2)
     yield " " * room + " +" + "-" * n
     yield f"{' ' * room}  {ends[0]}{' ' * (gap // 2)}{ends[1]}{' ' * (gap - gap // 2)}{ends[2]}"
-    for i, one in enumerate(chart.series):
-        yield f"  {MARKS[i % len(MARKS)]} {shown_end(one.name, columns - 4)}"
+    for i, name in enumerate(shown_ends([one.name for one in chart.series], columns - 4)):
+        yield f"  {MARKS[i % len(MARKS)]} {name}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}"
 
 
 def _bars(chart: Chart, columns: int) -> Iterator[str]:
@@ -64,8 +69,8 @@ def _bars(chart: Chart, columns: int) -> Iterator[str]:
     low, high = min(values), max(values)
     own = [one.name for one in chart.series] != [*chart.ticks]  # else a row for each system
     several = len(chart.series) > 1 and own
-    names = [shown_end(one.replace("\n", " "), NAME_ROOM) for one in chart.ticks]
-    systems = [shown_end(one.name, NAME_ROOM) if several else "" for one in chart.series]
+    names = shown_ends([one.replace("\n", " ") for one in chart.ticks], NAME_ROOM)
+    systems = shown_ends([one.name if several else "" for one in chart.series], NAME_ROOM)
     rooms = [max(map(width, texts), default=0) for texts in (names, systems)]
     n = max(columns - sum(rooms) - 14, 10)
     # Where the points of each category are; they may stand a little aside.
@@ -99,7 +104,7 @@ def _bar(one: Series, at: int, low: float, scale: float, n: int, zero: bool) -> 
 
 
 def _heat(one: HeatMap) -> Iterator[str]:
-    yield shown(one.title, 80)
+    yield shown_end(one.title.replace("\n", ", "), 80)
     names = [cut(shown(name), NAME_ROOM) for name in one.rows]
     room = max(map(width, names), default=0)
     for i, name in enumerate(names):

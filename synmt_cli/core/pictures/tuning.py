@@ -12,4 +12,4 @@ def chart(reports: Mapping[str, TuningReport]) -> Chart:
         Series(name, [one.lenpen for one in report.values], [one.bleu for one in report.values])
         for name, report in reports.items()
     ]
-    return Chart("", "length penalty", "BLEU on dev", series)
+    return Chart("length penalty", "BLEU on dev", series)

@@ -45,7 +45,8 @@ class AttentionMaps(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Content:
     """What the page is made of; any part may be missing. missing: parts that were looked for in
-    vain, in words. commands: how the parts are made again, by the name of the part.
+    vain, in words. commands: how the parts are made again, by the name of the part. first_seeds:
+    whether texts are those of the first of several seeds.
     """
 
     title: str
@@ -59,6 +60,7 @@ class Content:
     tuned: Mapping[str, TuningReport] = field(default_factory=dict)
     missing: Sequence[str] = ()
     commands: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    first_seeds: bool = False
 
 
 def require() -> None:
@@ -100,7 +102,8 @@ def page(content: Content) -> str:
         "segments": [],
         "n_segments": content.texts.n if content.texts else 0,
         "names": list(content.texts.outputs) if content.texts else [],
-        "scored": content.texts is not None and content.texts.reference is not None,
+        "n_references": len(content.texts.references) if content.texts else 0,
+        "first_seeds": content.first_seeds,
         "n_drawn": 0,
     }
     text = template.render(values)

@@ -14,7 +14,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
       const order = (a, b) => {
         const [x, y] = [value(a), value(b)];
         const difference = number(x) - number(y);
-        return Number.isNaN(difference) ? x.localeCompare(y) : difference;
+        return Number.isNaN(difference) ? x.localeCompare(y) : difference || x.localeCompare(y);
       };
       const rows = [...table.tBodies[0].rows].sort((a, b) => (down ? order(b, a) : order(a, b)));
       table.tBodies[0].append(...rows);

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from synmt_cli.core.evaluation.metrics import registry
@@ -19,11 +19,11 @@ Mark = tuple[str, bool]  # a stretch of text, and whether it differs
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A test set: source and reference may be missing. outputs: by the name of the system."""
+    """A test set: source and references may be missing. outputs: by the name of the system."""
 
     outputs: dict[str, list[str]]
     source: list[str] | None = None
-    reference: list[str] | None = None
+    references: list[list[str]] = field(default_factory=list)
 
     @property
     def n(self) -> int:
@@ -34,7 +34,7 @@ class Texts:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """A segment on the page. number: from 1. scores: chrF of each output, empty without a
-    reference. difference: the greatest between two systems.
+    reference. reference: the first. difference: the greatest between two systems.
     """
 
     number: int
@@ -55,9 +55,9 @@ def refuse_other_lengths(columns: dict[str, list[str]], n: int, of: str) -> None
 
 def scores(texts: Texts) -> list[list[float]]:
     """chrF of each segment by each system; without a reference nothing."""
-    if texts.reference is None or not texts.n:
+    if not texts.references or not texts.n:
         return []
-    (metric,) = registry.build(["chrf"], [texts.reference])
+    (metric,) = registry.build(["chrf"], texts.references)
     columns = [
         metric.sentences(metric.statistics(lines)).tolist() for lines in texts.outputs.values()
     ]
@@ -98,7 +98,7 @@ def shown(texts: Texts, most: int = MOST) -> Iterator[Shown]:
             marks = marked(first, _words(text)) if at else [(_cut(text), False)]
             outputs.append((name, marks, scored[i][at] if scored else None))
         source = _cut(texts.source[i]) if texts.source else ""
-        reference = _cut(texts.reference[i]) if texts.reference else ""
+        reference = _cut(texts.references[0][i]) if texts.references else ""
         length = len(source.split()) if texts.source else len(first)
         yield Shown(i + 1, source, reference, outputs, differing[i], length)
 

@@ -35,6 +35,20 @@ def text(value: Any) -> str:
     return value
 
 
+def number(value: Any) -> float:
+    """The value, a finite number. Raises TypeError."""
+    if not json_files.is_number(value):
+        raise TypeError
+    return float(value)
+
+
+def count(value: Any) -> int:
+    """The value, a whole number from 0 on. Raises TypeError."""
+    if not json_files.is_count(value):
+        raise TypeError
+    return int(value)
+
+
 def share(value: Any) -> float | None:
     """The value, a number from 0 to 1 or null. Raises ValueError."""
     if value is not None and not (json_files.is_number(value) and 0 <= value <= 1):

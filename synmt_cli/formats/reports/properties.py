@@ -20,17 +20,22 @@ def as_lines(properties: Properties) -> bytes:
 
 
 def as_object(properties: Properties, ascii_only: bool = False) -> bytes:
-    """One JSON object in a line. What JSON does not have, such as TOML's dates, is text."""
+    """One JSON object in a line. What JSON does not have, such as TOML's dates, is text.
+
+    Bytes of file names that are not UTF-8 are escaped.
+    """
     known = _in_json(properties)
     return json.dumps(known, ensure_ascii=ascii_only, allow_nan=False).encode() + b"\n"
 
 
 def _in_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
     if isinstance(value, Mapping):
-        return {name: _in_json(one) for name, one in value.items()}
+        return {_in_json(name): _in_json(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_in_json(one) for one in value]
-    is_known = value is None or isinstance(value, str | int)
+    is_known = value is None or isinstance(value, int)
     return value if is_known or (isinstance(value, float) and math.isfinite(value)) else str(value)
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from synmt_cli.errors import printable
+from synmt_cli.io.display_width import width
 
 ALL, NONE = "all", "n/a"
 BEST = "^"  # the mark of the best value, the first of its marks; LaTeX and Markdown set it bold
@@ -98,11 +99,12 @@ def aligned(table: Table) -> list[str]:
         [printable(cell.text) + printable(cell.after).ljust(cell.room) for cell in row]
         for row in table.cells()
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        left = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
-        right = [text.rjust(width) for text, width in zip(row, widths, strict=True)]
+        spaces = [" " * (room - width(text)) for text, room in zip(row, widths, strict=True)]
+        left = [text + space for text, space in zip(row, spaces, strict=True)]
+        right = [space + text for text, space in zip(row, spaces, strict=True)]
         lines.append("  ".join(left[: table.left] + right[table.left :]).rstrip())
     return lines
 

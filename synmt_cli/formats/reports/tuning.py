@@ -8,7 +8,7 @@ from typing import Any
 from synmt_cli.errors import DataError, printable
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
-from synmt_cli.io import json_files, reading
+from synmt_cli.io import reading
 
 COMMAND = "tune"
 GREATEST = 10  # length penalty
@@ -82,7 +82,7 @@ def read(path: str) -> TuningReport:
     try:
         values = [_value(one) for one in document["values"]]
         best = values.index(_value(document["best"]))
-        segments, beam = _count(document["segments"]), _count(document["beam"])
+        segments, beam = documents.count(document["segments"]), documents.count(document["beam"])
         signature = str(document["signature"])
     except (KeyError, TypeError, ValueError):
         problem = "values are missing or of other types"
@@ -130,26 +130,14 @@ def _mean(values: Sequence[TunedValue]) -> TunedValue:
 
 
 def _value(one: Any) -> TunedValue:
-    lenpen, ratio, closed = _number(one["lenpen"]), one["length_ratio"], one["closed"]
+    lenpen, ratio, closed = documents.number(one["lenpen"]), one["length_ratio"], one["closed"]
     if not 0 <= lenpen <= GREATEST:
         raise ValueError
     return TunedValue(
         lenpen,
-        _number(one["bleu"]),
-        _number(one["brevity_penalty"]),
-        None if ratio is None else _number(ratio),
-        _count(one["cut"]),
-        None if closed is None else _count(closed),
+        documents.number(one["bleu"]),
+        documents.number(one["brevity_penalty"]),
+        None if ratio is None else documents.number(ratio),
+        documents.count(one["cut"]),
+        None if closed is None else documents.count(closed),
     )
-
-
-def _number(value: Any) -> float:
-    if not json_files.is_number(value):
-        raise TypeError
-    return float(value)
-
-
-def _count(value: Any) -> int:
-    if not json_files.is_count(value):
-        raise TypeError
-    return int(value)

@@ -109,6 +109,17 @@ def test_files_are_tasks_by_their_names(tmp_path):
         gather(paths, "auto", ["tense"], 1)
 
 
+def test_trees_make_the_tasks_that_no_file_gives(tmp_path, example_folder):
+    rows = b"tr\tPAST\tHe slept .\ntr\tPRES\tx\nva\tPAST\ty\nte\tPAST\tz\n"
+    (tmp_path / "probe.tense.txt").write_bytes(rows)
+    paths = [str(tmp_path / "probe.tense.txt"), str(example_folder / "train.en.conllu")]
+    found = {one.task: one for one in gather(paths, "auto", [], 1).datasets}
+    assert len(found) > 3
+    assert len(found["tense"].examples) == 4  # those of the file
+    with pytest.raises(UsageError, match=r"two data sets for tense: .*probe.tense.txt and <trees>"):
+        gather(paths, "auto", ["tense"], 1)
+
+
 def test_files_of_one_template_are_different_tasks(tmp_path):
     rows = b"tr\tPAST\tHe slept .\ntr\tPRES\tx\nva\tPAST\ty\nte\tPAST\textra\tz\n"
     paths = [tmp_path / f"probe.{task}.txt" for task in ("tense", "a", "b")]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from synmt_cli.core.pictures import attention, awsl, curves, figures, score_charts, text_charts
-from synmt_cli.core.pictures.charts import Chart, HeatMap, Series
+from synmt_cli.core.pictures.charts import Chart, HeatMap, Series, group_of
 from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture, Token
 from synmt_cli.errors import DataError, ReadError, UsageError
 from synmt_cli.formats.attention import Attention
@@ -144,7 +144,7 @@ def test_the_same_charts_give_the_same_bytes(kind):
 )
 def test_ticks_are_numbers_that_can_be_there(xs, ticks):
     """Updates are whole, length penalties are not."""
-    chart = Chart("", "x", "y", [Series("a", xs, [1.0] * len(xs))])
+    chart = Chart("x", "y", [Series("a", xs, [1.0] * len(xs))])
     svg = figures.picture([chart], "svg", figures.Size(4, live=True)).decode()
     found = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
     assert found[: len(ticks) + 1] == [*ticks, "x"]
@@ -153,7 +153,7 @@ def test_ticks_are_numbers_that_can_be_there(xs, ticks):
 @needs_matplotlib
 def test_names_are_text_in_a_page_and_nothing_else():
     name = "<script>$x_1$\u202e" + "w" * 500
-    chart = Chart("", "x", name, [Series(name, [0, 1], [1, 2])], ticks=[name, "b"])
+    chart = Chart("x", name, [Series(name, [0, 1], [1, 2])], ticks=[name, "b"])
     svg = figures.for_page([chart], '"><script>')
     assert "<script>" not in svg
     assert "\u202e" not in svg
@@ -166,7 +166,7 @@ def test_text_shows_every_value():
     assert "base 20.00" in squeezed
     assert "0-9 n=30 new 2.00" in squeezed
     lines = [Series("a", [0, 10], [1.0, 2.0]), Series("b", [0, 10], [2.0, 1.0])]
-    grid = text_charts.text([Chart("", "updates", "BLEU", lines)], 40)
+    grid = text_charts.text([Chart("updates", "BLEU", lines)], 40)
     rows = [row for row in grid.splitlines() if "|" in row]
     assert rows[0].endswith("x" + " " * (len(rows[0].split("|")[1]) - 2) + "o")
     assert max(map(len, grid.splitlines())) <= 40
@@ -189,6 +189,25 @@ def test_edges_join_the_pieces_of_a_word_and_of_its_head():
         attention.maps(one, heads=[0])
     with pytest.raises(UsageError, match="not those of segment '1'"):
         attention.edges(attention_of(["▁A"]), tree)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["▁the", "▁stras", "se", "▁costs", "▁5", "€"],  # lower case, ß as ss
+        ["▁The", "▁Straße", "▁costs", "▁", "<0x35>", "<0xE2>", "<0x82>", "<0xAC>"],
+    ],
+)
+def test_pieces_that_a_vocabulary_normalises_or_spells_are_those_of_their_words(pieces):
+    forms = ["The", "Straße", "costs", "5€"]
+    columns = [Column(form, "") for form in forms]
+    arcs = [Arc(1, 0, "det"), Arc(2, 1, "nsubj"), Arc(ROOT, 2, "root"), Arc(2, 3, "obj")]
+    found = attention.edges(attention_of(pieces), Picture("1", "", columns, arcs))
+    of_price = {i for i, piece in enumerate(pieces) if piece == "▁5" or piece[0] in "<€"}
+    costs = pieces.index("▁costs")
+    assert {i for i, j in found if j == costs} == of_price | set(range(1, costs))
+    with pytest.raises(UsageError, match="not those of segment"):
+        attention.edges(attention_of([*pieces[:-1], "<0xFF>"]), Picture("1", "", columns, arcs))
 
 
 def test_a_piece_of_a_multiword_token_belongs_to_each_of_its_words():
@@ -237,7 +256,7 @@ def test_awsl_of_runs_with_one_layer_is_one_line_where_the_layer_alone_varies():
 def test_a_legend_is_inside_the_figure(names, n_rows):
     series = [Series(name, [0.0, 1.0], [1.0, 2.0]) for name in names]
     size = figures.Size(width=5, font=8, live=True)
-    svg = figures.picture([Chart("", "x", "y", series)], "svg", size).decode()
+    svg = figures.picture([Chart("x", "y", series)], "svg", size).decode()
     width = float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1])
     legend = svg[svg.index('id="legend_1"') :]
     texts = re.findall(r' x="(-?[\d.]+)" y="([\d.]+)" [^>]*>([^<]+)</text>', legend)
@@ -252,9 +271,53 @@ def test_a_legend_is_inside_the_figure(names, n_rows):
 @needs_matplotlib
 def test_names_that_differ_at_their_end_can_be_told_apart():
     names = [f"/data/experiments/2026/de-en/first/runs/{one}.1" for one in ("vanilla", "pascal")]
-    chart = Chart("", "x", "y", [Series(name, [0.0, 1.0], [1.0, 2.0]) for name in names])
+    chart = Chart("x", "y", [Series(name, [0.0, 1.0], [1.0, 2.0]) for name in names])
     svg = figures.picture([chart], "svg", figures.Size(live=True)).decode()
     text = text_charts.text([chart], 40)
     for end in ("runs/vanilla.1", "runs/pascal.1"):
         assert end in svg
         assert end in text
+
+
+@needs_matplotlib
+def test_names_that_differ_in_the_middle_can_be_told_apart():
+    names = [f"out/{one}/newstest2019-ende.detokenized.de" for one in ("vanilla", "pascal")]
+    series = [Series(name, [i], [1.0]) for i, name in enumerate(names)]
+    chart = Chart("", "BLEU", series, names, joined=False)
+    svg = figures.picture([chart], "svg", figures.Size(live=True)).decode()
+    for name in ("vanilla", "pascal"):
+        assert f">{name}</text>" in svg
+        assert f"\n{name} " in text_charts.text([chart], 60)
+
+
+@needs_matplotlib
+def test_a_run_without_other_seeds_has_its_whole_name():
+    names = ["pascal-9000", "base.1", "base.2"]
+    series = [Series(name, [0.0, 1.0], [1.0, 2.0], group=group_of(name)) for name in names]
+    svg = figures.picture([Chart("x", "y", series)], "svg", figures.Size(live=True)).decode()
+    assert re.findall(r">(pascal[^<]*|base[^<]*)</text>", svg) == ["pascal-9000", "base (2 seeds)"]
+
+
+@needs_matplotlib
+def test_titles_of_maps_end_with_what_they_show():
+    run = "runs/europarl/de-en/first/pascal-deep.seed1"
+    one = HeatMap(f"{run}\nnsubj, up", ["a"], ["b"], [[0.5]])
+    svg = figures.picture([one], "svg", figures.Size(live=True)).decode()
+    assert ">nsubj, up</text>" in svg
+    assert "pascal-deep.seed1</text>" in svg
+    assert text_charts.text([one], 80).startswith(f"{run}, nsubj, up\n")
+
+
+@needs_matplotlib
+def test_a_name_that_is_a_colour_stays_a_name():
+    name = figures.PALETTE[0].lower() + figures.INK
+    svg = figures.for_page([Chart("x", "y", [Series(name, [0, 1], [1, 2])], [name, "b"])], "t")
+    assert name in svg
+    assert f"var(--c0, {figures.PALETTE[0]})" in svg
+
+
+def test_each_line_of_a_chart_of_text_has_a_mark_of_its_own():
+    lines = [Series(f"run {i}", [0.0, 1_234_567.0], [i, i + 1.0]) for i in range(30)]
+    rows = text_charts.text([Chart("updates", "BLEU", lines)], 60).splitlines()
+    assert len({row.split()[0] for row in rows[-30:]}) == 30
+    assert "1,234,567" in rows[-31]

@@ -28,12 +28,19 @@ def test_marks_keep_every_word_in_order():
 def test_segments_are_in_order_of_difference():
     texts = Texts(
         {"a": ["same here", "good words", "x"], "b": ["same here", "bad thing", "x"]},
-        reference=["same here", "good words", "y"],
+        references=[["same here", "good words", "y"]],
     )
     found = list(segments.shown(texts))
     assert [one.number for one in found] == [2, 1, 3]
     assert found[0].outputs[0][2] == pytest.approx(100)
     assert found[0].difference == pytest.approx(100 - found[0].outputs[1][2])
+
+
+def test_of_several_references_the_nearest_counts_and_the_first_is_shown():
+    texts = Texts({"a": ["good words"]}, references=[["nothing like it"], ["good words"]])
+    (found,) = segments.shown(texts)
+    assert found.outputs[0][2] == pytest.approx(100)
+    assert found.reference == "nothing like it"
 
 
 def test_without_a_reference_outputs_are_compared_with_each_other():

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.text.display_width import cut, padded, width
 from synmt_cli.core.trees import drawing
 from synmt_cli.core.trees.drawing import ASCII, COLUMN, UNICODE, TooLarge, branches
 from synmt_cli.core.trees.heads import ROOT, depths, is_projective
+from synmt_cli.io.display_width import cut, padded, width
 
 
 @st.composite

@@ -62,6 +62,13 @@ def test_left_columns_and_remarks():
     assert aligned(table) == ["a  b           c", "x  y  1,234 (+1)"]
 
 
+def test_columns_are_those_of_a_terminal():
+    """A wide character takes two, a mark on a letter none."""
+    rows = [["犬犬", "1"], ["e" + chr(0x301), "20"], ["abc", "犬"]]
+    table = Table(["system", "n"], rows)
+    assert aligned(table) == ["system   n", "犬犬     1", f"{rows[1][0]}       20", "abc     犬"]
+
+
 def test_tsv_has_full_figures_and_every_column():
     assert as_tsv(REPORT) == b"name\tscore\tn\na\\nb\t7.125\t\nc\tn/a\t\nn\t\t2\n"
 

@@ -10,13 +10,14 @@ from synmt_cli.core.pictures.sentences import LONGEST_LABEL, Arc, Differences, P
 from synmt_cli.core.pictures.trees.arcs import MOST_COLUMNS, Line, lines
 from synmt_cli.core.trees.drawing import TooLarge
 from synmt_cli.core.trees.heads import ROOT
+from synmt_cli.formats.reports.table import LATEX
 
 POINT = 1.35  # pixels of words in SVG that take a point of LaTeX's 10 point type
 HEADER = "% needs \\usepackage{tikz-dependency}; letters beyond Latin need LuaLaTeX\n"
 MARKED = "edge style={dashed, very thick, red!70!black}, label style={font=\\bfseries}"
 _ESCAPES = {
-    **{char: f"\\{char}" for char in "{}$#_%"},
-    **{char: f"\\char{ord(char)}{{}}" for char in '&\\^~<>|"'},
+    **{char: LATEX[char] for char in '{}$#_%\\^~<>|"'},
+    "&": r"\char38{}",  # \& would begin a new word
     **{char: f"{{{char}}}" for char in "[]*-`'"},
 }
 

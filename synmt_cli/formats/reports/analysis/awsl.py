@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from synmt_cli.errors import counted
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
 
@@ -54,7 +55,7 @@ class AwslReport:
                 figures = [Cell(n, ".4f") for n in (*_values(one.weight).values(), *one.heads)]
                 rows.append([one.layer, "+".join(one.variants) or "-", *figures])
             header = ["layer", "variants", "AWSL", "eq. 7", *(f"head {i}" for i in range(n_heads))]
-            title = f"{run.run} ({run.variant}), {run.sentences:,} sentences"
+            title = f"{run.run} ({run.variant}), {counted(run.sentences, 'sentence')}"
             yield Table(header, rows, left=2, title=title)
         yield [
             "AWSL: |e^s| / (|e| + |e^s|), the share of syntax; head i: that of its head i",
@@ -99,7 +100,7 @@ def read(path: str) -> AwslReport:
 def _run(one: Any) -> RunWeights:
     layers = [
         LayerWeights(
-            int(layer["layer"]),
+            documents.count(layer["layer"]),
             [documents.text(name) for name in layer["variants"]],
             documents.share(layer["awsl"]),
             [documents.share(head["awsl"]) for head in layer["heads"]],
@@ -107,5 +108,8 @@ def _run(one: Any) -> RunWeights:
         for layer in one["layers"]
     ]
     return RunWeights(
-        documents.text(one["run"]), documents.text(one["variant"]), int(one["sentences"]), layers
+        documents.text(one["run"]),
+        documents.text(one["variant"]),
+        documents.count(one["sentences"]),
+        layers,
     )

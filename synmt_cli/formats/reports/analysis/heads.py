@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from synmt_cli.errors import counted
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import Cell, Notes, Record, Row, Table
 
@@ -86,7 +87,7 @@ class HeadsReport:
             "weight: what a word gives its parent (up) or gets from it (down), on average",
             "head: LAYER.HEAD, the most accurate of all, both ways; layer 0 is the bottom one",
             "baseline: the accuracy of the best fixed offset, +1 being the next word",
-            f"relations of fewer than {self.least:,} words are in --format tsv and json alone",
+            f"relations of fewer than {self.least:,} words are in --format tsv, csv and json alone",
             *(f"left out: {n:,} {reason}" for reason, n in self.left_out.items()),
         ]
 
@@ -100,7 +101,7 @@ class HeadsReport:
             head = [f"{best.layer}.{best.head}", best.looks]
             rows.append([one.relation, *head, Cell(one.words, ",d"), *found, *baseline])
         header = ["relation", "head", "looks", "words", "accuracy", "weight", "offset", "baseline"]
-        title = f"{run.run} ({run.variant}), {run.sentences:,} sentences"
+        title = f"{run.run} ({run.variant}), {counted(run.sentences, 'sentence')}"
         return Table(header, rows, left=3, title=title)
 
     def records(self) -> Iterator[Record]:
@@ -137,7 +138,9 @@ def read(path: str) -> HeadsReport:
     document, source = documents.load(path, COMMAND)
     try:
         runs = [_run(one) for one in document["runs"]]
-        subtypes, least = bool(document["subtypes"]), int(document["least"])
+        subtypes, least = document["subtypes"], documents.count(document["least"])
+        if not isinstance(subtypes, bool):
+            raise TypeError
     except (KeyError, TypeError, ValueError):
         problem = "runs and their relations are missing or of other types"
         raise documents.foreign(source, COMMAND, problem) from None
@@ -150,8 +153,8 @@ def _run(one: Any) -> RunFigures:
     relations = [
         RelationFigures(
             documents.text(figures["relation"]),
-            int(figures["words"]),
-            None if figures["offset"] is None else int(figures["offset"]),
+            documents.count(figures["words"]),
+            _offset(figures["offset"]),
             documents.share(figures["by_offset"]),
             [_head(head) for head in figures["heads"]],
         )
@@ -162,11 +165,19 @@ def _run(one: Any) -> RunFigures:
         if len(sizes) > 1:
             raise ValueError  # layers of other numbers of heads are of no model
     run, variant = documents.text(one["run"]), documents.text(one["variant"])
-    return RunFigures(run, variant, int(one["sentences"]), relations)
+    return RunFigures(run, variant, documents.count(one["sentences"]), relations)
+
+
+def _offset(value: Any) -> int | None:
+    if value is not None and type(value) is not int:
+        raise TypeError
+    return value
 
 
 def _head(one: Any) -> HeadFigures:
     accuracy, weight = documents.share(one["accuracy"]), documents.share(one["weight"])
     if one["looks"] not in DIRECTIONS or accuracy is None or weight is None:
         raise ValueError
-    return HeadFigures(int(one["layer"]), int(one["head"]), one["looks"], accuracy, weight)
+    return HeadFigures(
+        documents.count(one["layer"]), documents.count(one["head"]), one["looks"], accuracy, weight
+    )

@@ -1,6 +1,6 @@
 """What `synmt score` reports: systems x seeds x metrics x buckets, with their comparisons.
 
-`read` gives back the report that `--format json` wrote: docs/score-json.md describes its fields.
+files.py gives back the report that `--format json` wrote: docs/score-json.md describes its fields.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from synmt_cli.errors import counted
-from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table, Value
+from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.io import reading
 
 TESTS = {
@@ -334,7 +334,7 @@ class ScoreReport:
             best = max(scores) if metric.higher_is_better else min(scores)
             for row, system, score in zip(rows, self.systems, scores, strict=True):
                 paired = system.paired.get(metric.name)
-                marks = "^" * (room > 0 and score == best) + (paired.mark() if paired else "")
+                marks = BEST * (room > 0 and score == best) + (paired.mark() if paired else "")
                 row.append(metric.cell(score, marks, room))
         labels = [Cell(metric.label, room=room) for metric in self.metrics]
         seeds = f", means of {self.n_seeds} seeds" if self.n_seeds > 1 else ""
@@ -459,7 +459,7 @@ class ScoreReport:
     def _legend(self) -> Iterator[str]:
         baseline = self.systems[0].name
         if len(self.systems) > 1:
-            yield "^ the best score"
+            yield f"{BEST} the best score"
         if self._results:
             yield from self._test_notes(baseline, self._results[0])
         elif self.interval_n:
