@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 MANUAL = Manual(
     input="SentEval's probing files, one for each task, `tr<TAB>PAST<TAB>He slept .` a line; or "
     "CoNLL-U with features, and Penn brackets, a tree a line, from which tasks are made; or all.",
-    output="A table; with `--format tsv` a line for each task and run, which begins `syntactic<TAB>tree-depth"
-    "<TAB>5<TAB>5900<TAB>735<TAB>735<TAB>20.0<TAB>runs/gps<TAB>46.12<TAB>47.3<TAB>88`, or with "
-    "`--structural` for each run and layer; with "
+    output="A table; with `--format tsv` a line for each task and run, which begins `syntactic<TAB>"
+    "tree-depth<TAB>5<TAB>5900<TAB>735<TAB>735<TAB>20.0<TAB>runs/gps<TAB>46.12<TAB>47.3<TAB>88`, or"
+    " with `--structural` for each run and layer; with "
     "`--format json` one object with settings and all figures. Accuracies are percent.",
     memory="The input, and one vector for each sentence of a task; with --structural one for each"
     " word, and the distances of its sentences' words.",

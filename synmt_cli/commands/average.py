@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from synmt_cli import console
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, counted, printable
 
@@ -28,7 +28,9 @@ def average(
     checkpoints: Annotated[
         list[str] | None,
         argument(
-            "CHECKPOINT", "best, last, step-N, or a folder of another run; none means all of RUN."
+            "CHECKPOINT",
+            "best, last, step-N, or a folder of another run; none means all of RUN.",
+            autocompletion=completion.checkpoint,
         ),
     ] = None,
     n_last: Annotated[

@@ -72,8 +72,9 @@ def bucket_by_length(
     from synmt_cli.core.segments.buckets import length_buckets
 
     buckets = length_buckets(by)
-    if template is not None and (output != "-" or form == "labelled"):
-        raise UsageError("--out-template names its files: no --output, no --format labelled")
+    if template is not None and (output != "-" or form == "labelled" or line_buffered):
+        problem = "no --output, no --format labelled, no --line-buffered"
+        raise UsageError(f"--out-template names its files: {problem}")
     paths = files or ["-"]
     options.refuse_two_stdins([*paths, src])
     with bucketing.opened(paths, kind, src) as stream:

@@ -77,10 +77,10 @@ def map(
     per worker unless its --threads says otherwise. Whoever reaches the ports of a Ray cluster can
     run code on it as you: keep it in a network that you trust (docs/scaling.md).
 
-    A piece of work is a line for parse, delinearize and vocab, about 64 KiB of trees for
-    featurize and linearize, and a part of a window for translate. A chunk is sent with what has
-    arrived, so slow input is not held back. Small chunks spread the work better, large ones
-    cost less transfer: the chunks of --ray are four times those of -j.
+    A piece of work is a line for parse, delinearize, vocab and featurize --from text, about 64 KiB
+    of trees for featurize and linearize, and a part of a window for translate. A chunk is sent with
+    what has arrived, so slow input is not held back. Small chunks spread the work better, large
+    ones cost less transfer: the chunks of --ray are four times those of -j.
     """
     from synmt_cli import cli
 

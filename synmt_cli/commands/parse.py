@@ -12,7 +12,7 @@ from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import printable
 from synmt_cli.formats import conllu
-from synmt_cli.formats.record import FAILED
+from synmt_cli.formats.record import EMPTY, FAILED
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -96,6 +96,8 @@ def parse(
         {
             "give -m MODEL, or --known FILE with a tree for each line": not model and not known,
             "--beam is of a parser: give -m MODEL": beam != udpipe.BEAM and not model,
+            "--no-lemmas is of a parser: give -m MODEL": no_lemmas and not model,
+            "--segment split is of a parser: give -m MODEL": segment == "split" and not model,
             "--known is for text: --from conllu has sentences of its own": known
             and input == "conllu",
             "--segment split is for --from text: other input has its own sentences": segment
@@ -110,7 +112,7 @@ def parse(
         pool.Care(where=where_of_lines, warn=console.warn),
     )
     failures: Counter[str] = Counter()
-    n_known = 0
+    n_known = n_empty = 0
     with console.progress("parsed", files=files or ["-"], output=output) as bar:
         segments = bar.taken(job.segments(files or (), input))
         results = bar.finished(pool.mapped(recipe, segments, jobs, job.CHUNK))
@@ -118,12 +120,13 @@ def parse(
             for parsed in results:
                 writer.write(conllu.encoded(parsed.conllu))
                 n_known += parsed.is_known
+                n_empty += parsed.status == EMPTY
                 if parsed.status == FAILED:
                     failures[parsed.reason] += 1
                 bar.advance()
     if known and model:
         say = console.info if n_known else console.warn
-        say(f"{n_known:,} of {bar.done:,} lines have a tree in {printable(known)}")
+        say(f"{n_known:,} of {bar.done - n_empty:,} lines have a tree in {printable(known)}")
     if failures:
         reasons = "; ".join(f"{reason} ({n:,})" for reason, n in failures.most_common(5))
         console.warn(f"{failures.total():,} of {bar.done:,} segments failed: {reasons}")

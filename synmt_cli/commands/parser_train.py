@@ -73,21 +73,26 @@ def parser_train(
     options.refuse_compressed(output)
     options.refuse_two_stdins([*files, *(dev or [])])
     with writing.output(output) as writer:
-        training = _treebank(files, "training")
-        if not training.blocks:
-            raise DataError("training data", None, "no sentence to train on")
-        development = _treebank(dev, "dev") if dev else parser_training.Treebank()
+        training = _treebank(files, "training", "no sentence to train on")
+        development = (
+            _treebank(dev, "dev", "no sentence to measure with")
+            if dev
+            else parser_training.Treebank()
+        )
         trained = parser_training.train(training, development, settings, _log)
         writer.write(trained.model)
     for line in filter(None, trained.evaluation.split("\n")):
         console.info(line)
 
 
-def _treebank(paths: Sequence[str], name: str) -> parser_training.Treebank:
+def _treebank(paths: Sequence[str], name: str, without: str) -> parser_training.Treebank:
+    """The sentences of all files. Raises DataError, `without` where there are none."""
     sentences = (one for source in reading.sources(paths) for one in conllu.read(source))
     treebank = parser_training.treebank(sentences)
     for reason, n in treebank.left_out.items():
         console.warn(f"{n:,} {name} sentences {reason} are left out")
+    if not treebank.blocks:
+        raise DataError(", ".join(map(reading.source_name, paths)), None, without)
     if treebank.n_lemmas:
         console.warn(
             f"{treebank.n_lemmas:,} lemmas in the {name} data have over "

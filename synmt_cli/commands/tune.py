@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -119,7 +120,7 @@ def tune(
         if get is None:
             writer.write(FORMATS[form](report))
         else:
-            figure = f"{report.best.lenpen:g}" if get == "lenpen" else f"{report.best.bleu:.2f}"
+            figure = repr(report.best.lenpen) if get == "lenpen" else f"{report.best.bleu:.2f}"
             writer.write(figure.encode() + b"\n")
 
 
@@ -133,7 +134,8 @@ def grid(text: str) -> list[float]:
     n = 0
     try:
         low, high, step = map(Decimal, (text if text.count(":") == 2 else f"{text}:0.1").split(":"))
-        if text.isascii() and 0 <= low <= high <= GREATEST and 0 < step < math.inf:
+        is_plain = re.fullmatch("[0-9.eE:+-]+", text, re.ASCII)
+        if is_plain and 0 <= low <= high <= GREATEST and 0 < step < math.inf:
             n = int(min((high - low) / step, Decimal(MOST))) + 1
     except (ArithmeticError, ValueError):  # no numbers, another number of them, or not finite
         pass

@@ -1,6 +1,5 @@
 """`synmt vocab encode`: text to pieces."""
 
-import math
 from functools import partial
 from typing import Annotated
 
@@ -9,7 +8,6 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.vocab import CHUNK, each_line, encoding
 from synmt_cli.core.text.sampling import Sampling
-from synmt_cli.errors import UsageError
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -32,7 +30,10 @@ def vocab_encode(
     sample: Annotated[
         float | None,
         option(
-            "--sample ALPHA", "Draw the pieces: BPE-dropout, or a unigram model's sampling.", min=0
+            "--sample ALPHA",
+            "Draw the pieces: BPE-dropout, or a unigram model's sampling.",
+            min=0,
+            max=1_000_000,
         ),
     ] = None,
     nbest: Annotated[
@@ -67,8 +68,6 @@ def vocab_encode(
     options.refuse({"--nbest is for --sample": nbest is not None and sample is None})
     sampling = None
     if sample is not None:
-        if not math.isfinite(sample):
-            raise UsageError(f"--sample takes a finite number, not {sample}")
         sampling = Sampling(sample, nbest or 0, seed)
     make = partial(encoding, model, ids, sampling)
     results = each_line(make, model, files or (), jobs, console.warn)

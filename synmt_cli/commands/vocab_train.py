@@ -78,7 +78,7 @@ def vocab_train(
 
     Characters are kept as they are unless --normalization says otherwise, so that
     translations have the user's characters. A run of spaces counts as one; spaces at either
-    end of a line do not count.
+    end of a line do not count, and ▁ is a space.
 
     --size auto takes 500 ids for fewer than 1,000 lines, 1,000 from there on, 2,000 from 4,000
     lines, 4,000 from 20,000, 8,000 from 50,000 and 32,000 from two million, plus the --symbols;

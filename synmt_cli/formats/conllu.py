@@ -53,6 +53,11 @@ class Sentence:
     source: str = field(default="", compare=False)
     line: int = field(default=1, compare=False)
 
+    def line_of(self, row: list[str]) -> int:
+        """The physical line of one of the rows."""
+        at = next(i for i, one in enumerate(self.rows) if one is row)
+        return self.line + len(self.comments) + at
+
     @property
     def forms(self) -> list[str]:
         """FORM of each word."""

@@ -108,6 +108,7 @@ def test_splits_records_as_they_are(run, folder):
             "--out-template '{bucket}' names a file twice",
         ),
         (["de", "--out-template", "{bucket}", "-o", "x"], 2, "--out-template names its files"),
+        (["de", "--out-template", "{bucket}", "--line-buffered"], 2, "--out-template names its"),
         (["de", "--src", "en", "--from", "conllu"], 2, "--src gives the lengths of text"),
         (["records", "--src", "en"], 2, "--src gives the lengths of text; jsonl has its own"),
         (["-", "-"], 2, "only one input can be stdin"),

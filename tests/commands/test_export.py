@@ -95,7 +95,7 @@ def test_only_translate_reads_it(forked, example_folder, tmp_path):
     ct2, test = tmp_path / "ct2", example_folder / "test.jsonl"
     assert forked("export", "-m", example_folder / "runs/pascal", "-o", ct2).returncode == 0
     done = forked("translate", "--engine", "torch", "-m", ct2, test)
-    assert (done.returncode, b"--engine torch needs the run" in done.stderr) == (78, True)
+    assert (done.returncode, b"torch needs the run directory" in done.stderr) == (78, True)
     done = forked("translate", "-m", ct2, test)
     assert (done.returncode, b"cannot do exact search" in done.stderr) == (2, True)
     done = forked("export", "-m", ct2, "-o", tmp_path / "again")

@@ -222,6 +222,7 @@ def test_symbols_are_both_directions_of_every_label(run):
         stdin=block("ab", [ROOT, 0], ["root", "a\u00a0b"]).encode(),
     )
     assert (bad.returncode, bad.stdout) == (65, b"")
+    assert "<stdin>:2: label 'a\u00a0b' cannot be of a symbol" in bad.stderr.decode()
 
 
 @pytest.mark.parametrize(

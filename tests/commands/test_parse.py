@@ -106,6 +106,21 @@ def test_conllu_is_parsed_again_block_by_block(run, tiny_udpipe, tiny_treebank):
     assert [row[6:8] for row in columns] == [row[6:8] for row in gold]  # it has learnt these
 
 
+def test_a_marked_tree_is_parsed_again_and_a_placeholder_is_not(run, tiny_udpipe, tiny_treebank):
+    blocks = tiny_treebank.split(b"\n\n")[:2]
+    skipped = b"# synmt_status = skipped\n# synmt_reason = max-len\n"
+    failed = b"# synmt_status = failed\n1\t_\t_\tX\t_\t_\t0\troot\t_\t_"
+    parse = ("parse", "-m", tiny_udpipe, "--from", "conllu")
+    plain = run(*parse, stdin=b"\n\n".join(blocks) + b"\n\n").stdout
+    untagged = re.sub(rb"\t[A-Z]+\t_\t_\t", b"\tZZZ\t_\t_\t", blocks[1])
+    assert untagged != blocks[1]
+    marked = b"\n\n".join([blocks[0], skipped + untagged, failed]) + b"\n\n"
+    done = run(*parse, stdin=marked)
+    assert done.returncode == 0
+    assert done.stdout.replace(skipped, b"") == plain + failed + b"\n\n"
+    assert b"1 of 3 segments failed: synmt_status = failed (1)" in done.stderr
+
+
 def test_conllu_without_trees_is_parsed_as_with_others(run, tiny_udpipe, tiny_treebank):
     parse = ("parse", "-m", tiny_udpipe, "--from", "conllu")
     rows = [line.split(b"\t") for line in tiny_treebank.split(b"\n")]
@@ -344,7 +359,8 @@ def test_a_line_without_a_known_tree_is_parsed_or_refused(run, known, tiny_udpip
     parsed = run("parse", "--known", known, "-m", tiny_udpipe, stdin=text)
     alone = run("parse", "-m", tiny_udpipe, stdin=b"The man is.\n")
     assert parsed.returncode == 0
-    assert f"synmt parse: 4 of 6 lines have a tree in {known}\n" in parsed.stderr.decode()
+    said = f"synmt parse: 4 of 5 lines have a tree in {known}\n"  # one of the six is empty
+    assert said in parsed.stderr.decode()
     none = run("parse", "--known", known, "-m", tiny_udpipe, stdin=b"The man is.\n")
     assert none.stderr.decode() == f"synmt parse: warning: 0 of 1 lines have a tree in {known}\n"
     assert parsed.stdout.decode().split("\n\n")[6] == alone.stdout.decode().strip().replace(
@@ -360,6 +376,8 @@ def test_a_line_without_a_known_tree_is_parsed_or_refused(run, known, tiny_udpip
         (["--known", "bad", "--from", "conllu"], 2, b"--known is for text"),
         (["--known", "-"], 2, b"only one input can be stdin"),
         (["--known", "known", "--beam", "3"], 2, b"--beam is of a parser: give -m MODEL"),
+        (["--known", "known", "--no-lemmas"], 2, b"--no-lemmas is of a parser: give -m MODEL"),
+        (["--known", "known", "--segment=split"], 2, b"--segment split is of a parser: give -m"),
         ([], 2, b"give -m MODEL, or --known FILE with a tree for each line"),
     ],
 )

@@ -63,11 +63,13 @@ def test_what_the_library_cannot_store_is_prepared_and_counted(run, tiny_treeban
     odd += block(("10 000", "1 0", "NUM", 2, "nummod"), ("in spite", "in spite", "ADP", 0, "root"))
     odd += block(("x" * 300, "x", "X", 0, "root"))
     odd += block(("_", "_", "X", 0, "root"), comments="# synmt_status = empty\n")
+    odd += block(("a", "a", "X", 0, "root"), comments="# synmt_status = skipped\n")
     done = run("parser", "train", "-", "-o", tmp_path / "m", *QUICK, stdin=tiny_treebank + odd)
     assert done.returncode == 0
     assert b"1 lemmas in the training data have over 200 forms" in done.stderr
     assert b"1 training sentences with a FORM, LEMMA or tag over 250 bytes are left" in done.stderr
     assert b"1 training sentences without a tree are left out" in done.stderr
+    assert b"1 training sentences with a synmt_status other than ok are left out" in done.stderr
     assert b"397 training sentences" in done.stderr
 
 
@@ -78,7 +80,11 @@ def test_what_the_library_cannot_store_is_prepared_and_counted(run, tiny_treeban
         ("--tagger-options=iterations_x=3", b"has no option 'iterations_x'; did you mean iterati"),
         ("--tagger-options=x_=3", b"has no option 'x_'; there are from_model, models"),
         ("--tokenizer-options=epochs", b"'epochs' has no value: write epochs=VALUE"),
-        ("--tagger-options=iterations=x", b"--tagger-options iterations is 'x', expected a number"),
+        ("--tagger-options=iterations=x", b"--tagger-options iterations is 'x', expected a whole"),
+        ("--parser-options=iterations=-1", b"iterations is '-1', expected a whole number from 0"),
+        ("--parser-options=iterations=1.5", b"iterations is '1.5', expected a whole number"),
+        ("--tokenizer-options=dropout=-0.1", b"dropout is '-0.1', expected a number"),
+        ("--tagger-options=iterations=1;templates=foo", b"UDPipe: Cannot parse feature sequence"),
         ("--tokenizer-options=dimension=17", b"UDPipe: "),
         (
             "--parser-options=transition_system=no",
@@ -96,11 +102,19 @@ def test_options_that_udpipe_does_not_take_are_named(run, tiny_treebank, tmp_pat
     assert not os.listdir(tmp_path)
 
 
+def test_a_dev_set_without_sentences_is_refused(run, tiny_treebank, tmp_path):
+    (tmp_path / "none").write_bytes(b"")
+    arguments = ("-q", "-o", tmp_path / "m", *QUICK, "--dev", tmp_path / "none", "-")
+    done = run("parser", "train", *arguments, stdin=tiny_treebank)
+    assert done.returncode == 65
+    assert f"{tmp_path}/none: no sentence to measure with".encode() in done.stderr
+
+
 @pytest.mark.parametrize(
     ("data", "status", "message"),
     [
         (b"1\ta\n\n", 65, b"<stdin>:1: 2 columns, expected 10"),
-        (b"", 65, b"training data: no sentence to train on"),
+        (b"", 65, b"no sentence to train on"),
         (block(("a", "a", "X", 0, "top")), 65, b"<stdin>:1: HEAD 0 and DEPREL root go together"),
         (block(("a", "a", "X", 0, "root")), 65, b"UDPipe: "),
     ],

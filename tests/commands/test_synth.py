@@ -147,6 +147,10 @@ def test_sentences_to_leave_out_that_cannot_be_read(run, tmp_path):
         ),
         (("--min-depth", "3"), "above --depth 2"),
         (("--mix", "1.1"), "expected 0 to 1"),
+        (
+            ("--phenomena", "particle,stranding", "--mix", "1"),
+            "--mix 1 with these --phenomena: no sentence around",
+        ),
         (("--exclude-format", "text"), "--exclude-format needs --exclude"),
         (("-n", "-1"), "-n"),
         (

@@ -45,7 +45,9 @@ def test_each_value_gives_what_translate_and_score_give(shop, tuned, variant):
 def test_the_forms_agree(shop, tuned):
     best = tuned["linearized"]["best"]
     given = ("tune", "-m", "linearized", *GRID, "dev.jsonl")
-    assert shop(*given, "--get", "lenpen").stdout.decode() == f"{best['lenpen']:g}\n"
+    assert shop(*given, "--get", "lenpen").stdout.decode() == f"{best['lenpen']!r}\n"
+    odd = ("tune", "-m", "linearized", "--lenpen", "0.1234567:0.1234567", "dev.jsonl")
+    assert shop(*odd, "--get", "lenpen").stdout == b"0.1234567\n"
     table = shop(*given, "-j", 2).stdout.decode()  # by several processes, too
     lines = table.splitlines()
     assert lines[2].split() == ["lenpen", "BLEU", "BP", "length", "cut", "closed"]
@@ -112,6 +114,7 @@ def test_a_report_and_something_else_on_stdin_are_refused(shop, others):
         (("--lenpen", "0:10:0.001"), 2, b"more than 1,000 values"),
         (("--lenpen", "0:1:1e-5000"), 2, b"more than 1,000 values"),
         (("--lenpen", "\u0661:\u0662"), 2, b"expected LOW:HIGH"),
+        (("--lenpen", "1_0:1_0"), 2, b"expected LOW:HIGH"),
         (("--beam", 1), 2, b"--beam"),
         (("--get", "bleu", "--format", "tsv"), 2, b"--get prints one figure"),
         (("empty.jsonl",), 65, b"empty.jsonl: no records to tune on"),

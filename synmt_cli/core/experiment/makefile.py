@@ -117,7 +117,7 @@ data/brackets: data/train.src.conllu
 """
 _SYMBOLS = """
 data/symbols: {files}
-	sort -u {files} > $@
+	LC_ALL=C sort -u {files} > $@
 """
 _RECORDS = """
 # --- Records: source, tree, pieces and target, one line each ---

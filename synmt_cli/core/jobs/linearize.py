@@ -9,7 +9,7 @@ from synmt_cli.core.text.vocabulary import symbol_problem
 from synmt_cli.core.transitions.linearizer import Linearized, Linearizer
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats import record
-from synmt_cli.formats.conllu import Sentence
+from synmt_cli.formats.conllu import DEPREL, Sentence
 from synmt_cli.formats.record import EMPTY, OK, Record
 from synmt_cli.formats.transitions import GLUE, LEFT, RIGHT, arc_tokens, to_line
 
@@ -56,12 +56,13 @@ def symbols(sentences: Iterable[Sentence], split: bool = False, glue: bool = Fal
     names = {GLUE} if glue else set()
     known: set[str] = set()
     for sentence in sentences:
-        for label, head in zip(sentence.deprels, sentence.heads, strict=True):
+        for row, head in zip(sentence.words, sentence.heads, strict=True):
+            label = row[DEPREL]
             if head == 0 or label in known:
                 continue
             tokens = (*arc_tokens(LEFT, label, split), *arc_tokens(RIGHT, label, split))
             if problem := next(filter(None, map(symbol_problem, tokens)), None):
-                place = sentence.source, sentence.line
+                place = sentence.source, sentence.line_of(row)
                 raise DataError(*place, f"label {quoted(label)} cannot be of a symbol: {problem}")
             known.add(label)
             names.update(tokens)

@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection
 from typing import Any, BinaryIO
 
 from synmt_cli import pool
-from synmt_cli.core.segments.comments import status_of
+from synmt_cli.core.segments.comments import STATUS, is_placeholder, status_of
 from synmt_cli.errors import DataError, UsageError, WorkerLost, quoted
 from synmt_cli.formats.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence, to_bytes
 from synmt_cli.formats.record import OK
@@ -60,7 +60,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 _TEXT = ("from_model", "detokenize", "templates", "_file", "_model", "_lemmas", "_accuracy")
 _OF_A_FURTHER_MODEL = re.compile(r"(.+)_[1-9]")  # `iterations_2` is for the second tagger
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?", re.ASCII)
+_FRACTIONS = ("learning_rate", "learning_rate_final", "dropout", "l2", "initialization_range")
+_FRACTION = re.compile(r"[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?", re.ASCII)
+_COUNT = re.compile("[0-9]+", re.ASCII)
 
 # How long training takes. `accurate` leaves every choice to the library. `quick` learns models of
 # the same kinds, smaller and in fewer rounds: it takes seconds for 2,000 sentences.
@@ -77,7 +79,7 @@ PRESETS: dict[str, dict[str, str]] = {
 # its guesser offer for three neighbouring words, so fewer guesses are what makes it fast.
 LIGHT = {"tagger": "use_lemma=0;provide_lemma=0;guesser_suffix_rules=4;guesser_enrich_dictionary=2"}
 _OPTION_PROBLEM = re.compile(
-    r"value '|^Cannot (create|load|open)|^Number of|^Unknown|not supported"
+    r"value '|^Cannot (create|load|open|parse)|^Number of|^Unknown|not supported"
 )
 
 
@@ -115,8 +117,11 @@ def _named(text: str, part: str) -> dict[str, str]:
         # The library would find out only when it comes to that part, perhaps after hours.
         if name in CHOICES and value not in CHOICES[name]:
             raise UsageError(f"--{part}-options {name} is one of {', '.join(CHOICES[name])}")
-        if not (name in CHOICES or _NUMBER.fullmatch(value) or any(s in name for s in _TEXT)):
-            raise UsageError(f"--{part}-options {name} is {quoted(value)}, expected a number")
+        number, expected = (
+            (_FRACTION, "a number") if name in _FRACTIONS else (_COUNT, "a whole number from 0 on")
+        )
+        if not (name in CHOICES or number.fullmatch(value) or any(s in name for s in _TEXT)):
+            raise UsageError(f"--{part}-options {name} is {quoted(value)}, expected {expected}")
         values[name] = value
     return values
 
@@ -159,17 +164,18 @@ def treebank(sentences: Iterable[Sentence]) -> Treebank:
 
 
 def _unfit(sentence: Sentence) -> str | None:
-    if status_of(sentence)[0] != OK:
+    if is_placeholder(sentence):
         return "without a tree"
+    if status_of(sentence)[0] != OK:
+        return f"with a {STATUS} other than ok"
     for row in sentence.words:
         tag = len(f"{row[UPOS]}{row[XPOS]}{row[FEATS]}".encode())
         if max(len(row[FORM].encode()), len(row[LEMMA].encode()), tag) > MAX_BYTES:
             return f"with a FORM, LEMMA or tag over {MAX_BYTES} bytes"
     for row, head in zip(sentence.words, sentence.heads, strict=True):
         if (head == 0) != (row[DEPREL] == "root"):
-            line = sentence.line + len(sentence.comments) + sentence.rows.index(row)
             problem = "HEAD 0 and DEPREL root go together, here DEPREL is " + quoted(row[DEPREL])
-            raise DataError(sentence.source, line, problem)
+            raise DataError(sentence.source, sentence.line_of(row), problem)
     return None
 
 

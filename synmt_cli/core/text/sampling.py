@@ -22,12 +22,9 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate, groupby, pairwise
 from random import Random
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 
-SPACE = "▁"
 UNKNOWN = 10.0  # how much less than the least score an unknown character has
 Draw = Callable[[], float]  # uniform in [0, 1)
 

@@ -21,7 +21,14 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from synmt_cli import pool
-from synmt_cli.core.segments.comments import LINE, comment, of_line, placeholder, status_of
+from synmt_cli.core.segments.comments import (
+    LINE,
+    comment,
+    is_placeholder,
+    of_line,
+    placeholder,
+    recorded_status,
+)
 from synmt_cli.errors import DataError, Unavailable, printable, quoted, reason
 from synmt_cli.formats import conllu, udpipe_model
 from synmt_cli.formats.record import EMPTY, FAILED, OK
@@ -112,12 +119,12 @@ class Parser:
 
         FORM, ranges, comments and MISC are kept, and so are empty nodes and DEPS, which no
         UDPipe model predicts. A record that stands for a line without a tree
-        (`# synmt_status`) comes out unchanged.
+        (`# synmt_status`) comes out unchanged; one that `filter` marked is parsed.
         """
         comments = "".join(f"{comment}\n" for comment in sentence.comments)
         rows = "".join("\t".join(row) + "\n" for row in sentence.rows) + "\n"
-        status, reason = status_of(sentence)
-        if status != OK:
+        if is_placeholder(sentence):
+            status, reason = recorded_status(sentence)
             return Parsed(comments + rows, status, reason or "")
         reader = self._binding.InputFormat.newInputFormat("conllu")
         reader.setText(rows)

@@ -197,6 +197,8 @@ class Vocabulary:
         Raises IndexError for an id that is not in the vocabulary.
         """
         text: str = self._processor.decode(list(ids))
+        if SPACE in text:  # sentencepiece leaves it where whole words are spelled in bytes
+            text = text.replace(SPACE, " ").lstrip(" ")
         return text.replace("\n", " ")  # byte pieces can spell one
 
     def join(self, pieces: Sequence[str]) -> str:

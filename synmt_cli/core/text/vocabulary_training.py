@@ -53,7 +53,8 @@ def train(sentences: Iterable[str], settings: VocabularySettings, where: str = "
     if settings.size is not None:
         return _train(sentences, settings, settings.size, where)
     lines = [*sentences]
-    size = len(settings.symbols) + max(size for least, size in SIZES.items() if least <= len(lines))
+    size = max(size for least, size in SIZES.items() if least <= len(lines))
+    size += len({*settings.symbols})
     for _ in range(2):
         try:
             return _train(lines, settings, size, where)

@@ -6,6 +6,7 @@ phenomenon it is built around, shows one that was not chosen, or has another dep
 
 from collections.abc import Iterator
 
+from synmt_cli.errors import UsageError
 from synmt_cli.synth.description import MeaningDescription, describe
 from synmt_cli.synth.meaning import Clause
 from synmt_cli.synth.sampling.clauses import Clauses
@@ -17,7 +18,10 @@ TRIES = 10_000
 
 
 def meanings(settings: SynthSettings, seed: int) -> Iterator[tuple[Clause, MeaningDescription]]:
-    """Yields sentences and their descriptions: by settings and seed always the same."""
+    """Yields sentences and their descriptions: by settings and seed always the same.
+
+    Raises UsageError where phenomena exclude each other and --mix asks for nearly all of them.
+    """
     dice, leads = Dice(seed), settings.leads()
     while True:
         # Outside the loop, so that a phenomenon that is hard to draw keeps the share of its weight.
@@ -34,7 +38,9 @@ def meanings(settings: SynthSettings, seed: int) -> Iterator[tuple[Clause, Meani
                 yield clause, description
                 break
         else:
-            raise AssertionError(f"no sentence in {TRIES} tries: {lead}, depth {depth}")
+            asked = f"--mix {settings.mix:g} with these --phenomena"
+            found = f"no sentence around {lead} of depth {depth} in {TRIES:,} tries"
+            raise UsageError(f"{asked}: {found}; take a smaller --mix")
 
 
 def _fulfils(description: MeaningDescription, plan: SentencePlan, settings: SynthSettings) -> bool:

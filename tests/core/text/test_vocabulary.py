@@ -38,6 +38,19 @@ def test_words_are_whole_and_others_unknown():
     assert vocabulary.decode(vocabulary.ids(["▁the", "▁cat", "▁."])) == "the cat ."
 
 
+def test_words_spelled_in_bytes_have_spaces_between_them():
+    settings = VocabularySettings(size=290, type="word", byte_fallback=True)
+    vocabulary = Vocabulary(train(TEXT, settings))
+    pieces = vocabulary.pieces("Zürich sees the Åland")
+    assert vocabulary.decode(vocabulary.ids(pieces)) == "Zürich sees the Åland"
+    assert vocabulary.join(pieces) == "Zürich sees the Åland"
+
+
+def test_a_symbol_that_is_given_twice_counts_once():
+    one, three = (train(TEXT, VocabularySettings(symbols=("<A>",) * n)) for n in (1, 3))
+    assert one == three
+
+
 def test_special_ids_are_fixed(vocabulary):
     assert (UNK, PAD, BOS, EOS) == (0, 1, 2, 3)
     assert vocabulary.decode([PAD, BOS, *vocabulary.ids(vocabulary.pieces("the dog")), EOS]) == (

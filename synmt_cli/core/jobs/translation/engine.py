@@ -31,7 +31,7 @@ def choose(
     exported = [run for run in runs if run.is_exported]
     if wanted == TORCH and exported:
         folder = printable(str(exported[0].folder))
-        raise ConfigError(f"{folder} was exported for CTranslate2; --engine torch needs the run")
+        raise ConfigError(f"{folder} was exported for CTranslate2; torch needs the run directory")
     if wanted is None and not exported:
         wanted = TORCH
     if wanted != TORCH:
