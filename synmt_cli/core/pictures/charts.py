@@ -54,9 +54,7 @@ class Chart:
 class HeatMap:
     """Weights from 0 to 1: a row for each of `rows`. outlined: cells (row, column) of a tree.
 
-    title: a line or several.
-
-    what: they are. in_percent: each stands in its cell.
+    title: a line or several. what: the weights are. in_percent: each stands in its cell.
     """
 
     title: str

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
+from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -219,8 +220,9 @@ def _chart(
 def _x_axis(axes: Any, chart: Chart) -> None:
     if chart.ticks:
         long = max(map(len, chart.ticks)) * len(chart.ticks) > 60
-        lines = zip(*(one.split("\n") for one in chart.ticks), strict=True)
-        ticks = ["\n".join(one) for one in zip(*(shown_ends(of, 24) for of in lines), strict=True)]
+        lines = zip_longest(*(one.split("\n") for one in chart.ticks), fillvalue="")
+        shortened = [shown_ends(line, 24) for line in lines]
+        ticks = ["\n".join(one) for one in zip(*shortened, strict=True)]
         turned = {"rotation": 30, "ha": "right"} if long else {}
         axes.set_xticks(range(len(ticks)), ticks, **turned)
         axes.set_xlim(-0.6, len(ticks) - 0.4)

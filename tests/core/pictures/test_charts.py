@@ -291,6 +291,13 @@ def test_names_that_differ_in_the_middle_can_be_told_apart():
 
 
 @needs_matplotlib
+def test_a_label_of_several_lines_is_drawn():
+    chart = Chart("", "BLEU", [Series("a", [0, 1], [1, 2])], ["x\ny\nn=3", "z\nn=4"])
+    svg = figures.picture([chart], "svg", figures.Size(live=True)).decode()
+    assert all(f">{line}</" in svg for line in ("x", "y", "n=3", "z", "n=4"))
+
+
+@needs_matplotlib
 def test_a_run_without_other_seeds_has_its_whole_name():
     names = ["pascal-9000", "base.1", "base.2"]
     series = [Series(name, [0.0, 1.0], [1.0, 2.0], group=group_of(name)) for name in names]
