@@ -59,6 +59,7 @@ TABLES = {
     b"run\tlayer\trank\t": "analyze probe",
     b"bucket\tn\t%": "bucket-by-length",
     b"phenomenon\tn\t%": "challenge",
+    b"reason\tn\t%": "filter",
     b"system\tset\tmetric\t": "score --sign-over",
     b"system\tconstruction\torder\t": "mixup score",
     b"lenpen\tbleu\t": "tune",

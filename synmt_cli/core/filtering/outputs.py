@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from synmt_cli.core.filtering.pairs import Pair
+from synmt_cli.formats.reports.table import shares
 from synmt_cli.io import writing
 from synmt_cli.io.writing import Writer
 
@@ -50,10 +51,7 @@ class Outputs:
         They are `NAME<TAB>N<TAB>PERCENT` for the pairs kept and for each test, under a header.
         """
         if self.mode is Mode.COUNTS:
-            total = max(self.counts.total(), 1)
-            rows = [(name, self.counts[name]) for name in (KEPT, *names)]
-            lines = [f"{name}\t{n}\t{100 * n / total:.1f}\n" for name, n in rows]
-            self.main.write("".join(["reason\tn\t%\n", *lines]).encode())
+            self.main.write(shares("reason", {name: self.counts[name] for name in (KEPT, *names)}))
 
     def summary(self, names: Sequence[str]) -> str:
         """One line: how many pairs are kept or marked, and how many each test rejected."""

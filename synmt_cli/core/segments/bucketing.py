@@ -13,6 +13,7 @@ from synmt_cli.core.segments import reader, splitting
 from synmt_cli.core.segments.buckets import Buckets, n_words
 from synmt_cli.core.segments.segment import Segment, ended
 from synmt_cli.errors import UsageError, printable
+from synmt_cli.formats.reports.table import shares
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
@@ -40,15 +41,10 @@ class MeasuredStream:
 
     def table(self, buckets: Buckets) -> bytes:
         """`BUCKET<TAB>N<TAB>PERCENT` for each bucket, under a header."""
-        counts = [0] * len(buckets.names)
+        counts = dict.fromkeys(buckets.names, 0)
         for segment in self.segments:
-            counts[buckets.index(segment.length)] += 1
-        total = max(sum(counts), 1)
-        rows = [
-            f"{name}\t{n}\t{100 * n / total:.1f}\n"
-            for name, n in zip(buckets.names, counts, strict=True)
-        ]
-        return "".join(["bucket\tn\t%\n", *rows]).encode()
+            counts[buckets.names[buckets.index(segment.length)]] += 1
+        return shares("bucket", counts)
 
     def labelled(self, buckets: Buckets) -> Iterator[bytes]:
         """Each segment with the name of its bucket."""

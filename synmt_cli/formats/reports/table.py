@@ -114,6 +114,17 @@ def as_tsv(result: Tabular) -> bytes:
     return "".join("\t".join(row) + "\n" for row in _flat(result)).encode()
 
 
+def shares(what: str, counts: Mapping[str, int]) -> bytes:
+    r"""TSV of counts with their shares of the sum in percent. what: the names are, in the header.
+
+    >>> shares("bucket", {"0-19": 3, "20+": 1})
+    b'bucket\tn\t%\n0-19\t3\t75.0\n20+\t1\t25.0\n'
+    """
+    total = max(sum(counts.values()), 1)
+    rows = [f"{name}\t{n}\t{100 * n / total:.1f}\n" for name, n in counts.items()]
+    return "".join([f"{what}\tn\t%\n", *rows]).encode()
+
+
 def as_csv(result: Tabular) -> bytes:
     """The same rows as `as_tsv`, with commas, quoted where a value needs it (RFC 4180), and LF."""
     file = io.StringIO()
