@@ -56,7 +56,7 @@ def analyze_heads(
     down  a word gets its greatest weight from its parent
 
     For each relation, the most accurate head in either direction is shown next to the best fixed
-    offset, such as the next word: a head that is no better may attend to positions alone. The best
+    offset, such as the next word: a head that does no better may attend by position alone. The best
     of many heads is chosen on the same sentences, so its accuracy is an optimistic estimate.
 
     A vanilla run shows what a model learns about syntax from translation alone. A run that reads

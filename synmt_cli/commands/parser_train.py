@@ -73,26 +73,23 @@ def parser_train(
     options.refuse_compressed(output)
     options.refuse_two_stdins([*files, *(dev or [])])
     with writing.output(output) as writer:
-        training = _treebank(files, "training", "no sentence to train on")
-        development = (
-            _treebank(dev, "dev", "no sentence to measure with")
-            if dev
-            else parser_training.Treebank()
-        )
+        training = _treebank(files, "training", "train on")
+        development = _treebank(dev, "dev", "measure with") if dev else parser_training.Treebank()
         trained = parser_training.train(training, development, settings, _log)
         writer.write(trained.model)
     for line in filter(None, trained.evaluation.split("\n")):
         console.info(line)
 
 
-def _treebank(paths: Sequence[str], name: str, without: str) -> parser_training.Treebank:
-    """The sentences of all files. Raises DataError, `without` where there are none."""
+def _treebank(paths: Sequence[str], name: str, purpose: str) -> parser_training.Treebank:
+    """Reads all files. name, purpose: for messages. Raises DataError, also without a sentence."""
     sentences = (one for source in reading.sources(paths) for one in conllu.read(source))
     treebank = parser_training.treebank(sentences)
     for reason, n in treebank.left_out.items():
         console.warn(f"{n:,} {name} sentences {reason} are left out")
     if not treebank.blocks:
-        raise DataError(", ".join(map(reading.source_name, paths)), None, without)
+        where = ", ".join(map(reading.source_name, paths))
+        raise DataError(where, None, f"no sentence to {purpose}")
     if treebank.n_lemmas:
         console.warn(
             f"{treebank.n_lemmas:,} lemmas in the {name} data have over "

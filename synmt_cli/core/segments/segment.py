@@ -5,7 +5,7 @@ Each has
     place           the file, and the line where it begins
     text, target    the source line, and the target line where the stream itself has it
     status, reason  as in a record
-    heads           of each word, 0-based, -1 for a root; None or empty where there is no tree
+    heads           of each word, 0-based, -1 for a root; None or empty without a tree
     length          source words: of the tree, or without one, those between white space
     n_pieces        of the source (0) or the target (1), transitions not counted; None without
     written         its bytes, as they were read

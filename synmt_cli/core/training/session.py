@@ -109,7 +109,7 @@ class Session:
         The preset that `auto` is goes by the data, but a run keeps what it began with, and what
         an earlier version of synmt began it with where nothing else is asked for.
         """
-        stored = (run_folder.begun_with(run) if run else None) or {}
+        stored = _begun(run)
         told = []
         preset = choice.preset
         if preset == AUTO:
@@ -167,8 +167,7 @@ class Session:
         settings = self.config.training
         if settings.precision != "auto":
             return settings.precision, ""
-        begun = (run_folder.begun_with(run) if run else None) or {}
-        stored = begun.get("training")
+        stored = _begun(run).get("training")
         name = stored.get("precision") if isinstance(stored, dict) else None
         for known in typing.get_args(Precision):
             if name == known:
@@ -310,6 +309,11 @@ def _refuse_to_replace_cache(
             "data": {"train_sha256": [*map(sha256, paths)]},
         }
         refuse_another(_part(begun, now), now, run.folder)
+
+
+def _begun(run: Run | None) -> dict[str, Any]:
+    """The tables that a run was begun with, none where there is nothing yet. Raises SynmtError."""
+    return (run_folder.begun_with(run) if run else None) or {}
 
 
 def _part(tables: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
