@@ -7,7 +7,7 @@ from synmt_cli.commands.options import argument
 from synmt_cli.core.challenge.mixup import items
 from synmt_cli.core.challenge.roles import judged
 from synmt_cli.core.evaluation import parallel_lines
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, counted
 from synmt_cli.formats.reports.mixup_scores import JudgedSystem, MixupReport
 from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.io import reading, writing
@@ -66,7 +66,7 @@ def mixup_score(
             name = reading.source_name(path)
             translations = parallel_lines.read(path)
             if len(translations) != len(sentences):
-                problem = f"{len(translations):,} lines, but `synmt mixup make` writes"
+                problem = f"{counted(len(translations), 'line')}, but `synmt mixup make` writes"
                 raise DataError(name, None, f"{problem} {len(sentences)}")
             scored.append(JudgedSystem(name, [*map(judged, sentences, translations)]))
         writer.write(FORMATS[form](MixupReport(scored)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import DataError, UsageError, printable, quoted
+from synmt_cli.errors import DataError, UsageError, counted, printable, quoted
 from synmt_cli.formats.reports.score.scores import ScoreReport
 from synmt_cli.io import reading, writing
 
@@ -233,7 +233,7 @@ def _texts(
 def _refuse_other_length(files: dict[str, Trees], n: int) -> None:
     for name, trees in files.items():
         if name and len(trees) != n:
-            problem = f"trees of {len(trees):,} lines, but {n:,} segments"
+            problem = f"trees of {counted(len(trees), 'line')}, but {counted(n, 'segment')}"
             raise DataError(reading.source_name(name), None, problem)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.errors import UsageError, counted, printable, quoted
 from synmt_cli.formats.detect import detect
 from synmt_cli.io import reading
 
@@ -74,7 +74,8 @@ def split(
             reading.refuse_changed(path, state)
     counts = [f"{name} {parts.count(number):,}" for number, name in enumerate(names[:-1])]
     counts.append(f"{rest} {parts.count(partition.REST):,}")
-    console.info(f"split {len(parts):,} pairs by a hash of their lines: {', '.join(counts)}")
+    n = counted(len(parts), "pair")
+    console.info(f"split {n} by a hash of their lines: {', '.join(counts)}")
 
 
 def _check(path: str) -> None:

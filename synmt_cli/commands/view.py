@@ -17,7 +17,7 @@ from synmt_cli.core.pictures.trees.arcs import MOST_COLUMNS
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.core.trees.drawing import CELL_LIMIT
-from synmt_cli.errors import DataError, UsageError, printable, quoted
+from synmt_cli.errors import DataError, UsageError, counted, printable, quoted
 from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
@@ -213,8 +213,8 @@ def _pairs(first: Iterator[Picture], second: Iterator[Picture] | None, name: str
     for number, (one, other) in enumerate(zip_longest(first, second), 1):
         if one is None or other is None:
             shorter, longer = (name, "the first file")[:: 1 if other is None else -1]
-            problem = f"ends after {number - 1:,} segments, but {printable(longer)} continues"
-            raise DataError(shorter, None, problem)
+            ends = f"ends after {counted(number - 1, 'segment')}"
+            raise DataError(shorter, None, f"{ends}, but {printable(longer)} continues")
         yield one, other
 
 

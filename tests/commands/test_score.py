@@ -229,7 +229,7 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--seed", "-1"], 2, "Invalid value for '--seed'"),
         ([], 2, "REF is missing: it is optional only if all metrics come from --segment-scores"),
         (["--segment-scores", "x=scores", "-M", "bleu,x"], 2, "bleu needs REF and the outputs"),
-        (["--segment-scores", "x=scores"], 65, "scores:3: 1 scores of 'base', but 3 segments"),
+        (["--segment-scores", "x=scores"], 65, "scores:3: 1 score of 'base', but 3 segments"),
         (["--segment-scores", "x=none"], 65, "none: no scores"),
         (
             ["ref", "a=new", "base", "--segment-scores", "x=both"],

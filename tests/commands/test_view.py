@@ -234,7 +234,7 @@ def test_a_shorter_stdin_is_named_as_in_other_commands(run, tmp_path):
     done = run("view", "--format", "svg", "--beside", "-", "two", stdin=TREE, cwd=tmp_path)
     assert done.returncode == 65
     assert done.stderr == (
-        b"synmt view: <stdin>: ends after 1 segments, but the first file continues\n"
+        b"synmt view: <stdin>: ends after 1 segment, but the first file continues\n"
     )
 
 
@@ -245,7 +245,7 @@ def test_a_shorter_stdin_is_named_as_in_other_commands(run, tmp_path):
         (["--format", "svg", "--beside", "-"], 2, b"only one input can be stdin"),
         (["--format", "svg", "--differing"], 2, b"--differing is for --compare"),
         (["--format", "svg", "--compare", "no"], 66, b"no: No such file"),
-        (["--format", "svg", "--beside", "other"], 65, b"ends after 1 segments"),
+        (["--format", "svg", "--beside", "other"], 65, b"ends after 1 segment"),
         (["--format", "svg", "--id", "z"], 2, b"--id 'z': no segment has this id"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError, counted, printable
 from synmt_cli.io import reading
 
 
@@ -23,7 +23,7 @@ def read_parallel(paths: Sequence[str]) -> dict[str, list[str]]:
     for name, n in zip(names[1:], others, strict=True):
         if n != first:
             expected = f"{first:,} in {printable(names[0])}"
-            raise DataError(name, None, f"{n:,} lines, but {expected}")
+            raise DataError(name, None, f"{counted(n, 'line')}, but {expected}")
     if not first:
         raise DataError(names[0], None, "no lines")
     return texts

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from synmt_cli.core.evaluation.metrics import registry
 from synmt_cli.core.pictures.sentences import clean
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, counted
 from synmt_cli.io import reading
 
 MOST = 3000  # on a page
@@ -49,7 +49,7 @@ def refuse_other_lengths(columns: dict[str, list[str]], n: int, of: str) -> None
     """Raises DataError for a file that does not have n lines. of: what has them."""
     for name, lines in columns.items():
         if len(lines) != n:
-            problem = f"{len(lines):,} lines, but {n:,} {of}"
+            problem = f"{counted(len(lines), 'line')}, but {n:,} {of}"
             raise DataError(reading.source_name(name), None, problem)
 
 

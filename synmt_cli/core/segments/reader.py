@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from synmt_cli.core.segments import comments
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError, counted, printable
 from synmt_cli.formats import conllu
 from synmt_cli.formats.detect import detect, detected, is_empty
 from synmt_cli.io import reading
@@ -122,5 +122,5 @@ def rows(
             for name, count in zip(names, counts, strict=True):
                 if count != n_first:
                     right = expected.replace("#", f"{n_first:,}", 1)
-                    raise DataError(name, None, f"{count:,} lines, but {right}")
+                    raise DataError(name, None, f"{counted(count, 'line')}, but {right}")
         yield row

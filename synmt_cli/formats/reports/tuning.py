@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError, counted, printable
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import reading
@@ -56,7 +56,7 @@ class TuningReport:
             ]
             for one in self.values
         ]
-        yield [f"{self.segments:,} segments, beam {self.beam:,}"]
+        yield [f"{counted(self.segments, 'segment')}, beam {self.beam:,}"]
         yield Table([*header, *(["closed"] if has_trees else [])], rows)
         yield [f"best lenpen: {self.best.lenpen:g}", self.signature]
 

@@ -98,5 +98,5 @@ def test_a_page_of_long_texts_has_room_for_trees():
 
 
 def test_other_lengths_are_refused_with_both_numbers():
-    with pytest.raises(DataError, match="f: 1 lines, but 2 segments were scored"):
+    with pytest.raises(DataError, match="f: 1 line, but 2 segments were scored"):
         segments.refuse_other_lengths({"f": ["a"]}, 2, "segments were scored")

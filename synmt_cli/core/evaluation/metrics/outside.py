@@ -15,7 +15,7 @@ from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.registry import Metric
 from synmt_cli.core.evaluation.statistics.significance import Statistics
 from synmt_cli.core.evaluation.systems import SystemFiles
-from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.errors import DataError, counted, printable, quoted
 from synmt_cli.formats import segment_scores
 from synmt_cli.io import reading
 
@@ -94,11 +94,11 @@ def statistics(found: dict[str, Scores], systems: Sequence[SystemFiles], n: int)
 def _column(label: str, scores: Scores | None, last: tuple[str, int], n: int) -> Array:
     """The scores of an output. last: the end of the file, where missing ones are expected."""
     if scores is None:
-        raise DataError(*last, f"0 scores of {quoted(label)}, but {n:,} segments")
+        raise DataError(*last, f"0 scores of {quoted(label)}, but {counted(n, 'segment')}")
     if len(scores.values) > n:
         problem = f"more scores of {quoted(label)} than segments ({n:,})"
         raise DataError(*scores.places[n], problem)
     if len(scores.values) < n:
-        problem = f"{len(scores.values):,} scores of {quoted(label)}, but {n:,} segments"
-        raise DataError(*scores.places[-1], problem)
+        few = f"{counted(len(scores.values), 'score')} of {quoted(label)}"
+        raise DataError(*scores.places[-1], f"{few}, but {counted(n, 'segment')}")
     return np.stack([np.array(scores.values), np.ones(n)], axis=1)  # (n, 2)
