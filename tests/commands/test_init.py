@@ -1,8 +1,10 @@
 """`synmt init` as a user runs it: the folder it writes, and what make does there."""
 
+import gzip
 import itertools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -181,6 +183,30 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     assert {line.split(" --beam ")[1].split()[0] for line in made if " --beam " in line} == {"4"}
     rules.write_text(text.replace("PRESET := tiny", "PRESET := small"))
     assert sorted(trained(commands())) == sorted(models)
+
+
+def test_each_set_is_used_for_what_it_is_for_and_each_seed_is_another_model(commands):
+    made = [shlex.split(line) for line in commands()]
+    assert trained(map(shlex.join, made)), "there are trainings to look at"
+    for _, command, *words in made:
+        option = dict(itertools.pairwise(words))
+        if command == "train":
+            run, seed = option["--run"].rsplit(".", 1)
+            assert (option["--seed"], option["--variant"]) == (seed, run.removeprefix("runs/"))
+            assert option["--train"] in ("data/train.jsonl", "data/train.trees.jsonl")
+            assert option["--dev"] in ("data/dev.jsonl", "data/dev.trees.jsonl")
+        elif command in ("tune", "translate"):
+            assert words[-1] == f"data/{'dev' if command == 'tune' else 'test'}.jsonl"
+        elif command == "filter":
+            pairs = [*itertools.pairwise(words)]
+            held_out = {value for name, value in pairs if name == "--exclude"}
+            assert held_out == {f"text/{s}.{side}" for s in SETS[1:] for side in ("src", "tgt")}
+            assert ("--dedup", "pair") in pairs
+            assert (option["-o"], option["--tgt-out"]) == ("text/train.src", "text/train.tgt")
+        elif command == "score" and "--src" in option:
+            assert (option["--src"], "text/test.tgt" in words) == ("text/test.src", True)
+    wanted = {"filter", "train", "tune", "translate", "score"}
+    assert wanted <= {command for _, command, *_ in made}
 
 
 def test_a_variant_that_is_left_out_is_not_needed(commands):
@@ -376,16 +402,27 @@ def test_trees_for_some_lines_are_counted(run, given, tiny_udpipe, tmp_path):
 
 @pytest.mark.parametrize(("given_set", "split_off"), [("test", "dev"), ("dev", "test")])
 def test_a_set_not_given_is_split_off(run, forked, given, tmp_path, given_set, split_off):
-    (given / "own.en").write_text("A dog .\n" * 3)
-    (given / "own.de").write_text("Ein Hund .\n" * 3)
+    """No line of it is trained on, nor one of a set given, nor a pair twice."""
+    lines = (given / "my text.en").read_text().splitlines(keepends=True)
+    others = gzip.decompress((given / "my text.de.gz").read_bytes()).decode().splitlines(True)
+    for side, text in (("en", lines), ("de", others)):
+        (given / f"own.{side}").write_text("".join(text[:3]))
+        (given / f"repeated.{side}").write_text("".join(text[:150] + text[:50]))
     own = (f"--{given_set}-src", "own.en", f"--{given_set}-tgt", "own.de")
-    done = run("init", tmp_path / "e", *TEXT, *own, "--variants", "vanilla", cwd=given)
+    both = ("--src", "repeated.en", "--tgt", "repeated.de", *own)
+    done = run("init", tmp_path / "e", *both, "--variants", "vanilla", cwd=given)
     assert done.returncode == 0
     assert f"20 pairs for {split_off}, chosen by a hash".encode() in done.stderr
     make(tmp_path / "e", forked, "text/train.src", f"text/{split_off}.src")
-    n = {name: len((tmp_path / f"e/text/{name}.src").read_bytes().splitlines()) for name in SETS}
-    assert (n[split_off], n[given_set], n["train"]) == (20, 3, n["train"])
-    assert 0 < n["train"] <= 180
+    sets = {}
+    for name in SETS:
+        files = [tmp_path / f"e/text/{name}.{side}" for side in ("src", "tgt")]
+        sets[name] = [*zip(*(path.read_text().splitlines(True) for path in files), strict=True)]
+    assert (len(sets[split_off]), sets[given_set]) == (20, [*zip(lines, others, strict=True)][:3])
+    assert 0 < len(sets["train"]) == len(set(sets["train"])) <= 150
+    for side in (0, 1):
+        train, dev, test = ({pair[side] for pair in sets[name]} for name in SETS)
+        assert not train & (dev | test)
 
 
 def test_variants_that_need_other_settings_are_named_before_make(run, given):
