@@ -1,26 +1,31 @@
 """What happens in which order."""
 
+import copy
 import itertools
 import shutil
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 from synmt_cli import signals
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
+from synmt_cli.core.distributed.ranks import Ranks
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import EOS, Vocabularies
+from synmt_cli.core.training import gradient, loop
 from synmt_cli.core.training.device.loss_scale import LossScale
-from synmt_cli.core.training.events import Ended, Saved, Validated
+from synmt_cli.core.training.events import Ended, Report, Saved, Validated
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.training.validation import Measured
 from synmt_cli.errors import ConfigError
@@ -40,7 +45,7 @@ class Letters:
 
 @pytest.fixture
 def trainer(tmp_path):
-    def make(**settings):
+    def make(ranks=Ranks(), grammar=None, **settings):  # noqa: B008
         torch.manual_seed(0)
         random = np.random.default_rng(0)
         rows = [random.integers(4, N, random.integers(2, 6)).tolist() for _ in range(40)]
@@ -53,11 +58,12 @@ def trainer(tmp_path):
         return Trainer(
             Run(tmp_path),
             Training(**{**defaults, "save_every": 3, **settings}),
-            Transformer(SIZE, N, N),
+            Transformer(SIZE, N, N, grammar=grammar),
             Vocabularies(letters, letters),
             corpus,
             corpus,
             torch.device("cpu"),
+            ranks,
         )
 
     return make
@@ -87,6 +93,14 @@ def test_patience_ends_a_run_that_gets_no_better(trainer):
     worse = trainer(max_steps=100, patience=2, lr=0.0, initial_lr=0.0)
     events = list(worse.events(signals.Request(), None))
     assert events[-1] == Ended(6, "patience", True)
+
+
+def test_the_extra_validation_at_the_end_costs_no_patience(trainer):
+    still = {"max_steps": 5, "patience": 3, "lr": 0.0, "initial_lr": 0.0}
+    one = trainer(**still)
+    found = kinds(one.events(signals.Request(), None))
+    assert [step for kind, step in found if kind == "Validated"] == [2, 4, 5]
+    assert one.state.stale == 1
 
 
 @pytest.mark.parametrize("stops", [(100,), (4, 100), (6, 8, 100)])
@@ -176,6 +190,95 @@ def test_accumulated_batches_have_the_gradient_of_one_large_batch(trainer):
         return torch.cat([p.grad.flatten() for p in one.model.parameters()])
 
     torch.testing.assert_close(gradient(16, 9999), gradient(10_000, 1), rtol=1e-4, atol=1e-6)
+
+
+def smoothed(log_p, target, is_arc, settings):
+    """Szegedy et al. (2016): all but eps on the target, eps on the whole vocabulary; of arcs less.
+
+    Returns the loss, and the nats of the targets.
+    """
+    eps = torch.where(is_arc[target], settings.transition_smoothing, settings.label_smoothing)
+    weight = torch.where(is_arc[target], settings.transition_weight, 1.0)
+    own = -log_p.gather(1, target[:, None])[:, 0]
+    return (weight * ((1 - eps) * own - eps * log_p.mean(1))).sum(), own.sum().item()
+
+
+def test_the_settings_make_the_updates_and_reports_of_a_plain_loop(trainer, monkeypatch):
+    """Adam by its formulas (Kingma and Ba 2015), on gradients that are cut to their norm."""
+    is_arc = torch.arange(N) % 4 == 0
+    one = trainer(
+        grammar=SimpleNamespace(is_arc=is_arc.numpy()),
+        max_steps=4,
+        warmup=3,
+        lr=0.05,
+        initial_lr=0.02,
+        seed=7,
+        betas=(0.7, 0.9),
+        eps=1e-3,
+        weight_decay=0.2,
+        clip_norm=0.4,
+        label_smoothing=0.3,
+        transition_weight=0.4,
+        transition_smoothing=0.1,
+        precision="fp32",
+        metric="loss",
+        validate_every=100,
+        save_every=100,
+    )
+    plain = copy.deepcopy(one.model).train()
+    batches = [*itertools.islice(one.train.epoch(32, 7, 0), 4)]
+    (random,) = one.state.random.values()
+    monkeypatch.setattr(loop, "REPORT_EVERY", 4)
+    (report,) = (e for e in one.events(signals.Request(), None) if isinstance(e, Report))
+
+    torch.set_rng_state(random)  # the same dropout
+    weights = [*plain.parameters()]
+    first, second = ([torch.zeros_like(w) for w in weights] for _ in range(2))
+    sums, n_tokens, norms = torch.zeros(2), 0, []
+    for step, rows in enumerate(batches, 1):
+        batch = one.train.batch(rows)
+        states, _ = plain.decode(batch.target, plain.encode(batch.source))
+        real = torch.arange(states.size(1)) < torch.tensor(batch.lengths)[:, None]
+        log_p = F.linear(states[real], plain.output.weight).log_softmax(1)
+        loss, nll = smoothed(log_p, batch.target_out[real], is_arc, one.settings)
+        n = sum(batch.lengths)
+        gradients = torch.autograd.grad(loss / n, weights)
+        norm = torch.cat([g.flatten() for g in gradients]).norm().item()
+        sums, n_tokens = sums + torch.tensor([loss.item(), nll]), n_tokens + n
+        norms.append(norm)
+        lr = 0.02 + 0.03 * step / 3 if step < 3 else 0.05 * (3 / step) ** 0.5
+        with torch.no_grad():
+            for w, g, m, v in zip(weights, gradients, first, second, strict=True):
+                cut = g * min(1, 0.4 / norm) + 0.2 * w
+                m.lerp_(cut, 1 - 0.7)
+                v.lerp_(cut**2, 1 - 0.9)
+                w -= lr * (m / (1 - 0.7**step)) / ((v / (1 - 0.9**step)).sqrt() + 1e-3)
+    assert max(norms) > 0.4, "the gradient is cut"
+    for found, wanted in zip(one.model.parameters(), weights, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    assert [report.loss, report.nll] == pytest.approx((sums / n_tokens).tolist(), rel=1e-4)
+    assert report.gradient_norm == pytest.approx(sum(norms) / 4, rel=1e-4)
+    assert (report.step, report.lr) == (4, pytest.approx(lr))
+
+
+def test_prefixes_are_drawn_as_often_as_the_settings_say(trainer, monkeypatch):
+    asked = []
+
+    def backward(model, batch, smoothing, scale, prefix_share, arcs):
+        asked.append(prefix_share)
+        return gradient.backward(model, batch, smoothing, scale, prefix_share, arcs)
+
+    monkeypatch.setattr(loop, "backward", backward)
+    list(trainer(max_steps=2, prefix_share=0.25).events(signals.Request(), None))
+    assert asked == [0.25] * 2
+
+
+def test_each_process_has_a_dropout_of_its_own(trainer):
+    found = set()
+    for rank, seed in ((0, 1), (1, 1), (0, 2)):
+        (state,) = trainer(Ranks(rank, 2), seed=seed).state.random.values()
+        found.add(state.numpy().tobytes())
+    assert len(found) == 3
 
 
 def test_a_copy_task_is_learned(trainer):
