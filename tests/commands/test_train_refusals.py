@@ -79,9 +79,18 @@ def test_other_records_are_refused_in_words(train, tmp_path, example_folder):
     other = ("--train", example_folder / "dev.jsonl")
     problem = "r was trained with other training records; name those, or another --run"
     refused(train.only(*other, *dev, "--max-steps", 2), problem)
+    problem = "r was trained with other dev records; name those, or another --run"
+    refused(train.only(*records, "--dev", records[1], "--max-steps", 2), problem)
     train.only(*records, "--max-steps", 1, "--run", tmp_path / "plain")
     done = train.only(*records, *dev, "--max-steps", 2, "--run", tmp_path / "plain")
-    refused(done, "plain was trained without dev records; train without them, or name another")
+    refused(done, "plain was trained without dev records; name none, or another --run")
+
+
+def test_another_parser_is_refused(train, example_folder, tiny_udpipe):
+    train("--max-steps", 1, "--parser", example_folder / "en.udpipe", status=0)
+    for other, what in (("--parser", tiny_udpipe), "another parser"), ((), "a parser"):
+        problem = f"r was trained with {what}; name that one, or another --run"
+        refused(train("--max-steps", 2, *other), problem)
 
 
 def test_another_vocabulary_is_refused(train, forked, tmp_path, example_folder):

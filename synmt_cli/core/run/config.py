@@ -128,11 +128,11 @@ CHANGEABLE = {f"training.{key}" for key in CHANGEABLE_IN_TRAINING} | {
 }
 
 
-# Keys whose values are digests, and of what.
+# Keys whose values are digests: of what, what another is, and how a message points to it.
 DIGESTS = {
-    "data.train_sha256": "training records",
-    "data.dev_sha256": "dev records",
-    "parser.sha256": "parser",
+    "data.train_sha256": ("training records", "other training records", "those"),
+    "data.dev_sha256": ("dev records", "other dev records", "those"),
+    "parser.sha256": ("a parser", "another parser", "that one"),
 }
 
 # Settings that config.toml of earlier versions lacks, and what held before there were any: a value,
@@ -432,11 +432,12 @@ def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:
     return SettingsLayer(earlier, "config.toml of an earlier version")
 
 
-def _of_files(what: str, old: object, new: object) -> str:
+def _of_files(key: str, old: object, new: object) -> str:
     """How the files of a run differ, which digests would not tell anyone, and what to do."""
+    what, other, that = DIGESTS[key]
     if old is None:
-        return f"without {what}; train without them, or name another --run"
-    return f"with {what if new is None else f'other {what}'}; name those, or another --run"
+        return f"without {what}; name none, or another --run"
+    return f"with {what if new is None else other}; name {that}, or another --run"
 
 
 def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) -> None:
@@ -450,7 +451,7 @@ def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) ->
         if key not in CHANGEABLE and values[0] != values[1]:
             trained = f"{printable(str(run))} was trained"
             if key in DIGESTS:
-                raise ConfigError(f"{trained} {_of_files(DIGESTS[key], *values)}")
+                raise ConfigError(f"{trained} {_of_files(key, *values)}")
             option, old_value, new_value = (
                 printable(text[:QUOTE_LIMIT]) for text in (key, *map(repr, values))
             )

@@ -8,18 +8,18 @@ import pytest
 from synmt_cli import signals
 from synmt_cli.core.data import cache, record_reader
 from synmt_cli.core.data.targets import Targets
-from synmt_cli.core.run.config import resolve
+from synmt_cli.core.run.config import from_settings, resolve
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.training.session import Inputs, open_session
-from synmt_cli.errors import DataError
+from synmt_cli.errors import ConfigError, DataError
 
 FEATURED = "pascal+gps+tags"  # numbers, paths and labels
 
 
 @pytest.fixture
 def opened(example_folder):
-    def start(kept=None, variant=FEATURED, train=None, jobs=1):
-        config = resolve(variant, "tiny", [])
+    def start(kept=None, variant=FEATURED, train=None, jobs=1, settings=()):
+        config = resolve(variant, "tiny", from_settings(settings))
         files = [str(train or example_folder / "train.jsonl")]
         dev, spm = (str(example_folder / name) for name in ("dev.jsonl", "spm.model"))
         inputs = Inputs(files, dev, spm, jobs=jobs)
@@ -85,6 +85,19 @@ def test_a_cache_that_does_not_fit_is_made_anew(opened, tmp_path, example_folder
     assert n_again == n_lines
     assert len(again.train) == len(session.train)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "train.jsonl"]
+
+
+def test_a_cache_of_longer_pairs_or_unchecked_records_is_made_anew(opened, tmp_path):
+    """As for a run whose folder has a cache and no settings yet."""
+    folder = tmp_path / "c"
+    short = ["training.max_length=30"]
+    wanted, _ = opened(variant="vanilla", settings=short)
+    session, _ = opened(folder, "vanilla")
+    found, _ = opened(folder, "vanilla", settings=short)
+    assert batches(found.train) == batches(wanted.train) != batches(session.train)
+    opened(folder, "vanilla")
+    with pytest.raises(ConfigError, match="no task tags"):
+        opened(folder, "multitask")
 
 
 def test_another_file_of_the_same_name_size_and_time_is_read(opened, tmp_path, example_folder):

@@ -105,6 +105,17 @@ def test_a_run_keeps_the_preset_and_the_precision_that_it_began_with(opened, tmp
     )
 
 
+def test_the_seed_draws_the_weights(opened):
+    session, choice = opened
+    drawn = []
+    for seed in (1, 2, 1):
+        layers = [*choice.layers, *from_settings([f"training.seed={seed}"])]
+        model = session.settled(replace(choice, layers=layers))[0].trainer(None, Ranks()).model
+        drawn.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert torch.equal(drawn[0], drawn[2])
+    assert not torch.equal(drawn[0], drawn[1])
+
+
 def test_a_setting_that_fits_one_size_alone_can_be_read(example_folder):
     choice = Choice(None, "auto", from_settings(["d_model=100"]))  # 8 heads do not divide it
     assert choice.provisional().preset == "small"
