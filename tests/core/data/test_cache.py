@@ -96,7 +96,7 @@ def test_a_cache_of_longer_pairs_or_unchecked_records_is_made_anew(opened, tmp_p
     found, _ = opened(folder, "vanilla", settings=short)
     assert batches(found.train) == batches(wanted.train) != batches(session.train)
     opened(folder, "vanilla")
-    with pytest.raises(ConfigError, match="no task tags"):
+    with pytest.raises(ConfigError, match=r"train\.jsonl:1: no task tags"):
         opened(folder, "multitask")
 
 
