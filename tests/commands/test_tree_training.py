@@ -8,6 +8,7 @@ import math
 import shutil
 
 import pytest
+from sacrebleu import corpus_bleu
 from safetensors.torch import load_file
 from support.tree_workshop import check_trees, is_arc
 
@@ -112,6 +113,19 @@ def test_figures_of_words_and_arcs_are_apart(shop):
     plain = next(event for event in events if event["event"] == "dev")
     assert not {"words", "arcs", "closed"} & plain.keys()
     assert plain["all"]["nll"] == plain["nll"]
+
+
+def test_bleu_of_dev_is_that_of_greedy_translations(shop):
+    """Cased, and of words."""
+    settings = ("metric=bleu", "lr=0.02", "initial_lr=0", "warmup=20", "validate_every=200")
+    options = ("--max-steps", 200, "--dev", "train.jsonl")
+    settings = [f"training.{setting}" for setting in settings]
+    shop.train("vanilla", *settings, run="greedy", options=options)
+    (found,) = [event for event in shop.records("greedy/metrics.jsonl") if event["event"] == "dev"]
+    hypotheses = shop.translate("greedy", "--beam", 1, "train.jsonl").stdout.decode().splitlines()
+    references = [record["tgt"] for record in shop.records("train.jsonl")]
+    assert found["value"] == pytest.approx(corpus_bleu(hypotheses, [references]).score)
+    assert corpus_bleu(hypotheses, [references], lowercase=True).score > found["value"] > 1
 
 
 def test_the_weight_of_arcs_counts_where_dev_is_measured(shop):

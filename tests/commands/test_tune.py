@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from sacrebleu import corpus_bleu
 
 GRID = ("--lenpen", "0:2:1", "--beam", 2)
 
@@ -40,6 +41,32 @@ def test_each_value_gives_what_translate_and_score_give(shop, tuned, variant):
         assert one["bleu"] == pytest.approx(float(score))
     bleu = [one["bleu"] for one in report["values"]]
     assert report["best"] == report["values"][bleu.index(max(bleu))]
+
+
+def test_the_options_of_search_and_model_are_those_of_translate(shop):
+    settings = ("lr=0.02", "initial_lr=0", "warmup=20", "save_every=30")
+    settings = [f"training.{setting}" for setting in settings]
+    shop.train("vanilla", *settings, run="learned", options=("--max-steps", 60))
+    references = [record["tgt"] for record in shop.records("dev.jsonl")]
+    found = []
+    for options in ((), ("--checkpoint", "step-30"), ("--patience", 0.25)):
+        one = ("--beam", 5, *options, "dev.jsonl")
+        done = shop("tune", "-m", "learned", "--lenpen", "1:1", "--format", "json", *one, status=0)
+        (value,) = json.loads(done.stdout)["values"]
+        hypotheses = shop.translate("learned", "--lenpen", 1, *one).stdout.decode().splitlines()
+        bleu = corpus_bleu(hypotheses, [references])
+        assert value["bleu"] == pytest.approx(bleu.score)
+        assert value["length_ratio"] == pytest.approx(bleu.sys_len / bleu.ref_len)
+        found.append(hypotheses)
+    assert found[1] != found[0] != found[2], "each option matters"
+
+
+def test_a_failed_record_ends_a_strict_tuning(shop):
+    record, *others = shop.records("dev.jsonl")
+    failed = shop.write("failed.jsonl", [*others, {**record, "status": "failed"}])
+    shop("tune", "-m", "vanilla", *GRID, failed, status=0)
+    done = shop("tune", "-m", "vanilla", *GRID, "--strict", failed, status=65)
+    assert b"failed.jsonl:5: " in done.stderr
 
 
 def test_the_forms_agree(shop, tuned):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.task_tags import tagged
-from synmt_cli.core.decoding.hypothesis import LengthLimit
+from synmt_cli.core.decoding.hypothesis import Hypothesis, LengthLimit
 from synmt_cli.core.decoding.translator import SearchSettings, Translator, in_parts, windows
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.model.size import Size
@@ -124,6 +124,12 @@ def test_a_long_source_is_translated_in_parts(translator, vocabulary):
     each = [text for (text,) in texts(translator.translate(parts))]
     assert [line.text for line in found.lines] == [" ".join(each)]
     assert found.n_parts == len(parts) > 1
+
+
+def test_parts_have_one_score_and_are_cut_if_any_is(translator, records):
+    parts = [[Hypothesis([5], -2.0, 2, -1.0)], [Hypothesis([6, 7], -6.0, 7, -3.0, cut=True)]]
+    (line,) = translator._lines(records[0], parts, 0.5)
+    assert (line.score, line.cut) == (pytest.approx(-8 / 3), True)  # -(2 + 6) / (2 + 7)^0.5
 
 
 def test_each_part_of_a_tagged_source_has_its_tags(translator, vocabulary):

@@ -189,6 +189,26 @@ def test_each_dropout_acts_alone(where):
     assert not torch.allclose(one, two)
 
 
+def test_attention_to_the_source_has_the_dropout_of_attention():
+    model = make(small(attention_dropout=0.4)).train()
+    for layer in model.decoder.layers:
+        layer.attention.eval()
+    model.encoder.eval()
+    assert not torch.allclose(*(logits(model, side(SOURCE), side(TARGET)) for _ in range(2)))
+
+
+def test_embeddings_have_about_unit_length_and_are_dropped():
+    torch.manual_seed(1)
+    table = embedding.token_table(500, 12)
+    assert table.weight.std().item() == pytest.approx(12**-0.5, rel=0.05)
+    size, ids = small(dropout=0.5), torch.arange(500)[None]
+    module = embedding.Embedding(table, size, "sinusoid")
+    whole, dropped = module.eval()(ids, []), module.train()(ids, [])
+    kept = dropped != 0
+    assert kept.float().mean().item() == pytest.approx(0.5, abs=0.05)
+    torch.testing.assert_close(dropped[kept], 2 * whole[kept])
+
+
 def test_a_sentence_of_padding_alone_stays_finite():
     model = make(small(), encoder=[Everywhere(0)])
     source = Side(torch.tensor([[4, 3], [PAD, PAD]]), torch.tensor([[False, False], [True, True]]))
