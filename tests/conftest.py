@@ -6,6 +6,7 @@ import os
 from functools import partial
 from itertools import product
 
+import hypothesis
 import pytest
 from support import program
 from support.forked import Forked
@@ -13,6 +14,11 @@ from support.program import DATA, ENVIRONMENT, synmt
 
 for name in {"TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES"} & ENVIRONMENT.keys():
     os.environ[name] = ENVIRONMENT[name]
+
+
+# An example may wait for a disk or for other processes: how long it takes is no error.
+hypothesis.settings.register_profile("synmt", deadline=None)
+hypothesis.settings.load_profile("synmt")
 
 
 def pytest_collection_modifyitems(items):

@@ -195,7 +195,7 @@ def rebatched(data, size):
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), min_size=1)))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_as_many_records_as_segments(texts):
     texts = [text.rstrip("\r") for text in texts]
     blocks = [

@@ -170,7 +170,7 @@ LINES = st.lists(st.text(st.characters(exclude_characters="\0\n", codec="utf-8")
 
 
 @pytest.mark.long
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(LINES, st.integers(0, 30))
 def test_any_lines_go_through_the_pipe_in_order(forked, tiny_udpipe, texts, cut):
     """parse | featurize: as many records, the same with -j 4, and the same by parts."""

@@ -81,7 +81,7 @@ def test_example_1_in_pieces_of_its_own():
 @given(
     st.lists(FORMS | LOOKALIKES, min_size=1, max_size=12), st.booleans(), st.booleans(), st.data()
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_words_trees_and_labels_come_back(forms, split, glue, data):
     rng = data.draw(st.randoms(use_true_random=False))
     heads = random_projective_tree(len(forms), rng.random)
@@ -100,7 +100,7 @@ def test_words_trees_and_labels_come_back(forms, split, glue, data):
 
 
 @given(st.lists(FORMS | LOOKALIKES, min_size=1, max_size=8), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_pieces_hold_a_form_character_by_character_or_none(vocabulary, forms, glue):
     heads = [ROOT, *range(len(forms) - 1)]
     misc = ["SpaceAfter=No"] * len(forms)

@@ -73,7 +73,7 @@ def test_processes_change_no_byte(run, tiny_udpipe, options):
     assert many.stdout == one.stdout
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.text(st.characters(exclude_characters="\0\n", codec="utf-8"), max_size=30)),
     st.sampled_from(["1", "2"]),

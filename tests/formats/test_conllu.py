@@ -237,7 +237,7 @@ def sentence(draw):
 
 
 @given(st.lists(sentence(), max_size=4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_what_was_written_reads_the_same(sentences):
     written = b"".join(map(conllu.to_bytes, sentences))
     assert read(written) == sentences

@@ -153,7 +153,7 @@ json_values = st.recursive(
 
 
 @given(words, st.dictionaries(st.text("xyz", min_size=1), json_values, max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_was_written_reads_the_same(words, extra):
     n = len(words)
     wrote = Record(

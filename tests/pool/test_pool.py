@@ -39,7 +39,7 @@ def picky(number):
     return number
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.lists(st.integers(), max_size=60), st.integers(1, 7))
 def test_order_and_results_do_not_depend_on_the_processes(numbers, chunk):
     expected = [uneven(number) for number in numbers]

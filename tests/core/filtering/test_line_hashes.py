@@ -20,7 +20,7 @@ def test_a_set_of_digests_that_meet_is_a_set(items):
     assert len(ours) == len(theirs)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.integers(0, 10_000), st.integers(1, 7))
 def test_it_grows_and_keeps_every_digest(start, step):
     ours = Digests()

@@ -165,7 +165,7 @@ def test_another_number_of_lines_is_refused_after_the_common_ones(languages, job
     assert len(found) == min(n, 3)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.lists(st.sampled_from(["He is here.", "Er ist da.", "12", "", "a b c d e f"])))
 def test_processes_change_nothing(languages, lines):
     content = b"".join(map(line, lines))

@@ -4,7 +4,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from synmt_cli.core.segments.alignment import piece_words, record_of
@@ -202,7 +202,6 @@ word = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_
 
 
 @given(st.lists(st.tuples(word, st.sampled_from(["", " ", "  ", "\u00a0", "\u2028"])), min_size=1))
-@settings(deadline=None)
 def test_spans_cut_out_the_forms(tokens):
     text = "".join(form + space for form, space in tokens)
     found = record(block([form for form, _ in tokens], [f"text = {text}"]))

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from types import SimpleNamespace
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from synmt_cli.core.challenge.phenomena import ChallengeSegment
@@ -94,7 +94,6 @@ def test_no_word_or_label_of_a_record_is_more_than_that(id, form, label):
 
 @given(anything, st.text(st.characters(exclude_characters="\n", codec="utf-8"), max_size=9))
 @example(FORGED, "a\tb")
-@settings(deadline=None)
 def test_a_translation_is_one_line_or_one_block(vocabulary, id, text):
     best = SimpleNamespace(text=text, score=-1.0, cut=False, transitions=[[]])
     one = SimpleNamespace(record=Record(id, "s"), lines=[best], n_parts=1)

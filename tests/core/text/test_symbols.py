@@ -45,7 +45,7 @@ def test_symbols_have_the_ids_behind_the_special_ones(vocabulary):
 
 
 @given(text=LOOKALIKES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_text_has_a_piece_with_the_name_of_a_symbol(vocabulary, text):
     pieces, offsets = vocabulary.encode(text)
     assert pieces == vocabulary.pieces(text)
@@ -56,7 +56,7 @@ def test_no_text_has_a_piece_with_the_name_of_a_symbol(vocabulary, text):
 
 
 @given(text=LOOKALIKES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_look_alikes_stay_text_at_their_place(vocabulary, text):
     pieces, offsets = vocabulary.encode(text)
     assert vocabulary.join(pieces).split() == text.replace("▁", " ").split()

@@ -161,7 +161,7 @@ def test_a_line_over_the_limits_is_a_failed_record(parser, text, reason):
     assert sentence.comment("text") == text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @example(text="\r", method="line")
 @example(text="The\r", method="sentences")
 @given(text=lines_of_text, method=st.sampled_from(["line", "sentences", "tokens"]))

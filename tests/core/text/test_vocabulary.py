@@ -59,7 +59,7 @@ def test_special_ids_are_fixed(vocabulary):
 
 
 @given(LINE)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_offsets_cut_the_text_into_its_pieces(vocabulary, text):
     pieces, offsets = vocabulary.encode(text)
     ends, previous = 0, None
@@ -77,7 +77,7 @@ def covered(offsets):
 
 
 @given(LINE)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_offsets_are_those_of_sentencepiece(vocabulary, text):
     pieces, offsets = vocabulary.encode(text)
     theirs = vocabulary._processor.encode_as_offset_mapping(text)
@@ -87,7 +87,7 @@ def test_offsets_are_those_of_sentencepiece(vocabulary, text):
 
 
 @given(LINE)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_pieces_join_to_the_text_but_for_spaces(vocabulary, text):
     spaces = text.replace("▁", " ")
     assert vocabulary.join(vocabulary.pieces(text)) == " ".join(filter(None, spaces.split(" ")))

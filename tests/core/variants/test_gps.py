@@ -167,7 +167,7 @@ def recovered(paths, row):
 
 
 @given(drawn())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_paths_in_a_batch_are_those_that_featurize_shows(tree):
     labels = Labels(LABELS)
     batch = source([[0] * (len(tree.piece_word) + 1)], [tree], ("path",))
@@ -233,7 +233,7 @@ def test_paths_side_by_side_give_the_states_of_paths_by_prefix():
 
 
 @given(drawn())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_sequences_of_paths_have_every_path_at_its_place(tree):
     paths = source([[0] * (len(tree.piece_word) + 1)], [tree], ("path",)).paths
     n_steps, n_columns = len(paths.whole), max(1, paths.whole.size(1))

@@ -272,7 +272,7 @@ def test_pieces_outside_the_tree_stand_for_themselves():
 
 
 @given(drawn())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_rows_are_those_that_featurize_shows(tree):
     n, k = len(tree.piece_word), 2
     for name, matrix in (("dep", "dep_rel"), ("struct-rel", "struct_rel")):

@@ -118,7 +118,7 @@ def test_ensembles_too(names):
     st.integers(1, 80),
     st.sampled_from([1, 2]),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_any_lengths_batches_and_rooms_give_the_same(lengths, per_batch, places, tokens, beam):
     some, rules = sources(lengths, 2), Rules(beam=beam, longest=LengthLimit(0.5, 2), patience=1)
     nets = [MODELS["vanilla"]]

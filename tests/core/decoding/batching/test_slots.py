@@ -54,7 +54,7 @@ class Written:
 
 
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_token_is_lost_and_others_change_nothing(n_beams, n_sources, seed):
     dice = np.random.default_rng(seed)
     parents = dice.integers(0, n_beams, (40, n_sources, n_beams))

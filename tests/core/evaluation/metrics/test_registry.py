@@ -30,7 +30,7 @@ def noisy_lines(seed, n=60):
 
 @pytest.mark.parametrize("name", SACREBLEU)
 @given(LINES, LINES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_corpus_score_is_sacrebleus(name, references, hypotheses):
     hypotheses = (hypotheses * len(references))[: len(references)]
     [metric] = build([name], [references])
