@@ -228,21 +228,6 @@ def test_a_loss_that_is_no_number_stops_with_its_step(train, tmp_path):
         assert all(abs(value).max() < 1e9 for value in load_file(path).values())
 
 
-@pytest.mark.parametrize(
-    ("option", "what"),
-    [
-        (["--set", "d_ff=32"], b"model.d_ff = 16, not 32"),
-        (["--variant", "pascal"], b"variant = 'vanilla', not 'pascal'"),
-        (["--seed", "3"], b"training.seed = 12345, not 3"),
-    ],
-)
-def test_another_run_in_the_same_folder_is_refused(train, option, what):
-    assert train("r", "--max-steps", 1).returncode == 0
-    done = train("r", "--max-steps", 2, *option)
-    assert done.returncode == 78
-    assert what in done.stderr
-
-
 def test_a_parser_is_a_model_and_a_second_vocabulary_needs_a_first(train, tmp_path):
     (tmp_path / "text").write_bytes(b"no model\n")
     done = train("r", "--max-steps", 1, "--parser", tmp_path / "text")
@@ -259,18 +244,6 @@ def test_a_run_in_which_nothing_was_saved_may_be_begun_otherwise(train, tmp_path
     assert done.returncode == 78  # the loss is not a number
     assert not (tmp_path / "r" / "model.safetensors").exists()
     assert train("r", "--max-steps", 1).returncode == 0
-
-
-def test_other_training_data_is_refused(train, here, tmp_path, example_folder):
-    assert train("r", "--max-steps", 1).returncode == 0
-    (tmp_path / "other.jsonl").write_bytes((example_folder / "dev.jsonl").read_bytes())
-    spm = example_folder / "spm.model"
-    options = ["--dev", example_folder / "dev.jsonl", "--spm", spm, "--max-steps", 2]
-    done = here(
-        "train", *SIZE, "--train", tmp_path / "other.jsonl", "--run", tmp_path / "r", *options
-    )
-    assert done.returncode == 78
-    assert b"r was trained with other training records; name those, or another" in done.stderr
 
 
 def test_a_damaged_checkpoint_is_refused_by_name(train, tmp_path):

@@ -29,6 +29,8 @@ def refused(done, *words, status=78):
         ((), ("--set", "model.norm=post"), ("model.norm = 'pre', not 'post'",)),
         ((), ("--set", "training.lr=0.5"), ("training.lr = 0.003, not 0.5",)),
         ((), ("--set", "training.accumulate=3"), ("training.accumulate = 1, not 3",)),
+        ((), ("--seed", "3"), ("training.seed = 12345, not 3",)),
+        ((), ("--variant", "pascal"), ("variant = 'vanilla', not 'pascal'",)),
         (("gps",), ("--variant", "gps+tags"), ("variant = 'gps', not 'gps+tags'",)),
         (("gps+tags",), ("--variant", "gps"), ("variant = 'gps+tags', not 'gps'",)),
         (

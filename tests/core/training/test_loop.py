@@ -20,6 +20,7 @@ from synmt_cli.core.distributed.ranks import Ranks
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run import tensors
 from synmt_cli.core.run.config import Training
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import EOS, Vocabularies
@@ -114,6 +115,7 @@ def test_a_validation_that_is_the_least_perplexed_costs_no_patience(trainer, sto
         *_, last = one.events(signals.Request(), None)
     assert last == Ended(10, "patience", True)
     assert (one.state.best_step, one.state.least_nll) == (2, 3.0)
+    assert tensors.stated_step(one.run.model) == "2"  # worse models do not replace it
 
 
 @pytest.mark.parametrize(("patience", "end"), [(2, 6), (1, 6), (4, 10), (0, 12)])
@@ -360,7 +362,9 @@ def test_what_is_saved_before_the_first_update_is_not_kept(trainer):
 
 
 def test_a_model_whose_checkpoints_are_gone_is_not_replaced(trainer):
-    list(trainer(max_steps=4).events(signals.Request(), None))
+    first = trainer(max_steps=4)
+    first._measured = lambda request: Measured(1.0, first.state.step)  # the last is the best
+    list(first.events(signals.Request(), None))
     one = trainer(max_steps=4)
     model = one.run.model.read_bytes()
     shutil.rmtree(one.run.folder / "checkpoints")
