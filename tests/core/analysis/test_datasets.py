@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from support.small_runs import sentence
 
-from synmt_cli.core.analysis.datasets import Dataset, TooFew, balanced, gather
+from synmt_cli.core.analysis.datasets import Dataset, TooFew, balanced, gather, trees
 from synmt_cli.core.analysis.tasks import Case
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.formats.senteval import Example
@@ -118,6 +118,20 @@ def test_trees_make_the_tasks_that_no_file_gives(tmp_path, example_folder):
     assert len(found["tense"].examples) == 4  # those of the file
     with pytest.raises(UsageError, match=r"two data sets for tense: .*probe.tense.txt and <trees>"):
         gather(paths, "auto", ["tense"], 1)
+
+
+def test_a_sentence_that_comes_again_is_not_taken_again(tmp_path, example_folder):
+    """It could be in training and in test."""
+    path = str(example_folder / "train.en.conllu")
+    once = gather([path], "auto", [], 1).datasets
+    assert len(once) > 3
+    assert gather([path, path], "auto", [], 1).datasets == once
+    forms = [tuple(one.forms) for one in trees([path, path], "auto")]
+    assert len({*forms}) == len(forms) == len(trees([path], "auto")) > 100
+    lines = [*["(S (VP Run) (. .))\n"] * 20, *(f"(S (NP w{i}) (VP v) (. .))\n" for i in range(20))]
+    (tmp_path / "brackets").write_text("".join(lines))
+    with pytest.raises(UsageError, match=r"found NP_VP_\. 20, VP_\. 1$"):
+        gather([str(tmp_path / "brackets")], "penn", ["top-constituents"], 1)
 
 
 def test_files_of_one_template_are_different_tasks(tmp_path):

@@ -54,6 +54,16 @@ def test_the_seed_decides_and_others_see_nothing(noise):
     assert torch.equal(state, torch.random.get_rng_state())
 
 
+def test_the_model_that_is_best_on_dev_is_tested(noise):
+    """Test has the vectors of dev and the opposite labels: what is right there is wrong here."""
+    classes = noise[1] % 2
+    data = splits(noise[0] + 0.2 * classes[:, None], classes)
+    data["te"] = data["va"][0], 1 - data["va"][1]
+    found = fit(data, 2, ClassifierSettings(hidden=0))
+    assert found.test == pytest.approx(100 - found.dev)
+    assert found.dev > 50
+
+
 @pytest.mark.parametrize("variant", ["vanilla", "pascal"])
 def test_a_vector_is_the_mean_of_states_with_the_end_of_sentence(variant):
     run = opened(variant)

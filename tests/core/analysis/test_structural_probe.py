@@ -15,6 +15,7 @@ from synmt_cli.core.analysis.structural_probe import (
     figures,
     fit,
     loss,
+    parted,
     predicted,
     squared_distances,
     word_states,
@@ -136,6 +137,21 @@ def test_the_seed_decides_and_others_see_nothing(perfect):
     assert torch.equal(one.projection, same.projection)
     assert not torch.equal(one.projection, other.projection)
     assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_the_projection_that_is_best_on_dev_is_kept():
+    """Learning that words are deeper than in dev makes dev better first, and then worse."""
+    chain, star = (sentence([ROOT, *rest], 10 * torch.eye(4)) for rest in ((0, 1, 2), (0, 0, 0)))
+    found = fit({"tr": [chain] * 200, "va": [star]}, "depth", 4, 1)
+    assert float(loss(found.projection, [star], "depth")) == pytest.approx(found.loss, rel=1e-6)
+
+
+def test_sentences_are_parted_by_chance_and_each_is_in_one_part():
+    parts = parted(range(57), 1)
+    assert {split: len(part) for split, part in parts.items()} == {"te": 5, "va": 5, "tr": 47}
+    drawn = [*parts["te"], *parts["va"], *parts["tr"]]
+    assert sorted(drawn) == [*range(57)] != drawn
+    assert parted(range(57), 2) != parts == parted(range(57), 1)
 
 
 def test_punctuation_is_in_no_edge_and_no_root():

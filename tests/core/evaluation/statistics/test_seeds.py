@@ -126,6 +126,28 @@ def test_a_system_against_itself_does_not_differ():
     assert (one.p, one.ci95) == (1, (0, 0))
 
 
+def test_the_stratified_test_is_of_all_runs_together():
+    """The baseline's better run has more words: d is negative, that of the means is positive."""
+    means, words = np.array([[[0.0], [10]], [[8], [6]]]), ((1, 9), (9, 1))
+    scores = means + np.random.default_rng(2).normal(size=(2, 2, 12))
+    statistics = [
+        [run * n for run, n in zip(*of_system, strict=True)]
+        for of_system in zip(rows(scores), words, strict=True)
+    ]
+    test = SignificanceTest("ar", "stratified", 200, 5)
+    [[one]] = compare(test, [MEAN], [statistics], [(0, 1)]).pairs
+
+    def d(system, baseline):
+        return np.divide(*system.sum(axis=0)) - np.divide(*baseline.sum(axis=0))
+
+    b, s = map(np.vstack, statistics)
+    keeps = np.random.default_rng(5).integers(2, size=(200, 24, 1), dtype=bool)
+    as_far = [abs(d(np.where(k, s, b), np.where(k, b, s))) >= abs(d(s, b)) for k in keeps]
+    assert d(s, b) < 0 < one.delta == pytest.approx(np.subtract(*scores.mean(axis=(1, 2))[::-1]))
+    assert one.p == (1 + sum(as_far)) / 201 > 0.05
+    assert one.contradicts
+
+
 def test_the_stratified_test_is_multevals(data):
     """Against loops that were written from the paper, on real outputs."""
     folder = data / "nc11-de-en-outputs"
