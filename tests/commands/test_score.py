@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from sacrebleu import BLEU, CHRF
 from scipy import stats
 
 from synmt_cli.formats.reports.score import files as score_files
@@ -48,6 +49,23 @@ def test_agrees_with_the_program_sacrebleu(run, folder):
         assert found[name]["signature"] == expected[label]["signature"]
 
 
+@pytest.mark.parametrize(
+    ("option", "metric", "theirs"),
+    [
+        ("--lowercase", "bleu", BLEU(lowercase=True)),
+        ("--lowercase", "chrf", CHRF(lowercase=True)),
+        ("--bleu-order 2", "bleu", BLEU(max_ngram_order=2)),
+        ("--chrf-order 3", "chrf", CHRF(char_order=3)),
+    ],
+)
+def test_settings_of_metrics_are_those_of_sacrebleu(run, folder, option, metric, theirs):
+    lines = ["The Cat sat on a mat .", "A dog barks", "It is what", "No ONE came"]
+    score, stdin = ("score", "ref", "--get", metric), "\n".join(lines).encode()
+    found = run(*score, *option.split(), stdin=stdin, cwd=folder).stdout
+    assert found.decode() == f"{theirs.corpus_score(lines, [REFERENCE]).score:.2f}\n"
+    assert found != run(*score, stdin=stdin, cwd=folder).stdout
+
+
 def test_get_prints_the_bare_figure_of_each_system(run, folder):
     assert run("score", "ref", "ref", "new", "--get", "bleu", cwd=folder).stdout.startswith(
         b"100.00\n"
@@ -61,7 +79,8 @@ def test_a_system_against_itself_is_not_significant(run, folder):
     for options in ([], ["--paired", "ar"], ["--paired", "sign"], ["--p", "koehn"]):
         done = run("score", "ref", "base", "base", "--format", "json", *options, cwd=folder)
         [_, system] = json.loads(done.stdout)["systems"]
-        assert all(one["p"] == 1 and one["delta"] == 0 for one in system["paired"].values())
+        found = [(one["p"], one["delta"]) for one in system["paired"].values()]
+        assert found == [(1, 0), (1, 0)]
 
 
 def test_the_seed_decides_the_bytes(run, folder):
@@ -472,19 +491,19 @@ def test_more_processes_print_the_same_bytes(run, paper):
 
 
 def test_all_pairs_and_clusters(run, paper):
-    command = ("score", "ref.en", "t.en", "t_pascal.en", "ref.en", "--all-pairs", "-M", "bleu")
+    command = ("score", "ref.en", "t.en", "t_pascal.en", "ref.en", "--all-pairs", "-M", "bleu,ter")
     done = run(*command, "--format", "json", cwd=paper)
     document = json.loads(done.stdout)
-    names = [(one["baseline"], one["system"]) for one in document["pairs"]]
+    names = [(one["baseline"], one["system"]) for one in document["pairs"][:3]]
     assert names == [("t.en", "t_pascal.en"), ("t.en", "ref.en"), ("t_pascal.en", "ref.en")]
-    assert document["clusters"]["bleu"][0] == ["ref.en"]
+    assert document["clusters"]["bleu"][0] == document["clusters"]["ter"][0] == ["ref.en"]
     assert document["systems"][2]["paired"]["bleu"]["delta"] == document["pairs"][1]["delta"]
     table = run(*command, cwd=paper).stdout.decode()
     assert "Clusters by BLEU" in table
     assert "delta = system - against: " in table
     by_length = run(*command, "--by", "length:10", "--src", "ref.en", cwd=paper).stdout.decode()
     assert "delta = system - against, in buckets system - t.en: " in by_length
-    assert run(*command, "--format", "tsv", cwd=paper).stdout.count(b"\tpairs\t") == 3
+    assert run(*command, "--format", "tsv", cwd=paper).stdout.count(b"\tpairs\t") == 6
 
 
 def test_the_sign_test_prints_wins_and_never_praises_the_loser(run, folder):
@@ -679,6 +698,20 @@ def test_of_few_segments_chance_is_no_difference(run, tmp_path, n):
     assert (few.encode() in done.stderr) == (n < 20)
     p = json.loads(done.stdout)["systems"][1]["paired"]["chrf"]["p"]
     assert p == 1 if n == 1 else p < 0.01  # every sample has the same difference
+
+
+@pytest.mark.parametrize("paired", [(), ("--paired", "ar")])
+def test_a_bucket_of_fewer_than_20_segments_is_not_tested(run, tmp_path, paired):
+    for name, word in (("ref", "a"), ("one", "b"), ("two", "a"), ("by", "")):
+        (tmp_path / name).write_text(f"x y z {word} w\n" * 39)
+    (tmp_path / "by").write_text("19\n" * 19 + "20\n" * 20)
+    command = ("score", "ref", "one", "two", "-M", "bleu", "--by", "labels:by", "--samples", 9)
+    done = run(*command, *paired, "--format", "json", cwd=tmp_path)
+    (small, large) = json.loads(done.stdout)["buckets"]
+    assert (small["n"], large["n"]) == (19, 20)
+    scores = [one["systems"][1]["scores"]["bleu"] for one in (small, large)]
+    assert ["paired" in one for one in scores] == [False, True]
+    assert scores[0]["score"] == scores[1]["score"] == pytest.approx(100)
 
 
 def test_labels_are_in_the_order_of_their_numbers(run, tmp_path):
