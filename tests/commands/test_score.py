@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 import subprocess
 import sys
 
@@ -404,23 +405,29 @@ def test_sign_test_of_what_is_no_report(run, folder, arguments, status, message)
     assert message in done.stderr.decode()
 
 
+WORDS = ["the", "a", "of", "Dr.", "dog", "cat,", "tree:", "it's", "well-known", "3,000", "sees"]
+WRONG = {"t": 0.3, "t_tagemb": 0.36, "t_pascal": 0.27, "t_lisa": 0.33}  # shares of words
+
+
 @pytest.fixture(scope="module")
-def paper(data, tmp_path_factory):
-    """The first 200 lines of the PASCAL paper's outputs."""
-    folder = tmp_path_factory.mktemp("paper")
-    for path in (data / "nc11-de-en-outputs").glob("*.??"):
-        lines = path.read_bytes().splitlines(keepends=True)[:200]
-        (folder / path.name.replace("transformer", "t")).write_bytes(b"".join(lines))
+def outputs(tmp_path_factory):
+    """200 references of 4 to 24 words, and outputs with some words exchanged or left out."""
+    folder, dice = tmp_path_factory.mktemp("outputs"), random.Random(1)
+    lines = [dice.choices(WORDS, k=dice.randint(4, 24)) for _ in range(200)]
+    for name, wrong in {"ref": 0, **WRONG}.items():
+        kept = [[w if dice.random() >= wrong else dice.choice(["", *WORDS]) for w in line]
+                for line in lines]  # fmt: skip
+        (folder / f"{name}.en").write_text("".join(" ".join(line) + "!\n" for line in kept))
     return folder
 
 
 OUTPUTS = ("ref.en", "a=t.en", "a=t_tagemb.en", "b=t_pascal.en", "b=t_lisa.en")
 
 
-def test_the_same_name_again_is_another_seed(run, paper):
-    document = json.loads(run("score", *OUTPUTS, "--format", "json", cwd=paper).stdout)
+def test_the_same_name_again_is_another_seed(run, outputs):
+    document = json.loads(run("score", *OUTPUTS, "--format", "json", cwd=outputs).stdout)
     single = json.loads(
-        run("score", "ref.en", "t.en", "t_tagemb.en", "--format", "json", cwd=paper).stdout
+        run("score", "ref.en", "t.en", "t_tagemb.en", "--format", "json", cwd=outputs).stdout
     )
     a, b = document["systems"]
     assert (a["name"], a["files"]) == ("a", ["t.en", "t_tagemb.en"])
@@ -434,35 +441,35 @@ def test_the_same_name_again_is_another_seed(run, paper):
     assert one["delta"] == b["scores"]["bleu"]["score"] - a["scores"]["bleu"]["score"]
     assert one["ci95"][0] < 0 < one["ci95"][1]
     assert one["p"] > 0.05  # two runs each: seeds are all of it
-    shown = run("score", *OUTPUTS, cwd=paper)
+    shown = run("score", *OUTPUTS, cwd=outputs)
     assert b"two seeds often leave intervals too wide to decide anything" in shown.stderr
     table = shown.stdout.decode()
     assert "200 sentences against ref.en, means of 2 seeds" in table
     assert "quasi F, Clark 1973" in table
     stratified = run(
-        "score", *OUTPUTS, "--paired", "ar", "--samples", "99", cwd=paper
+        "score", *OUTPUTS, "--paired", "ar", "--samples", "99", cwd=outputs
     ).stdout.decode()
     assert "p is too small where they differ" in stratified
     assert "d +- t sqrt V; V = variance of d over seeds" in stratified
-    matched = json.loads(run("score", *OUTPUTS, "--matched", "--format", "json", cwd=paper).stdout)[
-        "systems"
-    ][1]["paired"]["bleu"]
+    matched = json.loads(
+        run("score", *OUTPUTS, "--matched", "--format", "json", cwd=outputs).stdout
+    )["systems"][1]["paired"]["bleu"]
     assert (matched["definition"], matched["delta"]) == ("matched", one["delta"])
     assert matched["ci95"] != one["ci95"]
 
 
-def test_p_is_corrected_for_the_number_of_comparisons(run, paper):
+def test_p_is_corrected_for_the_number_of_comparisons(run, outputs):
     command = ("score", "ref.en", "t.en", "t_pascal.en", "t_lisa.en")
-    document = json.loads(run(*command, "--format", "json", cwd=paper).stdout)
+    document = json.loads(run(*command, "--format", "json", cwd=outputs).stdout)
     results = [of for one in document["systems"][1:] for of in one["paired"].values()]
     assert document["settings"]["n_comparisons"] == len(results) == 4
     ordered = sorted(results, key=lambda one: one["p"])
     assert ordered[0]["p_corrected"] == min(1, 4 * ordered[0]["p"])
     assert all(one["p_corrected"] >= one["p"] for one in results)
-    table = run(*command, cwd=paper).stdout.decode()
+    table = run(*command, cwd=outputs).stdout.decode()
     assert "p (Holm): corrected for 4 comparisons of the whole test set (Holm 1979)" in table
     by = "--by", "length:20", "--src", "ref.en"
-    divided = run(*command, *by, "--format", "json", cwd=paper)
+    divided = run(*command, *by, "--format", "json", cwd=outputs)
     by_length = json.loads(divided.stdout)
     assert [one["paired"] for one in by_length["systems"]] == [
         one["paired"] for one in document["systems"]
@@ -471,18 +478,18 @@ def test_p_is_corrected_for_the_number_of_comparisons(run, paper):
     least = min((of["paired"] for of in parts if of.get("paired")), key=lambda of: of["p"])
     assert by_length["settings"]["n_bucket_comparisons"] == 8
     assert least["p_corrected"] == min(1, 8 * least["p"])
-    raw = run(*command, "--correct", "none", cwd=paper).stdout.decode()
+    raw = run(*command, "--correct", "none", cwd=outputs).stdout.decode()
     assert "of 4 comparisons some may have stars by chance" in raw
     assert "p (Holm)" not in raw
-    alone = run(*command[:-1], "-M", "bleu", cwd=paper).stdout.decode()
+    alone = run(*command[:-1], "-M", "bleu", cwd=outputs).stdout.decode()
     assert "Holm" not in alone
 
 
-def test_more_processes_print_the_same_bytes(run, paper):
+def test_more_processes_print_the_same_bytes(run, outputs):
     """Also with several references, where sacreBLEU counts BLEU and chrF."""
     every = ("-M", "bleu,chrf,chrf+,ter,ribes", "--format", "json")
     command = ("score", "ref.en", "t.en", "t_pascal.en", "--refs", "t_lisa.en", *every)
-    alone, spread = (run(*command, "-j", n, cwd=paper) for n in ("1", "2"))
+    alone, spread = (run(*command, "-j", n, cwd=outputs) for n in ("1", "2"))
     documents = [json.loads(done.stdout) for done in (alone, spread)]
     for document in documents:
         document["settings"].pop("command")
@@ -490,20 +497,20 @@ def test_more_processes_print_the_same_bytes(run, paper):
     assert alone.stderr == spread.stderr
 
 
-def test_all_pairs_and_clusters(run, paper):
+def test_all_pairs_and_clusters(run, outputs):
     command = ("score", "ref.en", "t.en", "t_pascal.en", "ref.en", "--all-pairs", "-M", "bleu,ter")
-    done = run(*command, "--format", "json", cwd=paper)
+    done = run(*command, "--format", "json", cwd=outputs)
     document = json.loads(done.stdout)
     names = [(one["baseline"], one["system"]) for one in document["pairs"][:3]]
     assert names == [("t.en", "t_pascal.en"), ("t.en", "ref.en"), ("t_pascal.en", "ref.en")]
     assert document["clusters"]["bleu"][0] == document["clusters"]["ter"][0] == ["ref.en"]
     assert document["systems"][2]["paired"]["bleu"]["delta"] == document["pairs"][1]["delta"]
-    table = run(*command, cwd=paper).stdout.decode()
+    table = run(*command, cwd=outputs).stdout.decode()
     assert "Clusters by BLEU" in table
     assert "delta = system - against: " in table
-    by_length = run(*command, "--by", "length:10", "--src", "ref.en", cwd=paper).stdout.decode()
+    by_length = run(*command, "--by", "length:10", "--src", "ref.en", cwd=outputs).stdout.decode()
     assert "delta = system - against, in buckets system - t.en: " in by_length
-    assert run(*command, "--format", "tsv", cwd=paper).stdout.count(b"\tpairs\t") == 6
+    assert run(*command, "--format", "tsv", cwd=outputs).stdout.count(b"\tpairs\t") == 6
 
 
 def test_the_sign_test_prints_wins_and_never_praises_the_loser(run, folder):
@@ -526,13 +533,13 @@ def test_the_sign_test_prints_wins_and_never_praises_the_loser(run, folder):
     assert "^*" not in table
 
 
-def test_our_segment_scores_come_back_as_a_metric_from_outside(run, paper):
-    written = run("score", *OUTPUTS, "-M", "chrf", "--format", "segments", cwd=paper).stdout
+def test_our_segment_scores_come_back_as_a_metric_from_outside(run, outputs):
+    written = run("score", *OUTPUTS, "-M", "chrf", "--format", "segments", cwd=outputs).stdout
     lines = [line.split("\t") for line in written.decode().splitlines()]
     assert [name for name, _ in lines[::200]] == ["t.en", "t_tagemb.en", "t_pascal.en", "t_lisa.en"]
-    (paper / "mine.seg.score").write_bytes(written)
+    (outputs / "mine.seg.score").write_bytes(written)
     objects = ({"system": name, "score": -float(value)} for name, value in lines)
-    (paper / "mine.jsonl").write_text("".join(json.dumps(one) + "\n" for one in objects))
+    (outputs / "mine.jsonl").write_text("".join(json.dumps(one) + "\n" for one in objects))
     given = ("--segment-scores", "up=mine.seg.score", "--segment-scores", "down=mine.jsonl")
     options = (
         "--lower-is-better",
@@ -544,8 +551,8 @@ def test_our_segment_scores_come_back_as_a_metric_from_outside(run, paper):
         "--by",
         "labels:by",
     )
-    (paper / "by").write_text("x\ny\n" * 100)
-    document = json.loads(run("score", *OUTPUTS, *given, *options, cwd=paper).stdout)
+    (outputs / "by").write_text("x\ny\n" * 100)
+    document = json.loads(run("score", *OUTPUTS, *given, *options, cwd=outputs).stdout)
     scores = document["systems"][1]["scores"]
     expected = np.mean([float(value) for _, value in lines[400:]])
     assert scores["up"]["score"] == pytest.approx(expected)
@@ -558,27 +565,26 @@ def test_our_segment_scores_come_back_as_a_metric_from_outside(run, paper):
     assert x["systems"][1]["scores"]["up"]["paired"]["p_corrected"] is not None
     files = ("ref.en", *(one.partition("=")[2] for one in OUTPUTS[1:]))
     named, alone = (
-        json.loads(run("score", *outputs, *given, *options, cwd=paper).stdout)
-        for outputs in (files, ())
+        json.loads(run("score", *texts, *given, *options, cwd=outputs).stdout)
+        for texts in (files, ())
     )
     assert (alone["references"], alone["buckets"]) == ([], named["buckets"])
     assert alone["systems"] == named["systems"]
-    bare = run("score", *OUTPUTS, *given[:2], "--get", "up", cwd=paper).stdout.split()
+    bare = run("score", *OUTPUTS, *given[:2], "--get", "up", cwd=outputs).stdout.split()
     assert float(bare[1]) == pytest.approx(expected, abs=0.0001)
 
 
-def test_the_mean_of_segment_scores_has_the_interval_of_the_t_test(run, paper):
+def test_the_mean_of_segment_scores_has_the_interval_of_the_t_test(run, outputs):
     """SciPy's paired t test on the same scores: the bootstrap of a mean agrees with it."""
-    random = np.random.default_rng(2)
-    scores = random.normal([[0.7], [0.712]], 0.1, size=(2, 200))
+    scores = np.random.default_rng(2).normal([[0.7], [0.712]], 0.1, size=(2, 200))
     rows = "".join(
         f"{name}\t{one!r}\n"
         for name, of in zip(("t.en", "t_lisa.en"), scores.tolist(), strict=True)
         for one in of
     )
-    (paper / "comet").write_text(rows)
+    (outputs / "comet").write_text(rows)
     command = ("score", "ref.en", "t.en", "t_lisa.en", "-M", "comet", "--segment-scores")
-    done = run(*command, "comet=comet", "--samples", "4000", "--format", "json", cwd=paper)
+    done = run(*command, "comet=comet", "--samples", "4000", "--format", "json", cwd=outputs)
     one = json.loads(done.stdout)["systems"][1]["paired"]["comet"]
     expected = stats.ttest_rel(scores[1], scores[0])
     assert one["p"] == pytest.approx(expected.pvalue, abs=0.015)
@@ -736,8 +742,8 @@ def test_labels_of_conllu_may_follow_any_comment(run, tmp_path):
     assert [(one["name"], one["n"]) for one in buckets] == [("long", 1), ("short", 1)]
 
 
-def test_a_report_is_read_back_whole(run, paper):
-    (paper / "by").write_text("x\ny\n" * 100)
+def test_a_report_is_read_back_whole(run, outputs):
+    (outputs / "by").write_text("x\ny\n" * 100)
     options = ("--by", "labels:by", "--format", "json")
     few = ("--samples", "50")
     commands = [
@@ -748,35 +754,35 @@ def test_a_report_is_read_back_whole(run, paper):
         ("ref.en", "t.en", *few),
     ]
     for command in commands:
-        written = run("score", *command, *options, "-o", "r.json", cwd=paper)
+        written = run("score", *command, *options, "-o", "r.json", cwd=outputs)
         assert written.returncode == 0
-        report = score_files.read(str(paper / "r.json"))
-        assert as_json(report) == (paper / "r.json").read_bytes()
-    table = run("score", *commands[-1], *options[:2], "--samples", "50", cwd=paper).stdout
+        report = score_files.read(str(outputs / "r.json"))
+        assert as_json(report) == (outputs / "r.json").read_bytes()
+    table = run("score", *commands[-1], *options[:2], "--samples", "50", cwd=outputs).stdout
     assert as_text(report) == table
 
 
 AGAIN = ("--from-report", "r.json")
 
 
-def test_a_report_is_printed_again_as_the_scores_were(run, paper):
-    (paper / "by").write_text("x\ny\n" * 100)
+def test_a_report_is_printed_again_as_the_scores_were(run, outputs):
+    (outputs / "by").write_text("x\ny\n" * 100)
     for asked in (
         (*OUTPUTS, "-M", "bleu,ter", "--by", "labels:by"),
         ("ref.en", "t.en", "t_pascal.en", "t_lisa.en", "--all-pairs"),
         ("ref.en", "t.en", "t_lisa.en", "--paired", "sign"),
     ):
         asked += ("--seed", "1", *(("--samples", "50") if "sign" not in asked else ()))
-        run("score", *asked, "--format", "json", "-o", "r.json", cwd=paper)
-        report = (paper / "r.json").read_bytes()
+        run("score", *asked, "--format", "json", "-o", "r.json", cwd=outputs)
+        report = (outputs / "r.json").read_bytes()
         others = ("tsv", "csv", "latex", "markdown") if "labels:by" in asked else ()
         for form in ("table", *others):
-            again = run("score", "--from-report", "r.json", "--format", form, cwd=paper)
-            scored = run("score", *asked, "--format", form, cwd=paper)
+            again = run("score", "--from-report", "r.json", "--format", form, cwd=outputs)
+            scored = run("score", *asked, "--format", form, cwd=outputs)
             assert (again.returncode, again.stdout) == (0, scored.stdout), again.stderr
         piped = run("score", "--from-report", "-", "--format", "json", stdin=report)
         assert piped.stdout == report
-    detailed = [run("score", *how, "-v", cwd=paper).stdout for how in (asked, AGAIN)]
+    detailed = [run("score", *how, "-v", cwd=outputs).stdout for how in (asked, AGAIN)]
     assert detailed[0] == detailed[1]
 
 
@@ -828,9 +834,9 @@ def test_counts_that_scores_are_made_of_are_whole_where_their_mean_is(run, tmp_p
     assert words("a=four", "a=five") == ["4.5", "4"]
 
 
-def test_verbose_shows_what_scores_are_made_of(run, paper):
-    table = run("score", "ref.en", "t.en", "-M", "bleu,ter", "-v", cwd=paper).stdout.decode()
-    theirs = sacrebleu(paper, "ref.en", "-i", "t.en", "-m", "bleu", "-w", "3")
+def test_verbose_shows_what_scores_are_made_of(run, outputs):
+    table = run("score", "ref.en", "t.en", "-M", "bleu,ter", "-v", cwd=outputs).stdout.decode()
+    theirs = sacrebleu(outputs, "ref.en", "-i", "t.en", "-m", "bleu", "-w", "3")
     verbose = json.loads(theirs)["verbose_score"]  # 60.0/30.9/... (BP = 0.970 ratio = ...
     row = table.splitlines()[table.splitlines().index("BLEU: what it is made of") + 3].split()
     assert "/".join(row[1:5]) == verbose.split()[0]
