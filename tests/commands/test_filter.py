@@ -92,6 +92,28 @@ def test_counts_have_a_row_for_each_test(run, folder):
     assert run("filter", "--format=counts").stdout.startswith(b"reason\tn\t%\nkept\t0\t0.0\n")
 
 
+@pytest.mark.parametrize(
+    ("option", "passes", "rejects", "pair"),
+    [
+        ("--unit chars --min-len", 7, 8, ("abc def", "abcdefgh")),
+        ("--unit chars --max-len", 8, 7, ("abc def", "abcdefgh")),
+        ("--unit chars --ratio", 2.5, 2.4, ("ab", "abcde")),
+        ("--unit pieces --ratio", 3, 2, ("a", "b")),
+        ("--max-word-len", 6, 5, ("a", "a bcdefg")),
+        ("--max-tgt-pieces", 3, 2, ("a", "b")),
+        ("--lang en --lang-prob", 0.8, 0.95, ("The dog sleeps in the garden.", "x")),
+        ("--lang en --lang-sure", 0.99, 0.9, ("Der Hund schläft im Garten.", "x")),
+    ],
+)
+def test_a_limit_is_the_value_of_its_option(run, option, passes, rejects, pair):
+    pieces = {"pieces": ["▁a"], "tgt_pieces": ["▁", "b", "c"]}
+    record = json.dumps({"src": pair[0], "tgt": pair[1], **pieces}).encode() + b"\n"
+    assert run("filter", *option.split(), passes, stdin=record).stdout == record
+    done = run("filter", *option.split(), rejects, stdin=record)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"kept 0 of 1 pairs; rejected: 1 " in done.stderr
+
+
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_languages(run, folder, jobs):
     done = run("filter", "--lang", "en-de", "--format=marked", "-j", jobs, "en", "--tgt", "de",
