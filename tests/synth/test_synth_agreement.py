@@ -1,5 +1,7 @@
 """Facts of English and German, checked on the features and forms of made trees."""
 
+from itertools import product
+
 import pytest
 from support.synth_trees import made
 
@@ -60,6 +62,7 @@ def test_finite_verbs_agree_with_their_subjects(samples):
 
 
 def test_relative_pronouns_agree_with_their_antecedents(german):
+    seen = set()
     for tree in german:
         for clause in tree.clauses("acl:relcl"):
             pronoun = next(word for word in clause.children if word.feats.get("PronType") == "Rel")
@@ -67,36 +70,46 @@ def test_relative_pronouns_agree_with_their_antecedents(german):
                 assert pronoun.feats[name] == clause.head.feats[name], tree.text
             expected = ARTICLES[column(pronoun)]
             assert pronoun.form == ("denen" if column(pronoun) == ("Dat", "Plur") else expected)
+            seen.add(column(pronoun))
+    assert seen == {*ARTICLES}
 
 
 def test_cases_follow_functions(german):
     cases = {"nsubj": "Nom", "obj": "Acc", "obl:arg": "Dat", "expl:pv": "Acc"}
-    governed = {"Dat": "mit von neben hinter unter vor in", "Acc": "für gegen um über"}
+    governed = {"Dat": "mit von neben hinter unter vor in", "Acc": "gegen um über"}
+    seen = set()
     for tree in german:
         for word in tree.words:
             if word.deprel in cases:
+                seen.add(word.deprel)
                 assert word.feats["Case"] == cases[word.deprel], tree.text
             preposition = word.child("case")
             if preposition is not None:
                 for case, prepositions in governed.items():
                     if preposition.lemma in prepositions.split():
+                        seen.add(preposition.lemma)
                         assert word.feats["Case"] == case, tree.text
+    assert seen == {*cases, *" ".join(governed.values()).split()}
 
 
 def test_determiners_and_adjectives_agree_with_their_nouns(german):
+    seen = set()
     for tree in german:
         for noun in tree.words:
             for word in noun.children:
                 if word.deprel in ("det", "det:poss", "amod"):
+                    seen.add((word.deprel, column(noun)))
                     for name in ("Case", "Gender", "Number"):
                         assert word.feats[name] == noun.feats[name], tree.text
                 if word.feats.get("Definite") == "Def":
                     assert word.form.lower() == ARTICLES[column(noun)]
+    assert seen >= {*product(("det", "amod"), ARTICLES), ("det:poss", ("Acc", "Masc"))}
 
 
 def test_adjective_endings_follow_the_textbook(german):
     """The determiner shows the case or, where it has no ending, the adjective does."""
     shown = {form: form[1:].replace("ie", "e").replace("as", "es") for form in ARTICLES.values()}
+    seen = set()
     for tree in german:
         for noun in tree.words:
             adjective, determiner = noun.child("amod"), noun.child("det", "det:poss")
@@ -113,6 +126,9 @@ def test_adjective_endings_follow_the_textbook(german):
                 ending = "e" if direct else "en"
             stem = {"teuer": "teur", "müde": "müd"}.get(adjective.lemma, adjective.lemma)
             assert adjective.form.lower() == stem + ending, tree.text
+            seen.add((bare, case, gender))
+    assert seen >= {(False, *one) for one in ARTICLES}
+    assert (True, "Acc", "Plur") in seen
 
 
 def test_the_verb_is_second_in_german_main_clauses(german):
@@ -169,7 +185,7 @@ def test_prefixes_part_from_the_verb_in_main_clauses_only():
 
 
 def test_reflexives_agree_with_their_subjects(samples):
-    forms = {"Masc": "himself", "Fem": "herself", "Neut": "itself"}
+    forms, seen = {"Masc": "himself", "Fem": "herself", "Neut": "itself"}, set()
     for pair in samples:
         for tree in pair:
             for word in tree.words:
@@ -177,16 +193,21 @@ def test_reflexives_agree_with_their_subjects(samples):
                     subject = clause_of(word).child("nsubj")
                     person, number = agreement(subject)
                     assert (word.feats["Person"], word.feats["Number"]) == (person, number)
+                    seen.add(word.form)
                     if person == "3" and word.form != "sich":
                         expected = forms.get(word.feats.get("Gender"), "themselves")
                         assert word.form == expected, tree.text
+    assert seen >= {"sich", "mich", *forms.values(), "themselves"}
 
 
 def test_english_articles_follow_the_next_word(samples):
+    seen = set()
     for english, _ in samples:
         for word, after in zip(english.words, english.words[1:], strict=False):
             if word.lemma == "a" and word.upos == "DET":
                 assert (word.form.lower() == "an") == (after.form[0] in "aeiou"), english.text
+                seen.add(word.form.lower())
+    assert seen == {"a", "an"}
 
 
 def test_the_object_stands_first_and_its_cue_is_true():

@@ -41,11 +41,16 @@ def test_the_trees_show_the_phenomena_named():
         "dative": lambda tree: tree.clauses("obl:arg"),
         "relative": lambda tree: tree.clauses("acl:relcl"),
         "adjective": lambda tree: tree.clauses("amod"),
-        "negation": lambda tree: [w for w in tree.words if w.form in ("nicht", "not")],
+        "negation": lambda tree: [w for w in tree.words if w.lemma in ("nicht", "kein", "not")],
     }
     for name, sign in signs.items():
         without = ",".join(other for other in PHENOMENA if other != name)
         assert not any(sign(tree) for pair in made(200, names=without) for tree in pair)
+        drawn = made(60, names=name, mix=1.0)
+        assert all(sign(german) for _, german in drawn), name
+        shown = [bool(sign(english)) for english, _ in drawn]
+        assert all(shown) == (name not in ("particle", "dative")), name
+        assert any(shown) == (name != "dative"), name  # to believe a friend has an object
 
 
 def test_every_sentence_is_as_deep_as_asked():
