@@ -133,9 +133,11 @@ def test_a_figure_of_nothing_is_none(run, folder):
 
 def test_subtypes(run, folder):
     system = GOLD.replace("nsubj", "nsubj:pass").encode()
-    plain = run("evaltree", "gold", "--get", "la", stdin=system, cwd=folder)
-    exact = run("evaltree", "gold", "--get", "la", "--subtypes", stdin=system, cwd=folder)
-    assert (plain.stdout, exact.stdout) == (b"100.00\n", b"80.00\n")
+    for systems, others in (((), b""), (("gold", "-"), b"100.00\n")):
+        compared = ("evaltree", "gold", *systems, "--get", "la")
+        plain = run(*compared, stdin=system, cwd=folder)
+        exact = run(*compared, "--subtypes", stdin=system, cwd=folder)
+        assert (plain.stdout, exact.stdout) == (others + b"100.00\n", others + b"80.00\n")
 
 
 def test_lines_without_a_tree_miss_every_word(run, folder):
@@ -170,6 +172,19 @@ def test_several_parsers(run, folder):
     assert (first["paired"], second["paired"]["las"]["p"]) == ({}, 1.0)
     done = run("evaltree", "gold", "noisy", "gold", "--get", "las", cwd=folder)
     assert done.stdout == b"60.00\n100.00\n"
+
+
+def test_the_seed_draws_the_samples(run, folder):
+    for name, blocks in (("g", GOLD * 3), ("a", NOISY + GOLD * 2), ("b", GOLD * 2 + NOISY)):
+        (folder / name).write_text(blocks * 10)
+    compared = ("evaltree", "g", "a", "b", "-M", "las", "--samples", "99", "--format", "json")
+    found = [
+        json.loads(run(*compared, "--seed", seed, cwd=folder).stdout)["systems"][1]["paired"]["las"]
+        for seed in (1, 2, 1)
+    ]
+    assert [one["seed"] for one in found] == [1, 2, 1]
+    assert found[0] == found[2]
+    assert found[0]["ci95"] != found[1]["ci95"]
 
 
 @pytest.mark.parametrize(("n", "said"), [(99, True), (999, False)])
