@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from synmt_cli.core.text import udpipe
 
 PROGRAM = [sys.executable, "-m", "synmt_cli", "parse"]
 TEXT = b"The dog sleeps.\n\nA cat sees the cat. The man is.\n \nThe\xe2\x80\xa8dog\r\nend"
@@ -95,6 +98,17 @@ def test_ids_run_over_all_operands(run, tiny_udpipe, tmp_path):
 def test_split_sentences_are_numbered_within_their_line(run, tiny_udpipe):
     done = run("parse", "-m", tiny_udpipe, "--segment", "split", stdin=TEXT)
     assert ids(done.stdout) == ["1.1", "2", "3.1", "3.2", "4", "5.1", "6.1"]
+
+
+def test_the_parser_searches_with_the_beam_asked_for(run, tiny_udpipe):
+    """Of words in any order, greedy search finds other trees."""
+    texts = [" ".join(words) for words in product(("The", "dog", "sees", "."), repeat=3)]
+    parse, stdin = ("parse", "-m", tiny_udpipe, "--from", "tokens"), "\n".join(texts).encode()
+    found = [run(*parse, "--beam", n, stdin=stdin).stdout.decode() for n in (1, 5)]
+    for beam, trees in zip((1, 5), found, strict=True):
+        parser = udpipe.Parser(str(tiny_udpipe), beam)
+        assert trees == "".join(parser.tokens(one, str(i)).conllu for i, one in enumerate(texts, 1))
+    assert found[0] != found[1] == run(*parse, stdin=stdin).stdout.decode()
 
 
 def test_conllu_is_parsed_again_block_by_block(run, tiny_udpipe, tiny_treebank):

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,6 +101,17 @@ def test_options_that_udpipe_does_not_take_are_named(run, tiny_treebank, tmp_pat
     assert message in done.stderr
     assert done.stderr.count(b"\n") == 1
     assert not os.listdir(tmp_path)
+
+
+def test_figures_are_of_the_dev_set_alone(run, tiny_treebank, tmp_path):
+    """The dev set has the sentences of training with a wrong head for every word."""
+    rows = [line.split(b"\t") for line in tiny_treebank.split(b"\n")]
+    for row in rows:
+        row[6:8] = [] if row == [b""] else [b"0", b"root"] if row[0] == b"1" else [b"1", b"dep"]
+    (tmp_path / "dev").write_bytes(b"\n".join(map(b"\t".join, rows)))
+    options = ("--dev", tmp_path / "dev", "-o", tmp_path / "m", *QUICK)
+    done = run("parser", "train", "-", *options, stdin=tiny_treebank)
+    assert re.findall(rb"UAS:? ([0-9.]+)%", done.stderr) == [b"0.00"] * 3
 
 
 def test_a_dev_set_without_sentences_is_refused(run, tiny_treebank, tmp_path):
