@@ -1,6 +1,7 @@
 import hashlib
 import json
 import os
+import unicodedata
 
 import pytest
 
@@ -56,6 +57,27 @@ def test_without_a_size_the_text_decides(run, tmp_path):
     assert sizes[:2] == [500, 1000]
     assert 4 < sizes[2] < 500
     assert sizes[3] > 900
+
+
+@pytest.mark.parametrize(("coverage", "known"), [(1.0, True), (0.98, False)])
+def test_the_rarest_characters_may_go_without_a_piece(run, tmp_path, coverage, known):
+    text = "a tab\n" * 99 + "ü\n"
+    train = ("vocab", "train", "--character-coverage", coverage, "-o", tmp_path / "m")
+    assert run(*train, stdin=text.encode()).returncode == 0
+    encoded = run("vocab", "encode", "--ids", "-m", tmp_path / "m", stdin="a tab\nü\n".encode())
+    common, rare = encoded.stdout.splitlines()
+    assert [b"0" in line.split() for line in (common, rare)] == [False, not known]
+
+
+@pytest.mark.parametrize("rule", ["identity", "nfkc", "nfkc_cf"])
+def test_text_is_normalized_by_the_rule_asked_for(run, tmp_path, rule):
+    text = "Ｔom ﬁnds ① fish"
+    train = ("vocab", "train", "--normalization", rule, "-o", tmp_path / "m")
+    assert run(*train, stdin=text.encode()).returncode == 0
+    pieces = run("vocab", "encode", "-m", tmp_path / "m", stdin=text.encode()).stdout
+    found = run("vocab", "decode", "-m", tmp_path / "m", stdin=pieces).stdout.decode().strip()
+    normal = text if rule == "identity" else unicodedata.normalize("NFKC", text)
+    assert found == (normal.casefold() if rule == "nfkc_cf" else normal)
 
 
 def test_a_carriage_return_that_ends_a_line_stays(run, model):
