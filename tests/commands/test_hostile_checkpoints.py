@@ -191,7 +191,9 @@ def test_a_damaged_cache_is_made_anew_or_refused(train, run, kind):
     """The numbers of the records: whatever is wrong with them, no other model is learnt."""
     shutil.copytree(run, run.parent / "whole", copy_function=shutil.copy2)
     train("--max-steps", 9, run="whole", status=0)
-    for path in sorted(run.glob("cache/*")):
+    cached = sorted(run.glob("cache/*"))
+    assert cached
+    for path in cached:
         shutil.rmtree(run.parent / "damaged", ignore_errors=True)
         shutil.copytree(run, run.parent / "damaged", copy_function=shutil.copy2)
         (run.parent / "damaged/cache" / path.name).write_bytes(CACHED[kind](path.read_bytes()))

@@ -89,7 +89,7 @@ def test_projective_noise_keeps_a_projective_tree_and_its_root(n, share, rng):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def testprojective_heads_are_those_that_keep_the_tree_projective(n):
+def test_projective_heads_are_those_that_keep_the_tree_projective(n):
     for heads in filter(is_projective, every_tree(n)):
         for word in range(n):
             if heads[word] == ROOT:
