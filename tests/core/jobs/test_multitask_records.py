@@ -202,10 +202,10 @@ def test_symbols_are_tags_and_brackets_sorted():
         symbols([(["x"], ("f", 1)), (["a b"], ("f", 2))])
 
 
-@pytest.mark.parametrize("n", [1, 3, 0])
-def test_trees_and_records_must_be_as_many(one, n):
+@pytest.mark.parametrize(("n", "lines"), [(1, "1 line"), (3, "3 lines"), (0, "0 lines")])
+def test_trees_and_records_must_be_as_many(one, n, lines):
     trees = Source("p", io.BytesIO(b"(S (N a))\n" * n))
-    with pytest.raises(DataError, match=f"p: {n} lines, but there are 2 records"):
+    with pytest.raises(DataError, match=f"p: {lines}, but there are 2 records"):
         list(with_trees([(one, PLACE)] * 2, trees))
 
 
