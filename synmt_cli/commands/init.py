@@ -98,9 +98,10 @@ def init(
     there is no --parser.
 
     A dev or test set that is not given is split off: a tenth of the pairs, at most 1,000, at
-    random, by a hash of their lines; pairs that share a line stay in the same set. Training text
-    that shares a line with the dev or test set is left out, too, as are repeated pairs, and pairs
-    with a side of more than 100 words, or more than 9 times as long as the other.
+    random, by a hash of their lines; pairs that share a line stay in the same set, and none shares
+    one with a set that is given. Training text that shares a line with the dev or test set is left
+    out, too, as are repeated pairs, and pairs with a side of more than 100 words, or more than 9
+    times as long as the other.
 
     init chooses the precision, and the preset unless you name one, for the machine on which it
     runs: run it where you train, or check precision in config.toml and PRESET in the Makefile.

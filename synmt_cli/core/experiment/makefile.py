@@ -74,13 +74,22 @@ data: {records}
 train: $(SYSTEMS:%=runs/%.trained)
 translate: $(SYSTEMS:%=output/%.txt)
 """
+_APART = """
+# --- Text from which the {split_off} set is split off: without lines of the {given} set ---
+
+text/apart/src text/apart/tgt &: given/src given/tgt text/{given}.src text/{given}.tgt
+	mkdir -p text/apart
+	synmt filter --from text --exclude-format text \\
+		--exclude text/{given}.src --exclude text/{given}.tgt \\
+		--tgt given/tgt --tgt-out text/apart/tgt -o text/apart/src given/src
+"""
 _SPLIT = """
 # --- Sets that are split off, chosen by a hash of their lines; sets share no line ---
 
 {files} &: \\
-		given/src given/tgt
+		{src} {tgt}
 	synmt split {parts} --rest raw \\
-		--out-template 'text/{{part}}.{{name}}' given/src given/tgt
+		--out-template 'text/{{part}}.{{name}}' {src} {tgt}
 """
 _FILTER = """
 # --- Training text: without lines of the other sets, repeated pairs, and very long pairs ---
@@ -267,14 +276,7 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         writers=" ".join(design.writers),
         records=" ".join(f"data/{name}.jsonl" for name in records),
     )
-    if design.split_off:
-        files = [
-            f"text/{name}.{side}" for name in ("raw", *design.split_off) for side in ("src", "tgt")
-        ]
-        parts = [f"--part {name}={design.n_held_out(n_pairs)}" for name in design.split_off]
-        yield _SPLIT.format(files=" ".join(files), parts=" ".join(parts))
-    raw = "text/raw." if design.split_off else "given/"
-    yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
+    yield from _sets(design, n_pairs)
     yield from _trees(design)
     yield from _records(design)
     yield _TRAIN.format(changeable="|".join(CHANGEABLE_IN_TRAINING))
@@ -314,6 +316,21 @@ def _if(name: str, text: str) -> str:
 def _lines(words: Iterable[str]) -> str:
     """Words that go on in the next lines of a rule, one in each."""
     return "".join(f" \\\n\t\t{word}" for word in words)
+
+
+def _sets(design: Design, n_pairs: int) -> Iterator[str]:
+    raw = "given/"
+    if len(design.split_off) == 1:
+        [split_off] = design.split_off
+        yield _APART.format(split_off=split_off, given="test" if split_off == "dev" else "dev")
+        raw = "text/apart/"
+    if design.split_off:
+        names = ("raw", *design.split_off)
+        files = " ".join(f"text/{name}.{side}" for name in names for side in ("src", "tgt"))
+        parts = " ".join(f"--part {name}={design.n_held_out(n_pairs)}" for name in names[1:])
+        yield _SPLIT.format(files=files, parts=parts, src=f"{raw}src", tgt=f"{raw}tgt")
+        raw = "text/raw."
+    yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
 
 
 def _trees(design: Design) -> Iterator[str]:
