@@ -16,7 +16,7 @@ for name in {"TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES"} & ENVIRONMENT.ke
     os.environ[name] = ENVIRONMENT[name]
 
 
-# An example may wait for a disk or for other processes: how long it takes is no error.
+# A busy disk or another process can slow an example down; that is not a failure.
 hypothesis.settings.register_profile("synmt", deadline=None)
 hypothesis.settings.load_profile("synmt")
 
