@@ -30,6 +30,7 @@ MANUAL = Manual(
         " --out-template 'challenge.{phenomenon}.{name}'",
         "synmt challenge train.de.conllu --deprel '^obj$' --upos '^NOUN$' --exactly 3"
         " --format ids --tgt train.en",
+        "synmt challenge test.en.conllu --lemma '^not$' --min-dist 2 --format counts",
         "synmt parse -m en.udpipe test.en | synmt challenge --phenomenon particle"
         " --phenomenon reflexive > hard.conllu",
     ),
@@ -38,7 +39,7 @@ MANUAL = Manual(
 Form = Literal["conllu", "text", "ids", "counts", "labels"]
 DISTANCE = 1  # --min-dist
 COUNTS = "counts or labels"
-OWN = "own"  # the condition of --deprel, --upos and --feats
+OWN = "own"  # the condition of --form, --lemma, --upos, --feats and --deprel
 
 
 def challenge(
@@ -51,11 +52,13 @@ def challenge(
             autocompletion=completion.phenomenon,
         ),
     ] = None,
-    deprel: Annotated[
-        str, option("--deprel REGEX", "A condition of your own on DEPREL; all given must hold.")
+    word: Annotated[
+        str, option("--form REGEX", "A condition of your own on FORM; all given must hold.")
     ] = "",
+    lemma: Annotated[str, option("--lemma REGEX", "The same on LEMMA.")] = "",
     upos: Annotated[str, option("--upos REGEX", "The same on UPOS.")] = "",
     feats: Annotated[str, option("--feats REGEX", "The same on FEATS.")] = "",
+    deprel: Annotated[str, option("--deprel REGEX", "The same on DEPREL.")] = "",
     min_dist: Annotated[
         int | None,
         option(
@@ -100,10 +103,10 @@ def challenge(
       preposition-stranding  UPOS is ADP, and DEPREL contains obl, or is case and the word
                              follows its head: "what do you look at" (in synmt synth: stranding)
 
-    --deprel, --upos and --feats make one more condition, `own`; a word has to meet all that
-    are given. Each is a regular expression in Python's syntax, searched for in its column: `prt`
-    matches `compound:prt`, and `^obl$` excludes subtypes. FEATS are as in the file,
-    `Case=Acc|Number=Sing`, so | is written as \\| there.
+    --form, --lemma, --upos, --feats and --deprel make one more condition, `own`; a word has to
+    meet all that are given. Each is a regular expression in Python's syntax, searched for in its
+    column: `prt` matches `compound:prt`, and `^obl$` excludes subtypes. (?i) in front ignores
+    case. FEATS are as in the file, `Case=Acc|Number=Sing`, so | is written as \\| there.
 
     A segment is selected if any of its words meets any condition; sentences with the same
     synmt_line are one segment. Several FILEs are read one after the other. Parse the source
@@ -121,7 +124,8 @@ def challenge(
     """
     paths, further = files or ["-"], [*(src or []), *(tgt or [])]
     _check([*paths, *further], form, bool(further), template is not None, output)
-    conditions = _conditions(phenomena or [], deprel, upos, feats)
+    own = core.Condition(OWN, word, lemma, upos, feats, deprel)
+    conditions = _conditions(phenomena or [], own)
     finder = core.Finder(conditions, *_range(min_dist, exactly))
     names = list(dict.fromkeys(one.name for one in conditions))
     outputs = _outputs(template, names, paths, further) if template is not None else {}
@@ -146,18 +150,17 @@ def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: 
         raise UsageError(f"--src and --tgt {problem}")
 
 
-def _conditions(
-    phenomena: Sequence[str], deprel: str, upos: str, feats: str
-) -> list[core.Condition]:
+def _conditions(phenomena: Sequence[str], own: core.Condition) -> list[core.Condition]:
     for name in phenomena:
         if name not in core.PHENOMENA:
             known = ", ".join(core.PHENOMENA)
             raise UsageError(f"no phenomenon {quoted(name)}; there are {known}")
     conditions = [one for name in dict.fromkeys(phenomena) for one in core.PHENOMENA[name]]
-    if deprel or upos or feats:
-        conditions.append(core.Condition(OWN, deprel, upos, feats))
+    if own.patterns:
+        conditions.append(own)
     if not conditions:
-        raise UsageError("say what to look for: --phenomenon, or --deprel, --upos, --feats")
+        columns = ", ".join(f"--{name}" for name in core.COLUMNS)
+        raise UsageError(f"say what to look for: --phenomenon, or {columns}")
     return conditions
 
 

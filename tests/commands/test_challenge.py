@@ -59,6 +59,22 @@ def test_ids(run, options, expected):
     assert run("challenge", *options, "--format", "ids", stdin=TREES.encode()).stdout == expected
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--form", "^UP$"), b"1\n"),
+        (("--form", "^up$"), b""),
+        (("--form", "(?i)^up$"), b"1\n"),
+        (("--lemma", "^up$"), b"1\n"),
+        (("--lemma", "^UP$"), b""),
+        (("--lemma", "^up$", "--form", "^up$"), b""),
+    ],
+)
+def test_conditions_on_forms_and_lemmas(run, options, expected):
+    upper = FIRST.replace("3\tup\tup", "3\tUP\tup")
+    assert run("challenge", *options, "--format", "ids", stdin=upper.encode()).stdout == expected
+
+
 def test_parallel_lines_stand_behind_text_and_ids(run, folder):
     command = ("challenge", *PARTICLE, "en.conllu", "--tgt", "de", "--format")
     done = run(*command, "text", cwd=folder)

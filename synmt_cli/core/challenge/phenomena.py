@@ -1,6 +1,6 @@
 """Challenge sets: the sentences in which a word is far from its head (Choshen and Abend, 2019).
 
-A word counts if it meets a condition on DEPREL, UPOS and FEATS and the distance
+A word counts if it meets a condition on its columns and the distance
 |id - head| is in a range. The conditions are those of the code of Choshen and Abend (2021),
 with two corrections and an addition. There the root's distance was its id, since its HEAD is 0;
 here a root has no distance. There rows were counted; here ids, so that multiword tokens and empty
@@ -20,10 +20,12 @@ from synmt_cli.core.segments.segment import TreeSegment, line
 from synmt_cli.core.segments.splitting import written_together
 from synmt_cli.errors import UsageError, printable, quoted
 from synmt_cli.formats import conllu
-from synmt_cli.formats.conllu import DEPREL, FEATS, UPOS, Sentence
+from synmt_cli.formats.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, Sentence
 
 COMMENT = "synmt_challenge"
 ANY, ALL = "any", "all"
+# What a condition is on: the fields of Condition and the options of the command.
+COLUMNS = {"form": FORM, "lemma": LEMMA, "upos": UPOS, "feats": FEATS, "deprel": DEPREL}
 NEITHER = "none"  # the label of a segment that meets no condition
 Match = tuple[str, int, int]  # name of the condition, word, head; both 1-based ids as in the file
 
@@ -32,28 +34,30 @@ Match = tuple[str, int, int]  # name of the condition, word, head; both 1-based 
 class Condition:
     """A condition on words. Each pattern is a regular expression, found anywhere in its column.
 
-    after: the word has to follow its head. Raises UsageError for an invalid pattern.
+    after: the word has to follow its head. patterns: those given, each with its column of a row.
+    Raises UsageError for an invalid pattern.
 
     >>> Condition("modal", upos="^AUX$").met_by(["1", "may", "may", "AUX", "MD"])
     True
     """
 
     name: str
-    deprel: str = ""
+    form: str = ""
+    lemma: str = ""
     upos: str = ""
     feats: str = ""
+    deprel: str = ""
     after: bool = False
-    _columns: tuple[tuple[int, re.Pattern[str]], ...] = field(init=False, repr=False)
+    patterns: tuple[tuple[int, re.Pattern[str]], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = (("deprel", DEPREL), ("upos", UPOS), ("feats", FEATS))
-        patterns = [(column, name, getattr(self, name)) for name, column in given]
-        columns = tuple((c, _compiled(name, text)) for c, name, text in patterns if text)
-        object.__setattr__(self, "_columns", columns)
+        given = [(column, name, getattr(self, name)) for name, column in COLUMNS.items()]
+        patterns = tuple((column, _compiled(name, text)) for column, name, text in given if text)
+        object.__setattr__(self, "patterns", patterns)
 
     def met_by(self, row: Sequence[str]) -> bool:
         """Whether every pattern is found in the row of a word."""
-        return all(pattern.search(row[column]) for column, pattern in self._columns)
+        return all(pattern.search(row[column]) for column, pattern in self.patterns)
 
 
 def _compiled(option: str, pattern: str) -> re.Pattern[str]:
