@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.errors import DataError, counted, printable, quoted
 from synmt_cli.formats.arcs import all_reach_root
 from synmt_cli.io import reading
 
@@ -245,7 +245,7 @@ def tree_problem(known: Mapping[str, Any]) -> str | None:
     n = len(known["words"])
     for name in TREE:
         if len(known[name]) != n:
-            return f"field {name}: {len(known[name])} items, but {n} words"
+            return f"field {name}: {counted(len(known[name]), 'item')}, but {counted(n, 'word')}"
     return (
         _span_problem(known["spans"], len(known["src"]))
         or _head_problem(known["heads"], known.get("sents", [0]))
@@ -266,7 +266,8 @@ def _span_problem(spans: list[list[Any]], n_characters: int) -> str | None:
         return None
     wrong = (index for index, (b, e) in enumerate(spans) if not 0 <= b <= e <= n_characters)
     index = next(wrong)
-    return f"field spans: item {index} is {spans[index]}, but src has {n_characters} characters"
+    length = counted(n_characters, "character")
+    return f"field spans: item {index} is {spans[index]}, but src has {length}"
 
 
 def _head_problem(heads: list[int], sents: list[int]) -> str | None:
@@ -295,10 +296,13 @@ def _piece_problem(known: Mapping[str, Any], n_words: int) -> str | None:
     if pieces is None:
         return "field pieces is missing, but piece_word is there"
     if len(words_of) != len(pieces):
-        return f"field piece_word: {len(words_of)} items, but {len(pieces)} pieces"
+        items, of_pieces = counted(len(words_of), "item"), counted(len(pieces), "piece")
+        return f"field piece_word: {items}, but {of_pieces}"
     if words_of and not (min(words_of) >= -1 and max(words_of) < n_words):
         index = next(i for i, word in enumerate(words_of) if not -1 <= word < n_words)
-        return f"field piece_word: item {index} is {words_of[index]}, but {n_words} words"
+        return (
+            f"field piece_word: item {index} is {words_of[index]}, but {counted(n_words, 'word')}"
+        )
     return None
 
 

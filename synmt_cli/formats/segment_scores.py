@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.errors import DataError, counted, printable, quoted
 from synmt_cli.formats.detect import OBJECT
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
@@ -54,7 +54,7 @@ def to_bytes(system: str, score: float) -> bytes:
 def _from_tsv(line: bytes, source: str, number: int) -> SegmentScore:
     columns = reading.decode(line, source, number).split("\t")
     if len(columns) != 2:
-        problem = f"{len(columns)} columns, expected SYSTEM<TAB>SCORE"
+        problem = f"{counted(len(columns), 'column')}, expected SYSTEM<TAB>SCORE"
         raise DataError(source, number, problem)
     if not NUMBER.fullmatch(columns[1]):
         raise DataError(source, number, _not_finite(columns[0], columns[1]))

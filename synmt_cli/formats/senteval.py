@@ -7,7 +7,7 @@ may be columns between label and sentence, which are not read.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from synmt_cli.errors import DataError, quoted
+from synmt_cli.errors import DataError, counted, quoted
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.io import reading
 
@@ -30,7 +30,9 @@ def read(source: reading.Source) -> Iterator[Example]:
         columns = line.split("\t")
         problem = None
         if len(columns) < 3:
-            problem = f"{len(columns)} columns, expected split, label and sentence with TABs"
+            problem = (
+                f"{counted(len(columns), 'column')}, expected split, label and sentence with TABs"
+            )
         elif columns[0] not in SPLITS:
             problem = f"split {quoted(columns[0])} is none of {', '.join(SPLITS)}"
         elif not columns[1]:

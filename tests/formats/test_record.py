@@ -86,6 +86,7 @@ def test_a_bad_line_is_named(line, problem):
         ("heads", [1, -1, True], "item 2 is a boolean, expected an integer"),
         ("heads", [1.0, -1, 1], "item 0 is a number with a fraction, expected an integer"),
         ("heads", [1, -1], "2 items, but 3 words"),
+        ("heads", [-1], "1 item, but 3 words"),
         ("heads", [1, 2, 0], "0 roots (-1) in words 0 to 2, expected 1"),
         ("heads", [-1, -1, 1], "2 roots (-1) in words 0 to 2, expected 1"),
         ("heads", [2, -1, 0], "a cycle"),

@@ -34,7 +34,7 @@ def test_jsonl_is_the_same():
         (b"a\t1_0", "f:2: the score '1_0' of 'a' is not a finite number"),
         (b"a\t 1", "f:2: the score ' 1' of 'a' is not a finite number"),
         (b"a\t1\t2", "f:2: 3 columns, expected SYSTEM<TAB>SCORE"),
-        (b"a", "f:2: 1 columns"),
+        (b"a", "f:2: 1 column, expected SYSTEM<TAB>SCORE"),
         (b"\t1", "f:2: the name of the system is empty"),
         (b"\xff\t1", "f:2: invalid UTF-8 at byte 1"),
     ],

@@ -17,7 +17,15 @@ from synmt_cli.core.inspection.problems import problem_of
 from synmt_cli.core.run import config
 from synmt_cli.core.run.directory import LABELS, read_metric
 from synmt_cli.core.run.presets import AUTO, PRESETS
-from synmt_cli.errors import ConfigError, DataError, SynmtError, UsageError, printable, quoted
+from synmt_cli.errors import (
+    ConfigError,
+    DataError,
+    SynmtError,
+    UsageError,
+    counted,
+    printable,
+    quoted,
+)
 from synmt_cli.formats import attention, segment_scores
 from synmt_cli.formats.detect import OBJECT, FileKind, table_of
 from synmt_cli.formats.reports.analysis.structural_probes import MEASURES
@@ -136,7 +144,7 @@ def _rows(source: Source) -> Iterator[list[str]]:
         row = line.split("\t")
         n_columns = n_columns or len(row)
         if len(row) != n_columns:
-            problem = f"{len(row)} columns, and the header has {n_columns}"
+            problem = f"{counted(len(row), 'column')}, and the header has {n_columns}"
             raise DataError(source.name, number, problem)
         yield row
 
