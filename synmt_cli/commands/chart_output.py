@@ -33,7 +33,7 @@ def kind_of(form: str | None, output: str) -> str:
             return "text"
         if PurePath(output).suffix.lower() == ".txt":
             return "text"
-        return figures.kind_of(output)
+        return figures.kind_of(output, other=", or in .txt for text")
     if form != "text":
         figures.require(f"--format {form}")
     return form

@@ -136,7 +136,12 @@ def test_figures_as_text_have_the_digits_of_the_metric(run, tmp_path):
         (["attention", "--heads", "x"], lines(ATTENTION), 2, b"expected numbers from 0 on"),
         (["curves", "no"], b"", 66, b"no is not a run directory"),
         (["curves", "--show", "x", "no"], b"", 2, b"expected some of metric, perplexity"),
-        (["scores", "-o", "a.gif"], b"", 2, b"the name must end in .png, .svg or .pdf"),
+        (
+            ["scores", "-o", "a.gif"],
+            b"",
+            2,
+            b"the name must end in .png, .svg or .pdf, or in .txt for text",
+        ),
     ],
 )
 def test_bad_input_is_named(run, tmp_path, arguments, stdin, status, message):

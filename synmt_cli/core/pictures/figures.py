@@ -46,11 +46,15 @@ class Size:
     name: str = "synmt"
 
 
-def kind_of(path: str, option: str = "-o") -> str:
-    """png, svg or pdf, by suffix. Raises UsageError, and Unavailable without matplotlib."""
+def kind_of(path: str, option: str = "-o", other: str = "") -> str:
+    """png, svg or pdf, by suffix. Raises UsageError, and Unavailable without matplotlib.
+
+    other: what the name may end in besides, for the message.
+    """
     kind = PurePath(path).suffix.lower().removeprefix(".")
     if kind not in KINDS:
-        raise UsageError(f"{option} {printable(path)}: the name must end in .png, .svg or .pdf")
+        expected = f"the name must end in .png, .svg or .pdf{other}"
+        raise UsageError(f"{option} {printable(path)}: {expected}")
     require(option)
     return kind
 
