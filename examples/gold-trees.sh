@@ -40,7 +40,7 @@ translate() { # MODEL TREES
   local model=${1##*/} penalty=$baseline tuned=()
   if [ -e "output/$model.conllu" ]; then penalty=${model%.*}; fi
   for file in output/"$penalty".*.lenpen.json; do tuned+=(--tuned "$file"); done
-  synmt translate -m "$1" --beam "$(cat data/BEAM)" --threads 1 "${tuned[@]}" -o "$out/$model.$2.txt" "$out/$2.conllu"
+  synmt translate -m "$1" --threads 1 "${tuned[@]}" -o "$out/$model.$2.txt" "$out/$2.conllu"
 }
 for kind in parsed gold random; do
   for model in "${models[@]}"; do

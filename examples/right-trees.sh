@@ -47,7 +47,7 @@ fi
 for kind in "${kinds[@]}"; do
   synmt featurize --spm spm.model --tgt text/test.tgt -o "$out/$kind.jsonl" "$out/$kind.conllu"
   for model in "${models[@]}"; do
-    synmt translate -m "$model" --beam "$(cat data/BEAM)" --threads 1 "${tuned[@]}" \
+    synmt translate -m "$model" --threads 1 "${tuned[@]}" \
       -o "$out/${model##*/}.$kind.txt" "$out/$kind.jsonl"
     systems+=("$kind=$out/${model##*/}.$kind.txt")
   done

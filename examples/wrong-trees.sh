@@ -84,7 +84,7 @@ for file in output/"$variant".*.txt; do
   rm -rf "$out/models/$name"
   mkdir -p "$out/models"
   synmt average -m "$out/runs/$name" -o "$out/models/$name"
-  synmt translate -m "$out/models/$name" --beam "$(cat data/BEAM)" --threads 1 "${tuned[@]}" \
+  synmt translate -m "$out/models/$name" --threads 1 "${tuned[@]}" \
     -o "$out/$name.txt" "$out/test.jsonl"
   wrong+=("$trees=$out/$name.txt")
   parsed+=("parsed=$file")

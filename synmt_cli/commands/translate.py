@@ -38,7 +38,7 @@ MANUAL = Manual(
     ),
     see_also=("train", "featurize", "tune", "score", "export"),
 )
-LENPEN = 0.6
+BEAM, LENPEN = 4, 0.6
 
 
 def translate(
@@ -49,7 +49,16 @@ def translate(
     files: options.Files = None,
     kind: options.InputKind = "auto",
     parser: options.RunParser = "",
-    beam: Annotated[int, option("--beam K", "Beam size; 1 is greedy.", min=1, max=1000)] = 4,
+    beam: Annotated[
+        int | None,
+        option(
+            "--beam K",
+            "Beam size; 1 is greedy.",
+            shown_default=f"{BEAM}, or as tuned",
+            min=1,
+            max=1000,
+        ),
+    ] = None,
     lenpen: Annotated[
         float | None,
         option("--lenpen A", "Divide log P by length^A.", f"{LENPEN}", min=0, max=GREATEST),
@@ -58,7 +67,8 @@ def translate(
         list[str] | None,
         option(
             "--tuned FILE",
-            "Take the best A of a report of synmt tune; of several, that of the best mean BLEU.",
+            "Search as a report of synmt tune did, with its best A; of several reports, that of"
+            " the best mean BLEU.",
         ),
     ] = None,
     nbest: Annotated[
@@ -137,7 +147,8 @@ def translate(
     The score of a translation is log P / length^A, with the end of sentence counted, as in fairseq
     (not GNMT's). The search ends when no prefix can still enter the n-best by that score, or with
     --patience 1 when as many translations are finished as the beam is wide, as in fairseq and
-    CTranslate2, which is faster. The unknown piece is never written. A translation that reaches the
+    CTranslate2, which is faster, and much faster where decoders write trees. The best A is another
+    then (synmt tune). The unknown piece is never written. A translation that reaches the
     limit of --max-output-len is cut there and counted. Several models average their probabilities;
     they must share a vocabulary.
 
@@ -186,12 +197,14 @@ def translate(
             ),
         }
     )
-    if nbest > beam:
-        raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
     if nbest > 1 and format in ("text", "conllu"):
         raise UsageError("--nbest gives several lines for a segment: --format tsv or jsonl")
     paths = files or ["-"]
     options.refuse_two_stdins([*paths, *(tuned or [])])
+    beam, lenpen, patience = _search(tuned or [], beam, lenpen, patience)
+    console.debug(f"search: beam {beam}, length penalty {lenpen:g}, patience {patience:g}")
+    if nbest > beam:
+        raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
     counts: Counter[str] = Counter()
@@ -207,11 +220,11 @@ def translate(
 
         settings = SearchSettings(
             beam=beam,
-            lenpen=best_lenpen(tuned, beam) if tuned else LENPEN if lenpen is None else lenpen,
+            lenpen=lenpen,
             nbest=nbest,
             longest=LengthLimit() if max_len is None else LengthLimit(0, max_len),
             constrained=not unconstrained,
-            patience=patience or math.inf,
+            patience=patience,
             max_pieces=max_pieces,
             batch_size=batch_size,
             batch_pieces=batch_tokens,
@@ -244,11 +257,22 @@ def translate(
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")
 
 
-def best_lenpen(paths: Sequence[str], beam: int) -> float:
-    """The length penalty that synmt tune found. Raises DataError, ReadError."""
+def _search(
+    tuned: Sequence[str], beam: int | None, lenpen: float | None, patience: float | None
+) -> tuple[int, float, float]:
+    """Beam, length penalty and patience: what is given, else those of reports, else the defaults.
+
+    Raises DataError and ReadError for reports.
+    """
     from synmt_cli.formats.reports import tuning
 
-    report = tuning.read_all(paths)
-    if report.beam != beam:
-        console.warn(f"{printable(paths[0])} was tuned with --beam {report.beam}, not {beam}")
-    return report.best.lenpen
+    if not tuned:
+        return beam or BEAM, LENPEN if lenpen is None else lenpen, patience or math.inf
+    report = tuning.read_all(tuned)
+    name = printable(tuned[0])
+    if beam not in (None, report.beam):
+        console.warn(f"{name} was tuned with --beam {report.beam}, not {beam}")
+    if patience not in (None, report.patience or math.inf):
+        known = tuning.with_patience(report.patience)
+        console.warn(f"{name} was tuned {known}, not {tuning.with_patience(patience)}")
+    return beam or report.beam, report.best.lenpen, patience or report.patience or math.inf

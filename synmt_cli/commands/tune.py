@@ -17,6 +17,7 @@ from synmt_cli.io import memory, reading, writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.jobs.translation.input import Placed
+    from synmt_cli.formats.reports.tuning import TuningReport
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize --tgt FILE` or `--tgt-conllu FILE`.",
@@ -70,10 +71,11 @@ def tune(
     """Translate development data with several length penalties, and find the best by BLEU.
 
     Systems differ in how short beam search makes their translations, and decoders of trees more
-    than others. So tune each on dev with the beam that it will translate with, and give the value
-    to translate --lenpen, or the report of --format json to translate --tuned and to synmt report
-    --tuned. Several reports, such as those of a system's seeds, are averaged there: the best value
-    for one seed may make the models of others repeat words. Greedy search ignores the penalty.
+    than others. So tune each on dev with the search that it will translate with, and give the
+    report of --format json to translate --tuned, which searches in the same way, and to synmt
+    report --tuned. Several reports, such as those of a system's seeds, are averaged there: the best
+    value for one seed may make the models of others repeat words. Greedy search ignores the
+    penalty.
 
     The penalty A divides log P by length^A (see translate). Which prefixes the search extends does
     not depend on it, only which finished translation is the best and when there can be no better
@@ -81,7 +83,8 @@ def tune(
     translations of synmt translate --lenpen A (on a GPU with --precision fp32). It takes about as
     long as translate with the largest value, which may be long: the larger the penalty, the longer
     a prefix can still become the best. --patience 1 ends the search as fairseq does, for all values
-    at the same step.
+    at the same step: with decoders that write trees in a small part of the time. Greater values are
+    best then, since no long translation that repeats itself is waited for: try --lenpen 0.2:3.0.
 
     BLEU is sacreBLEU's, cased, with the tokenizer 13a, against tgt of the records; the first of
     equal values is the best. closed counts trees that had to be completed.
@@ -116,12 +119,27 @@ def tune(
         if not references:
             raise DataError(reading.source_name(paths[0]), None, "no records to tune on")
         closed: list[int | None] = [*n_closed] if job.writes_trees else [None] * len(values)
-        report = Tuning(references, beam).report(values, lines, n_cut, closed)
+        exact = settings.patience == math.inf
+        tuning = Tuning(references, beam, None if exact else settings.patience)
+        report = tuning.report(values, lines, n_cut, closed)
+        warn_of_end(report)
         if get is None:
             writer.write(FORMATS[form](report))
         else:
             figure = repr(report.best.lenpen) if get == "lenpen" else f"{report.best.bleu:.2f}"
             writer.write(figure.encode() + b"\n")
+
+
+def warn_of_end(report: TuningReport) -> None:
+    """Says that the best value is the greatest or the smallest that was tried."""
+    best, values = report.best, report.values
+    if best is values[-1] and len(values) > 1 and best.lenpen < GREATEST:
+        other = "greatest value tried: greater"
+    elif best is values[0] and best.bleu > values[-1].bleu and best.lenpen > 0:
+        other = "smallest value tried: smaller"
+    else:
+        return
+    console.warn(f"the best, {best.lenpen:g}, is the {other} ones may be better")
 
 
 def grid(text: str) -> list[float]:

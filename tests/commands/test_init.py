@@ -180,7 +180,15 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     rules.write_text(text.replace("BEAM := 5", "BEAM := 4"))
     made = commands()
     assert (trained(made), len(translated(made))) == ([], 6)
-    assert {line.split(" --beam ")[1].split()[0] for line in made if " --beam " in line} == {"4"}
+    searches = [line.split(" --threads ")[0] for line in made if line.startswith("synmt tune ")]
+    assert {line.split(" ", 4)[4] for line in searches} == {"--beam 4 --lenpen 0.2:1.6"}
+    wider = text.replace("LENPENS := 0.2:1.6", "LENPENS := 0.2:3.0")
+    rules.write_text(wider.replace("PATIENCE :=\n", "PATIENCE := 1\n"))
+    made = commands()
+    assert (trained(made), len(translated(made))) == ([], 6)
+    searches = [line.split(" --threads ")[0] for line in made if line.startswith("synmt tune ")]
+    wanted = {"--beam 5 --lenpen 0.2:3.0 --patience 1"}
+    assert {line.split(" ", 4)[4] for line in searches} == wanted
     rules.write_text(text.replace("PRESET := tiny", "PRESET := small"))
     assert sorted(trained(commands())) == sorted(models)
 

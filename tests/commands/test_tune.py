@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from sacrebleu import corpus_bleu
+
+from synmt_cli.commands.tune import warn_of_end
+from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of
 
 GRID = ("--lenpen", "0:2:1", "--beam", 2)
 
@@ -43,17 +47,23 @@ def test_each_value_gives_what_translate_and_score_give(shop, tuned, variant):
     assert report["best"] == report["values"][bleu.index(max(bleu))]
 
 
-def test_the_options_of_search_and_model_are_those_of_translate(shop):
+@pytest.fixture(scope="module")
+def learned(shop):
+    """A model whose translations depend on how it searches."""
     settings = ("lr=0.02", "initial_lr=0", "warmup=20", "save_every=30")
     settings = [f"training.{setting}" for setting in settings]
     shop.train("vanilla", *settings, run="learned", options=("--max-steps", 60))
+    return "learned"
+
+
+def test_the_options_of_search_and_model_are_those_of_translate(shop, learned):
     references = [record["tgt"] for record in shop.records("dev.jsonl")]
     found = []
     for options in ((), ("--checkpoint", "step-30"), ("--patience", 0.25)):
         one = ("--beam", 5, *options, "dev.jsonl")
-        done = shop("tune", "-m", "learned", "--lenpen", "1:1", "--format", "json", *one, status=0)
+        done = shop("tune", "-m", learned, "--lenpen", "1:1", "--format", "json", *one, status=0)
         (value,) = json.loads(done.stdout)["values"]
-        hypotheses = shop.translate("learned", "--lenpen", 1, *one).stdout.decode().splitlines()
+        hypotheses = shop.translate(learned, "--lenpen", 1, *one).stdout.decode().splitlines()
         bleu = corpus_bleu(hypotheses, [references])
         assert value["bleu"] == pytest.approx(bleu.score)
         assert value["length_ratio"] == pytest.approx(bleu.sys_len / bleu.ref_len)
@@ -93,6 +103,68 @@ def test_translate_takes_the_best_value_of_a_report(shop, tuned):
         by_hand = shop.translate("vanilla", "--lenpen", other["lenpen"], *options)
         assert by_report.stdout == by_hand.stdout != shop.translate("vanilla", *options).stdout
         assert by_report.stderr.count(b"tuned.json was tuned with --beam 2, not 3") == n_lines
+
+
+def test_translate_searches_as_the_report_did(shop, learned):
+    """Beam and patience, too, unless others are given."""
+    search = ("--beam", 3, "--patience", 0.4)
+    tune = ("tune", "-m", learned, "--lenpen", "1:1", *search, "-o", "searched.json")
+    shop(*tune, "--format", "json", "dev.jsonl", status=0)
+    report = json.loads((shop.folder / "searched.json").read_text())
+    assert (report["beam"], report["patience"]) == (3, 0.4)
+    shown = shop("info", "searched.json", status=0).stdout
+    assert b"patience\t0.4\n" in shown
+
+    translate = partial(shop.translate, learned, "--format", "tsv", "dev.jsonl")
+    by_hand = translate("--lenpen", 1, *search)
+    by_report = translate("--tuned", "searched.json")
+    assert (by_report.stdout, by_report.stderr) == (by_hand.stdout, by_hand.stderr)
+    found = {by_report.stdout}
+    for others, said in (
+        (("--beam", 4), b"searched.json was tuned with --beam 3, not 4"),
+        (
+            ("--patience", "inf"),
+            b"searched.json was tuned with --patience 0.4, not with --patience inf",
+        ),
+    ):
+        done = translate("--tuned", "searched.json", *others)
+        by_hand = translate("--lenpen", 1, *search, *others)  # the later one counts
+        assert done.stdout == by_hand.stdout
+        assert said in done.stderr
+        found.add(done.stdout)
+    assert len(found) == 3, "beam and patience matter here"
+
+
+def test_a_report_without_patience_is_of_an_exact_search(shop, tuned):
+    assert tuned["vanilla"]["patience"] is None
+    (shop.folder / "exact.json").write_text(json.dumps(tuned["vanilla"]))
+    done = shop.translate("vanilla", "--tuned", "exact.json", "--patience", 1, "dev.jsonl")
+    assert b"exact.json was tuned without --patience, not with --patience 1" in done.stderr
+    done = shop.translate("vanilla", "--tuned", "exact.json", "--patience", "inf", "dev.jsonl")
+    assert b"was tuned" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("scores", "lenpens", "said"),
+    [
+        ([1.0, 2.0, 3.0], [0.5, 1.0, 1.5], "1.5, is the greatest value tried: greater"),
+        ([1.0, 2.0, 3.0], [9.0, 9.5, 10.0], ""),  # there is no greater one
+        ([3.0, 2.0, 1.0], [0.5, 1.0, 1.5], "0.5, is the smallest value tried: smaller"),
+        ([3.0, 2.0, 1.0], [0.0, 0.5, 1.0], ""),
+        ([1.0, 3.0, 2.0], [0.5, 1.0, 1.5], ""),
+        ([2.0, 2.0, 2.0], [0.5, 1.0, 1.5], ""),  # nothing says that smaller ones are better
+        ([2.0], [0.5], ""),
+    ],
+)
+def test_a_best_value_at_an_end_is_said(scores, lenpens, said, capfd):
+    values = [
+        TunedValue(lenpen, score, 1.0, 1.0, 0, None)
+        for lenpen, score in zip(lenpens, scores, strict=True)
+    ]
+    warn_of_end(TuningReport(2, 4, None, best_of(values), values, ""))
+    warning = capfd.readouterr().err
+    assert warning.count("ones may be better") == bool(said)
+    assert said in warning
 
 
 @pytest.mark.parametrize(
@@ -178,12 +250,13 @@ def test_several_reports_are_averaged(shop, tuned):
     ("field", "message"),
     [
         ("beam", b"b.json: tuned with --beam 7, but a.json with 2"),
+        ("patience", b"b.json: tuned with --patience 1, but a.json without --patience"),
         ("values", b"b.json: other length penalties than in a.json"),
     ],
 )
 def test_reports_of_other_searches_are_not_averaged(shop, tuned, field, message):
     report = tuned["vanilla"]
-    change = {"beam": 7, "values": [report["best"]]}
+    change = {"beam": 7, "patience": 1, "values": [report["best"]]}
     (shop.folder / "a.json").write_text(json.dumps(report))
     (shop.folder / "b.json").write_text(json.dumps(report | {field: change[field]}))
     command = ("translate", "-m", "vanilla", "--tuned", "a.json", "--tuned", "b.json", "dev.jsonl")

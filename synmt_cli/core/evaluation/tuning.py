@@ -7,11 +7,14 @@ from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of
 
 
 class Tuning:
-    """References, and the translations of each length penalty. Each is at least one line."""
+    """References, and the translations of each length penalty. Each is at least one line.
 
-    def __init__(self, references: Sequence[str], beam: int) -> None:
+    beam, patience: of the search; patience is None where it is exact.
+    """
+
+    def __init__(self, references: Sequence[str], beam: int, patience: float | None) -> None:
         (self._metric,) = build(["bleu"], [references])
-        self._n, self._beam = len(references), beam
+        self._n, self._search = len(references), (beam, patience)
 
     def report(
         self,
@@ -23,7 +26,8 @@ class Tuning:
         """hypotheses, n_cut, n_closed: of each of lenpens."""
         each = zip(lenpens, hypotheses, n_cut, n_closed, strict=True)
         values = [_value(self._metric, *one) for one in each]
-        return TuningReport(self._n, self._beam, best_of(values), values, self._metric.signature)
+        signature = self._metric.signature
+        return TuningReport(self._n, *self._search, best_of(values), values, signature)
 
 
 def _value(

@@ -46,8 +46,12 @@ VOCABULARY := auto
 PARSERS := 0
 # Threads of each training, tuning and translation.
 THREADS := 1
-# At least 2: the length penalty is tuned for it.
+# At least 2: the length penalty is tuned for it, by these values on dev.
 BEAM := 5
+LENPENS := 0.2:1.6
+# Empty: search ends when no translation can be better. 1: it ends as fairseq's does, which is much
+# faster where models write trees, and needs greater penalties, such as 0.2:3.0.
+PATIENCE :=
 METRICS := bleu,chrf,ter
 BY := length:10,20,30,40
 
@@ -60,11 +64,12 @@ WRITTEN := $(foreach variant,$(WRITERS),$(foreach seed,$(SEEDS),$(variant).$(see
 # Whose length penalty is tuned: the first that writes no trees, for all of these; and each writer.
 SHARED := $(firstword $(filter-out $(WRITERS),$(VARIANTS)))
 TUNED := $(SHARED) $(WRITERS)
+SEARCH := $(strip --beam $(BEAM) --lenpen $(LENPENS) $(addprefix --patience ,$(PATIENCE)))
 
 # Values as files, written when they change: what depends on one is then made again. (The mean of
 # fewer seeds has another length penalty, too.) make -n writes nothing.
 DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
-CHANGED := $(foreach one,PRESET VOCABULARY BEAM SEEDS METRICS BY SHARED READERS,$(shell \\
+CHANGED := $(foreach one,PRESET VOCABULARY SEARCH SEEDS METRICS BY SHARED READERS,$(shell \\
   echo '$($(one))' | cmp -s - data/$(one) || \\
   ( $(if $(DRY),,echo '$($(one))' > data/$(one);) echo data/$(one) )))
 .PHONY: $(if $(DRY),$(CHANGED))
@@ -192,25 +197,25 @@ models/%/model.safetensors: runs/%.trained
 tuning = $(SEEDS:%=output/$(1).%.lenpen.json)
 
 $(foreach one,$(TUNED),$(call tuning,$(one))): output/%.lenpen.json: \\
-		models/%/model.safetensors data/dev.jsonl data/BEAM
-	synmt tune -m models/$* --beam $(BEAM) --threads $(THREADS) --format json -o $@ data/dev.jsonl
+		models/%/model.safetensors data/dev.jsonl data/SEARCH
+	synmt tune -m models/$* $(SEARCH) --threads $(THREADS) --format json -o $@ data/dev.jsonl
 
 # --- Translations of the test set ---
 
-TRANSLATE := synmt translate --beam $(BEAM) --threads $(THREADS)
-# $(call best,VARIANT): the options that take its length penalty.
+TRANSLATE := synmt translate --threads $(THREADS)
+# $(call best,VARIANT): the options for a search with its length penalty.
 best = $(addprefix --tuned ,$(call tuning,$(1)))
 """
 _TRANSLATE_ONE = """
 $(SEEDS:%=output/{variant}.%.txt): output/{variant}.%.txt: \\
 		models/{variant}.%/model.safetensors $(call tuning,$(SHARED)) \\
-		data/test.jsonl data/BEAM data/SEEDS data/SHARED
+		data/test.jsonl data/SEEDS data/SHARED
 	$(TRANSLATE) -m models/{variant}.$* $(call best,$(SHARED)) -o $@ data/test.jsonl
 """
 _TRANSLATE_TREES = """
 output/{variant}.%.txt output/{variant}.%.conllu: \\
 		models/{variant}.%/model.safetensors $(call tuning,{variant}) \\
-		data/test.jsonl data/BEAM data/SEEDS
+		data/test.jsonl data/SEEDS
 	$(TRANSLATE) -m models/{variant}.$* $(call best,{variant}) \\
 		--trees-out output/{variant}.$*.conllu -o output/{variant}.$*.txt data/test.jsonl
 """

@@ -1,7 +1,7 @@
 """What `synmt tune` reports: BLEU on dev for each length penalty."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -33,10 +33,14 @@ class TunedValue:
 
 @dataclass(frozen=True, slots=True)
 class TuningReport:
-    """All values in rising order; best is the first with the highest BLEU."""
+    """All values in rising order; best is the first with the highest BLEU.
+
+    patience: of the search, None where it ended when no prefix could be better.
+    """
 
     segments: int
     beam: int
+    patience: float | None
     best: TunedValue
     values: list[TunedValue]
     signature: str
@@ -56,7 +60,8 @@ class TuningReport:
             ]
             for one in self.values
         ]
-        yield [f"{counted(self.segments, 'segment')}, beam {self.beam:,}"]
+        patience = "" if self.patience is None else f", patience {self.patience:g}"
+        yield [f"{counted(self.segments, 'segment')}, beam {self.beam:,}{patience}"]
         yield Table([*header, *(["closed"] if has_trees else [])], rows)
         yield [f"best lenpen: {self.best.lenpen:g}", self.signature]
 
@@ -72,6 +77,7 @@ class TuningReport:
                 **({} if one.closed is None else {"closed": one.closed}),
                 "best": int(one is self.best),
                 "beam": self.beam,
+                **({} if self.patience is None else {"patience": self.patience}),
                 "segments": self.segments,
             }
 
@@ -83,17 +89,19 @@ def read(path: str) -> TuningReport:
         values = [_value(one) for one in document["values"]]
         best = values.index(_value(document["best"]))
         segments, beam = documents.count(document["segments"]), documents.count(document["beam"])
+        known = document.get("patience")  # reports did not have it at first
+        patience = None if known is None else documents.number(known)
         signature = str(document["signature"])
     except (KeyError, TypeError, ValueError):
         problem = "values are missing or of other types"
         raise documents.foreign(source, COMMAND, problem) from None
-    return TuningReport(segments, beam, values[best], values, signature)
+    return TuningReport(segments, beam, patience, values[best], values, signature)
 
 
 def read_all(paths: Sequence[str]) -> TuningReport:
     """The means over several models, such as seeds; best is that of the means.
 
-    Raises DataError, also where files differ in beam or length penalties, and ReadError.
+    Raises DataError, also where files differ in beam, patience or length penalties, and ReadError.
     """
     reports = [read(path) for path in paths]
     if len(reports) == 1:
@@ -103,12 +111,27 @@ def read_all(paths: Sequence[str]) -> TuningReport:
         if report.beam != first.beam:
             problem = f"tuned with --beam {report.beam}, but {first_path} with {first.beam}"
             raise DataError(reading.source_name(path), None, problem)
+        if report.patience != first.patience:
+            problem = (
+                f"tuned {with_patience(report.patience)}, "
+                f"but {first_path} {with_patience(first.patience)}"
+            )
+            raise DataError(reading.source_name(path), None, problem)
         if [one.lenpen for one in report.values] != [one.lenpen for one in first.values]:
             problem = f"other length penalties than in {first_path}"
             raise DataError(reading.source_name(path), None, problem)
     values = [_mean(each) for each in zip(*(report.values for report in reports), strict=True)]
     n_segments = sum(report.segments for report in reports)
-    return TuningReport(n_segments, first.beam, best_of(values), values, first.signature)
+    return replace(first, segments=n_segments, best=best_of(values), values=values)
+
+
+def with_patience(patience: float | None) -> str:
+    """How messages say which patience a search had.
+
+    >>> with_patience(1.0), with_patience(None)
+    ('with --patience 1', 'without --patience')
+    """
+    return "without --patience" if patience is None else f"with --patience {patience:g}"
 
 
 def best_of(values: Sequence[TunedValue]) -> TunedValue:

@@ -42,7 +42,7 @@ METRIC = MetricInfo("bleu", "BLEU", "nrefs:1", True, 2)
 RESULTS = {
     "awsl": AwslReport([RunWeights("runs/p", "pascal", 40, LAYERS)]),
     "heads": HeadsReport([RunFigures("runs/p", "pascal", 40, RELATIONS)], False, 20),
-    "tune": TuningReport(40, 4, BEST, [BEST], "nrefs:1"),
+    "tune": TuningReport(40, 4, None, BEST, [BEST], "nrefs:1"),
     "evaltree": TreeReport("gold", "hyp", False, {"UAS": MatchCount(3, 4, 4)}),
     "probe": PROBES,
     "score": ScoreReport(40, ["ref"], [METRIC], [ScoredSystem("a.de", {"bleu": 31.5})]),
