@@ -11,7 +11,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError, printable
-from synmt_cli.formats.reports.tuning import GREATEST
+from synmt_cli.formats.reports.tuning import GREATEST, LEAST, WIDEST
 from synmt_cli.io import memory, reading, writing
 
 MANUAL = Manual(
@@ -56,7 +56,7 @@ def translate(
             "Beam size; 1 is greedy.",
             shown_default=f"{BEAM}, or as tuned",
             min=1,
-            max=1000,
+            max=WIDEST,
         ),
     ] = None,
     lenpen: Annotated[
@@ -79,7 +79,7 @@ def translate(
         option(
             "--patience P",
             "Stop at P * beam finished translations; without it, when none can be better.",
-            min=0.01,
+            min=LEAST,
         ),
     ] = None,
     max_len: Annotated[

@@ -12,7 +12,7 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.formats.reports.tuning import GREATEST
+from synmt_cli.formats.reports.tuning import GREATEST, LEAST, WIDEST
 from synmt_cli.io import memory, reading, writing
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def tune(
     lenpen: Annotated[
         str, option("--lenpen LOW:HIGH[:STEP]", "Values to try, both ends included; STEP is 0.1.")
     ] = "0.2:1.6",
-    beam: Annotated[int, option("--beam K", "Beam size.", min=2, max=1000)] = 4,
+    beam: Annotated[int, option("--beam K", "Beam size.", min=2, max=WIDEST)] = 4,
     patience: Annotated[
         float | None,
         option(
             "--patience P",
             "Stop at P * beam finished translations; without it, when none can be better.",
-            min=0.01,
+            min=LEAST,
         ),
     ] = None,
     get: Annotated[

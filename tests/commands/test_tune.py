@@ -187,6 +187,13 @@ def test_a_report_of_something_else_is_refused(shop, text, status, message):
         assert message in done.stderr
 
 
+@pytest.mark.parametrize("change", [{"beam": 0}, {"beam": 1001}, {"patience": 0}, {"patience": -1}])
+def test_a_report_of_no_search_is_refused(shop, tuned, change):
+    (shop.folder / "bad.json").write_text(json.dumps(tuned["vanilla"] | change))
+    done = shop("translate", "-m", "vanilla", "--tuned", "bad.json", "dev.jsonl", status=65)
+    assert b"bad.json: not from `synmt tune --format json`: values are missing" in done.stderr
+
+
 def test_two_length_penalties_are_refused(shop):
     command = ("translate", "-m", "vanilla", "--tuned", "x", "--lenpen", 1, "dev.jsonl")
     assert b"both name the length penalty" in shop(*command, status=2).stderr

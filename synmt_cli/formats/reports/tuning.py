@@ -11,7 +11,7 @@ from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import reading
 
 COMMAND = "tune"
-GREATEST = 10  # length penalty
+GREATEST, WIDEST, LEAST = 10, 1000, 0.01  # length penalty, beam, patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,9 @@ def read(path: str) -> TuningReport:
         values = [_value(one) for one in document["values"]]
         best = values.index(_value(document["best"]))
         segments, beam = documents.count(document["segments"]), documents.count(document["beam"])
-        known = document.get("patience")  # reports did not have it at first
-        patience = None if known is None else documents.number(known)
+        patience = _patience(document.get("patience"))  # reports did not have it at first
+        if not 1 <= beam <= WIDEST:
+            raise ValueError
         signature = str(document["signature"])
     except (KeyError, TypeError, ValueError):
         problem = "values are missing or of other types"
@@ -150,6 +151,13 @@ def _mean(values: Sequence[TunedValue]) -> TunedValue:
         sum(one.cut for one in values),
         sum(closed) if closed else None,
     )
+
+
+def _patience(value: Any) -> float | None:
+    patience = None if value is None else documents.number(value)
+    if patience is not None and patience < LEAST:
+        raise ValueError
+    return patience
 
 
 def _value(one: Any) -> TunedValue:
