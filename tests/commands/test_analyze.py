@@ -291,7 +291,7 @@ def test_probe_says_what_is_missing(analyze, run):
     assert done.returncode == 2
     done = analyze("probe", stdin=b"tr\ta\tx\n\n")
     assert done.returncode == 65
-    assert b"<stdin>:2: 1 columns" in done.stderr
+    assert b"<stdin>:2: 1 column, expected" in done.stderr
 
 
 def test_sizes_and_majority_are_of_what_was_probed(analyze):
