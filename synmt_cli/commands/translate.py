@@ -147,10 +147,10 @@ def translate(
     The score of a translation is log P / length^A, with the end of sentence counted, as in fairseq
     (not GNMT's). The search ends when no prefix can still enter the n-best by that score, or with
     --patience 1 when as many translations are finished as the beam is wide, as in fairseq and
-    CTranslate2, which is faster, and much faster where decoders write trees. The best A is another
-    then (synmt tune). The unknown piece is never written. A translation that reaches the
-    limit of --max-output-len is cut there and counted. Several models average their probabilities;
-    they must share a vocabulary.
+    CTranslate2. This is faster, and much faster where decoders write trees, but another A is best
+    (synmt tune). The unknown piece is never written. A translation that reaches the limit of
+    --max-output-len is cut there and counted. Several models average their probabilities; they must
+    share a vocabulary.
 
     Models of linearized, parent and gcn write a tree with its words. The search offers only
     continuations that can still become one tree; the length counts pieces, not transitions; at the

@@ -12,12 +12,11 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.formats.reports.tuning import GREATEST, LEAST, WIDEST
+from synmt_cli.formats.reports.tuning import GREATEST, LEAST, WIDEST, TuningReport
 from synmt_cli.io import memory, reading, writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.jobs.translation.input import Placed
-    from synmt_cli.formats.reports.tuning import TuningReport
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize --tgt FILE` or `--tgt-conllu FILE`.",

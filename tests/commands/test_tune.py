@@ -148,7 +148,7 @@ def test_a_report_without_patience_is_of_an_exact_search(shop, tuned):
     ("scores", "lenpens", "said"),
     [
         ([1.0, 2.0, 3.0], [0.5, 1.0, 1.5], "1.5, is the greatest value tried: greater"),
-        ([1.0, 2.0, 3.0], [9.0, 9.5, 10.0], ""),  # there is no greater one
+        ([1.0, 2.0, 3.0], [9.0, 9.5, 10.0], ""),  # --lenpen takes no value above 10
         ([3.0, 2.0, 1.0], [0.5, 1.0, 1.5], "0.5, is the smallest value tried: smaller"),
         ([3.0, 2.0, 1.0], [0.0, 0.5, 1.0], ""),
         ([1.0, 3.0, 2.0], [0.5, 1.0, 1.5], ""),

@@ -332,7 +332,8 @@ def _sets(design: Design, n_pairs: int) -> Iterator[str]:
     if design.split_off:
         names = ("raw", *design.split_off)
         files = " ".join(f"text/{name}.{side}" for name in names for side in ("src", "tgt"))
-        parts = " ".join(f"--part {name}={design.n_held_out(n_pairs)}" for name in names[1:])
+        size = design.n_held_out(n_pairs)
+        parts = " ".join(f"--part {name}={size}" for name in design.split_off)
         yield _SPLIT.format(files=files, parts=parts, src=f"{raw}src", tgt=f"{raw}tgt")
         raw = "text/raw."
     yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
