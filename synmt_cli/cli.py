@@ -33,7 +33,6 @@ from synmt_cli.errors import (
     UsageError,
     WriteError,
     is_of_memory,
-    printable,
     quoted,
 )
 from synmt_cli.io import memory, writing
@@ -121,7 +120,7 @@ def _options(command: TyperCommand, values: dict[str, Any]) -> str:
             continue
         for one in value if isinstance(value, (list, tuple)) else [value]:
             words += [*name, shlex.quote(str(one))]
-    return printable(" ".join(words))
+    return " ".join(words)
 
 
 def _usage_of_machine() -> str:
@@ -342,7 +341,7 @@ def _system(error: OSError) -> int:
         return CreateError.exit_code
     of_any_file = error.errno in (errno.EMFILE, errno.ENFILE)
     where = error.filename or ("files" if of_any_file else "stdout")
-    console.error(f"{printable(str(where))}: {error.strerror or printable(str(error))}")
+    console.error(f"{where}: {error.strerror or error}")
     return WriteError.exit_code
 
 
@@ -356,7 +355,7 @@ def _usage(message: str) -> int:
         if found := re.fullmatch(r"No such option: (\S+) \(Possible options: (.*)\)", message):
             near = difflib.get_close_matches(found[1], found[2].split(", "), 1, cutoff=0)
             message = f"no option {found[1]}; did you mean {near[0]}?"
-        console.error(f"{printable(message)} (see {console.command} --help)")
+        console.error(f"{message} (see {console.command} --help)")
     return UsageError.exit_code
 
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from synmt_cli.errors import printable
 from synmt_cli.io import reading
 
 QUIET, NORMAL, VERBOSE = 0, 1, 2
@@ -72,7 +73,7 @@ def debug(message: str) -> None:
 
 
 def _line(text: str) -> None:
-    line = text.encode("utf-8", "backslashreplace")
+    line = printable(text).encode()  # names and words of the input are in it
     with contextlib.suppress(OSError):  # nobody reads stderr; the exit status still tells
         if _live is None:
             os.write(2, line + b"\n")

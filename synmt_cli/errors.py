@@ -31,9 +31,15 @@ _OF_MEMORY = (  # in messages of libraries
 
 
 class SynmtError(Exception):
-    """A failure to report in one line, without a traceback."""
+    """A failure to report in one line, without a traceback.
+
+    message: may contain text of the input, such as a name; it is escaped here.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class NegativeAnswer(SynmtError):
@@ -54,7 +60,7 @@ class DataError(SynmtError):
     exit_code = 65
 
     def __init__(self, source: str, line: int | None, problem: str) -> None:
-        where = printable(source) if line is None else f"{printable(source)}:{line}"
+        where = source if line is None else f"{source}:{line}"
         super().__init__(f"{where}: {problem}")
         self.source = source
         self.line = line
@@ -156,7 +162,7 @@ def is_of_memory(error: BaseException) -> bool:
 
 def _shown(name: str | PathLike[str]) -> str:
     """A name in a message; an empty one in quotes."""
-    return printable(str(name)) or quoted("")
+    return str(name) or quoted("")
 
 
 def cannot_read(name: str | PathLike[str], error: BaseException) -> ReadError:

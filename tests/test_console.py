@@ -46,6 +46,14 @@ def test_levels_hide_messages_but_never_errors(messages, level, shown):
     assert messages() == "".join(f"synmt train: {text}\n" for text in shown)
 
 
+@pytest.mark.parametrize("say", [console.error, console.warn, console.info, console.debug])
+def test_a_message_is_one_line_whatever_is_in_it(messages, say):
+    console.set_level(console.VERBOSE)
+    say("parameter a\n\x1b[31mb\udcff of model")
+    assert messages().endswith(r"parameter a\n\x1b[31mb\udcff of model" + "\n")
+    assert messages() == ""
+
+
 def test_progress_is_a_line_now_and_then_where_no_terminal_is(messages, monkeypatch):
     with console.progress("parsed", total=2000) as bar:
         bar.advance(1000)

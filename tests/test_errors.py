@@ -80,6 +80,11 @@ def test_what_could_disturb_a_terminal_is_escaped(text, shown):
     assert printable(text) == shown
 
 
+def test_an_error_escapes_names_and_words_of_the_input():
+    assert str(SynmtError("a\x1b[31m\nb")) == r"a\x1b[31m\nb"
+    assert str(DataError("f\n", 7, "\u202eevil")) == r"f\n:7: \u202eevil"
+
+
 def test_a_quote_is_cut_at_eighty_characters():
     assert quoted("ä" * 80) == f"'{'ä' * 80}'"
     assert quoted("ä" * 5000) == f"'{'ä' * 80}…'"

@@ -14,7 +14,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.analysis import datasets
 from synmt_cli.core.analysis.tasks import TASKS
 from synmt_cli.core.segments import splitting
-from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats import senteval
 from synmt_cli.io import writing
 
@@ -260,14 +260,14 @@ def _refuse_other_sentences(first: str, run: str, of_first: object, of_run: obje
     """Raises UsageError: figures of other sentences are not to be compared."""
     if of_first != of_run:
         raise UsageError(
-            f"--max-pieces leaves {printable(run)} other sentences than {printable(first)}, whose "
+            f"--max-pieces leaves {run} other sentences than {first}, whose "
             "vocabulary is another: raise it, or probe them one by one"
         )
 
 
 def _warn(folder: str, remarks: Mapping[str, int]) -> None:
     for remark, n in remarks.items():
-        console.warn(f"{printable(folder)}: {n:,} sentences {remark}")
+        console.warn(f"{folder}: {n:,} sentences {remark}")
 
 
 def _refuse(what: str, holds: bool, given: Mapping[str, object]) -> None:

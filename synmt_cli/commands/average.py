@@ -6,7 +6,7 @@ from typing import Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import UsageError, counted, printable
+from synmt_cli.errors import UsageError, counted
 
 MANUAL = Manual(
     input="Checkpoints of a run directory: `runs/pascal/checkpoints/step-3000`.",
@@ -62,6 +62,6 @@ def average(
     run.tables()  # first of all: is it a run?
     chosen = averaging.members(run, checkpoints or averaging.last(run, n_last))
     averaging.average(run, chosen, Path(output))
-    names = ", ".join(printable(one.name) for one in chosen)
+    names = ", ".join(one.name for one in chosen)
     n = counted(len(chosen), "checkpoint")
-    console.info(f"averaged {n} ({names}) into {printable(output)}")
+    console.info(f"averaged {n} ({names}) into {output}")

@@ -16,7 +16,6 @@ from synmt_cli.errors import (
     SynmtError,
     UsageError,
     counted,
-    printable,
 )
 from synmt_cli.formats.conllu import SENTENCE_LIMIT
 from synmt_cli.formats.detect import FileKind, TreeKind
@@ -78,7 +77,7 @@ def check(
     n = 0
     with writing.output(output, line_buffered) as writer:
         for problem in checker.problems(files or ("-",)):
-            writer.write(printable(str(problem)).encode() + b"\n")
+            writer.write(f"{problem}\n".encode())
             n += 1
             if n == most:
                 console.info(f"stopped after {counted(n, 'problem')}")
@@ -134,7 +133,7 @@ class _Checker:
 
     def _refuse_parallel(self, one: InspectedInput) -> None:
         if self._parallel:
-            raise UsageError(f"{printable(one.name)} has no segments for --parallel")
+            raise UsageError(f"{one.name} has no segments for --parallel")
 
     def _of_folder(self, one: InspectedInput) -> Iterator[SynmtError]:
         from synmt_cli.core.inspection import folders
@@ -162,7 +161,7 @@ class _Checker:
         for name, n in self._counts[1:]:
             first, expected = self._counts[0]
             if n != expected:
-                problem = f"{counted(n, 'segment')}, but {printable(first)} has {expected:,}"
+                problem = f"{counted(n, 'segment')}, but {first} has {expected:,}"
                 yield DataError(name, None, problem)
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
-from synmt_cli.errors import printable
 
 MANUAL = Manual(
     input="A run directory, as `synmt train` makes it.",
@@ -66,4 +65,4 @@ def export(
     from synmt_cli.core.run.directory import Run
 
     ctranslate2_export.export(Run(Path(model)), Path(output), checkpoint, quantization)
-    console.info(f"exported {printable(model)} for {format} to {printable(output)}")
+    console.info(f"exported {model} for {format} to {output}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import CreateError, UsageError, printable
+from synmt_cli.errors import CreateError, UsageError
 
 if TYPE_CHECKING:
     from synmt_cli.core.experiment.design import Design
@@ -136,7 +136,7 @@ def init(
     target = Path(experiment)
     if target.exists() or target.is_symlink():
         raise CreateError(
-            f"cannot create {printable(experiment)}: it already exists; name another folder, or "
+            f"cannot create {experiment}: it already exists; name another folder, or "
             "see in its Makefile how to add a variant"
         )
     parsers.check()
@@ -148,7 +148,7 @@ def init(
     from synmt_cli.core.training.device import precision
 
     device = devices.choose("auto")  # torch is loaded here, once nothing is left to refuse
-    notes = [f"{printable(experiment)}: {_summary(design, n_pairs)}"]
+    notes = [f"{experiment}: {_summary(design, n_pairs)}"]
     if preset == AUTO:
         taken, why = by_data(n_tokens, device.type)
         design = replace(design, preset=taken)
@@ -162,7 +162,7 @@ def init(
     for warning in filter(None, told):
         console.warn(warning)
     two_at_a_time = "-j2 " if device.type == "cpu" else ""
-    console.info(f"next: make {two_at_a_time}-C {shlex.quote(printable(experiment))}")
+    console.info(f"next: make {two_at_a_time}-C {shlex.quote(experiment)}")
 
 
 def _pair(src: str, of_src: str | None, tgt: str, of_tgt: str | None) -> tuple[str, str] | None:

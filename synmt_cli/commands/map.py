@@ -7,7 +7,7 @@ from typing import Annotated
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.errors import UsageError, quoted
 
 FILTERS = (
     "parse",
@@ -107,7 +107,7 @@ def _name(command: list[str]) -> str:
         if (name := " ".join(command[:n])) in FILTERS:
             return name
     known = ", ".join(FILTERS)
-    raise UsageError(f"map cannot run {quoted(printable(command[0]))}; it can run {known}")
+    raise UsageError(f"map cannot run {quoted(command[0])}; it can run {known}")
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import typer
 from synmt_cli import console
 from synmt_cli.commands import completion
 from synmt_cli.core.options import SEED as SEED  # where commands look for it
-from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.errors import UsageError, quoted
 from synmt_cli.io.compression import is_compressed_name
 
 TWO_STDINS = "only one input can be stdin"
@@ -75,7 +75,7 @@ def refuse_two_stdins(paths: Iterable[str | None]) -> None:
 def refuse_compressed(output: str) -> None:
     """Raises UsageError for a model that would be compressed by its name: nobody could load it."""
     if is_compressed_name(output):
-        raise UsageError(f"-o {printable(output)}: a model is not compressed; name it otherwise")
+        raise UsageError(f"-o {output}: a model is not compressed; name it otherwise")
 
 
 def is_named_twice(paths: Iterable[str | None]) -> bool:

@@ -10,7 +10,6 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import parse as job
 from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.text import udpipe
-from synmt_cli.errors import printable
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import EMPTY, FAILED
 from synmt_cli.io import writing
@@ -126,7 +125,7 @@ def parse(
                 bar.advance()
     if known and model:
         say = console.info if n_known else console.warn
-        say(f"{n_known:,} of {bar.done - n_empty:,} lines have a tree in {printable(known)}")
+        say(f"{n_known:,} of {bar.done - n_empty:,} lines have a tree in {known}")
     if failures:
         reasons = "; ".join(f"{reason} ({n:,})" for reason, n in failures.most_common(5))
         console.warn(f"{failures.total():,} of {bar.done:,} segments failed: {reasons}")

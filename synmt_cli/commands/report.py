@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import DataError, UsageError, counted, printable, quoted
+from synmt_cli.errors import DataError, UsageError, counted, quoted
 from synmt_cli.formats.reports.score.scores import ScoreReport
 from synmt_cli.io import reading, writing
 
@@ -180,7 +180,7 @@ def report(
             first_seeds=bool(scored and scored.n_seeds > 1 and not outputs),
         )
         for one in missing:
-            console.warn(printable(one))
+            console.warn(one)
         writer.write(page.page(content).encode())
 
 
@@ -224,7 +224,7 @@ def _texts(
         refuse_other_lengths(lines, scored.n, "segments were scored")
     else:
         first = next(iter(lines))
-        name = printable(reading.source_name(first))
+        name = reading.source_name(first)
         refuse_other_lengths(lines, len(lines[first]), f"in {name}")
     written = {name: lines[file] for name, file in named.items()}
     return Texts(written, lines.get(src), [lines[file] for file in references])
@@ -266,7 +266,7 @@ def _attention(
                 maps = attention.maps(shown)
                 without = "its tree, whose words its pieces do not spell"
             if trees and tree is None and one.stack == "encoder":
-                name = printable(reading.source_name(trees_path))
+                name = reading.source_name(trees_path)
                 without = f"a tree: {name} has no single one with its id"
             if without:
                 missing.append(
@@ -281,7 +281,7 @@ def _attention(
             name = re.sub(NOT_IN_NAMES, "-", one.id)
             commands.append([*command, "-o", f"heads.{name}.pdf", path])
     if not found:
-        name = printable(reading.source_name(path))
+        name = reading.source_name(path)
         missing.append(
             f"Attention is not shown: {name} has no segment of {ATTENTION_TOKENS} tokens or fewer."
         )

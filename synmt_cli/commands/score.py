@@ -14,7 +14,7 @@ import typer
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import NegativeAnswer, UsageError, printable, quoted
+from synmt_cli.errors import NegativeAnswer, UsageError, quoted
 from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.formats.reports.score import sets as set_scores
 from synmt_cli.formats.reports.score.scores import ScoreReport
@@ -651,8 +651,8 @@ def _print_again(
         names = [metric.name for metric in report.metrics]
         absent = next((name for name in [get, *limits] if name not in (None, *names)), None)
         if absent is not None:
-            known = printable(", ".join(names))
-            raise UsageError(f"{printable(path)}: no metric {quoted(absent)}; there are {known}")
+            known = ", ".join(names)
+            raise UsageError(f"{path}: no metric {quoted(absent)}; there are {known}")
         writer.write(_shown(report, get, form, verbose))
     _judge(report, limits)
 
@@ -735,14 +735,14 @@ def _warn(
     for name in references:
         blank = [number for number, line in enumerate(texts[name], 1) if not line.strip()]
         for number in blank[:SHOWN]:
-            console.warn(f"{printable(name)}:{number}: empty reference")
+            console.warn(f"{name}:{number}: empty reference")
         if len(blank) > SHOWN:
-            console.warn(f"{printable(name)}: {len(blank):,} empty references in all")
+            console.warn(f"{name}: {len(blank):,} empty references in all")
     tokenized = "bleu" in metrics and tokenize != "none"
     for name in dict.fromkeys(systems if tokenized else ()):
         n = sum(line.endswith(" .") for line in texts[name])
         if n >= TOKENIZED:
-            console.warn(f"{printable(name)}: {n:,} lines end in ' .': is the text tokenized?")
+            console.warn(f"{name}: {n:,} lines end in ' .': is the text tokenized?")
     if "ter" in metrics:
         _warn_of_slow_lines(texts, systems)
 
@@ -754,10 +754,10 @@ def _warn_of_slow_lines(texts: dict[str, list[str]], systems: Sequence[str]) -> 
         long = [(number, n_words) for number, n_words in long if n_words > TER_WORDS]
         for number, n_words in long[:SHOWN]:
             problem = f"{n_words:,} words: TER may take minutes for more than {TER_WORDS:,}"
-            console.warn(f"{printable(name)}:{number}: {problem}")
+            console.warn(f"{name}:{number}: {problem}")
         if len(long) > SHOWN:
             problem = f"{len(long):,} lines of more than {TER_WORDS:,} words in all"
-            console.warn(f"{printable(name)}: {problem}")
+            console.warn(f"{name}: {problem}")
 
 
 def _shown(report: ScoreReport, get: str | None, form: str, verbose: bool) -> bytes:
@@ -780,4 +780,4 @@ def _judge(report: ScoreReport, limits: dict[str, float]) -> None:
                 rounded = metric.cell(value).text
                 shown = rounded if is_worse(float(rounded), limit) else repr(value)
                 problem = f"{metric.name} {shown} is {side} {limit:.15g}"
-                raise NegativeAnswer(f"{printable(system.name)}: {problem}")
+                raise NegativeAnswer(f"{system.name}: {problem}")

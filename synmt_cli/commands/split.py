@@ -7,7 +7,7 @@ from typing import Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import UsageError, counted, printable, quoted
+from synmt_cli.errors import UsageError, counted, quoted
 from synmt_cli.formats.detect import detect
 from synmt_cli.io import reading
 
@@ -81,12 +81,12 @@ def split(
 def _check(path: str) -> None:
     """Warns of CoNLL-U and JSONL, whose lines are no sentences. Raises UsageError for a pipe."""
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
-        raise UsageError(f"{printable(path)} is not a regular file, and files are read twice")
+        raise UsageError(f"{path} is not a regular file, and files are read twice")
     with reading.open_source(path) as source:
         kind, _ = detect(source)
     if kind != "text":
         name = {"conllu": "CoNLL-U", "jsonl": "JSONL"}[kind]
-        console.warn(f"{printable(path)} begins like {name}, and is split line by line")
+        console.warn(f"{path} begins like {name}, and is split line by line")
 
 
 def _sizes(parts: list[str]) -> dict[str, int]:

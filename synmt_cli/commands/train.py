@@ -27,7 +27,7 @@ from synmt_cli.core.distributed.launch import (
 )
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
-from synmt_cli.errors import Stopped, UsageError, counted, printable, quoted
+from synmt_cli.errors import Stopped, UsageError, counted, quoted
 from synmt_cli.io import memory
 
 if TYPE_CHECKING:
@@ -302,11 +302,10 @@ def run_training(
             *_, end = events
             return 0 if getattr(end, "finished", False) else Stopped.exit_code
         if is_resumed:
-            name = printable(str(path))
-            console.info(f"resuming {name} at step {first_step:,}")
+            console.info(f"resuming {path} at step {first_step:,}")
             if behind := limit_behind(trainer):
                 console.warn(
-                    f"{name} is past training.{behind}: no update is made, and it does "
+                    f"{path} is past training.{behind}: no update is made, and it does "
                     "not compare with runs that end there"
                 )
         length = Length.of(session.train, trainer.settings)
@@ -545,8 +544,8 @@ def follow(
                             f"stopped at step {event.step:,} ({event.reason}) and saved; "
                             "the same command resumes"
                         )
-                    name = printable(str(place.folder))
-                    console.info(f"done at step {event.step:,} ({event.reason}): {name}")
+                    how = event.reason
+                    console.info(f"done at step {event.step:,} ({how}): {place.folder}")
 
 
 def validation(event: Validated) -> str:

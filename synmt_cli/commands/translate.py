@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
-from synmt_cli.errors import UsageError, printable
+from synmt_cli.errors import UsageError
 from synmt_cli.formats.reports.tuning import GREATEST, LEAST, WIDEST
 from synmt_cli.io import memory, reading, writing
 
@@ -269,7 +269,7 @@ def _search(
     if not tuned:
         return beam or BEAM, LENPEN if lenpen is None else lenpen, patience or math.inf
     report = tuning.read_all(tuned)
-    name = printable(tuned[0])
+    name = tuned[0]
     if beam not in (None, report.beam):
         console.warn(f"{name} was tuned with --beam {report.beam}, not {beam}")
     if patience not in (None, report.patience or math.inf):

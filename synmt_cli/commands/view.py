@@ -17,7 +17,7 @@ from synmt_cli.core.pictures.trees.arcs import MOST_COLUMNS
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.core.trees.drawing import CELL_LIMIT
-from synmt_cli.errors import DataError, UsageError, counted, printable, quoted
+from synmt_cli.errors import DataError, UsageError, counted, quoted
 from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
@@ -214,7 +214,7 @@ def _pairs(first: Iterator[Picture], second: Iterator[Picture] | None, name: str
         if one is None or other is None:
             shorter, longer = (name, "the first file")[:: 1 if other is None else -1]
             ends = f"ends after {counted(number - 1, 'segment')}"
-            raise DataError(shorter, None, f"{ends}, but {printable(longer)} continues")
+            raise DataError(shorter, None, f"{ends}, but {longer} continues")
         yield one, other
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import orjson
 
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError
 from synmt_cli.io import reading
 
 ROUNDING = 1e-3  # by which a weight may be above 1
@@ -56,7 +56,7 @@ def from_bytes(line: bytes, source: str, number: int) -> Attention:
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise DataError(source, number, f"invalid JSON: {printable(str(error))}") from None
+        raise DataError(source, number, f"invalid JSON: {error}") from None
     try:
         return _segment(fields)
     except ValueError as error:

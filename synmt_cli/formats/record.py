@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from synmt_cli.errors import DataError, counted, printable, quoted
+from synmt_cli.errors import DataError, counted, quoted
 from synmt_cli.formats.arcs import all_reach_root
 from synmt_cli.io import reading
 
@@ -162,7 +162,7 @@ def _json_problem(text: str, error: orjson.JSONDecodeError) -> str:
         return "empty line, expected a JSON object"
     if text.startswith(("# ", "1\t")):
         return "CoNLL-U, expected a JSON object (`synmt featurize` makes them)"
-    return f"invalid JSON at character {error.pos + 1}: {printable(error.msg)}"
+    return f"invalid JSON at character {error.pos + 1}: {error.msg}"
 
 
 def _refuse_repeated_keys(line: bytes, fields: dict[str, Any], source: str, number: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from synmt_cli.errors import DataError, counted, printable, quoted
+from synmt_cli.errors import DataError, counted, quoted
 from synmt_cli.formats.detect import OBJECT
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
@@ -48,7 +48,7 @@ def from_bytes(line: bytes, source: str, number: int, is_json: bool) -> SegmentS
 
 def to_bytes(system: str, score: float) -> bytes:
     """A line of TSV."""
-    return f"{printable(system)}\t{score!r}\n".encode()
+    return f"{system}\t{score!r}\n".encode()
 
 
 def _from_tsv(line: bytes, source: str, number: int) -> SegmentScore:
@@ -65,7 +65,7 @@ def _from_json(line: bytes, source: str, number: int) -> SegmentScore:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise DataError(source, number, f"invalid JSON: {printable(str(error))}") from None
+        raise DataError(source, number, f"invalid JSON: {error}") from None
     system = record.get("system") if isinstance(record, dict) else None
     if not isinstance(system, str):
         raise DataError(source, number, 'expected {"system": TEXT, "score": NUMBER}')

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, printable, quoted
+from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, quoted
 from synmt_cli.io import regular_files, writing
 
 FORMAT = 1  # of sealed files
@@ -42,7 +42,7 @@ def parsed(data: bytes, path: Path, line: int) -> Any:
     except UnicodeDecodeError as error:
         raise DataError(str(path), line, f"invalid UTF-8 at byte {error.start + 1}") from None
     except (ValueError, RecursionError) as error:
-        raise DataError(str(path), line, f"not JSON: {printable(str(error))}") from None
+        raise DataError(str(path), line, f"not JSON: {error}") from None
     if problem := unusual(value):
         raise DataError(str(path), line, f"not JSON that synmt writes: {problem}")
     return value
@@ -113,8 +113,8 @@ def unsealed(sealed: dict[str, Any], path: Path, what: str) -> dict[str, Any]:
         raise DataError(str(path), 1, f"expected {what}")
     values: dict[str, Any] = sealed["state"]
     if sealed.get("format") != FORMAT:
-        stated = printable(repr(sealed.get("format")))[:QUOTE_LIMIT]
-        raise ConfigError(f"{printable(str(path))}: format {stated}, not {FORMAT}")
+        stated = repr(sealed.get("format"))[:QUOTE_LIMIT]
+        raise ConfigError(f"{path}: format {stated}, not {FORMAT}")
     if sealed.get("sha256") != _digest(values):
         raise DataError(str(path), 1, "damaged: it does not have the digest it states")
     return values

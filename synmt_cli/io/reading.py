@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
 
-from synmt_cli.errors import DataError, cannot_read, printable
+from synmt_cli.errors import DataError, cannot_read
 from synmt_cli.io import compression
 from synmt_cli.io.standard import Patient
 
@@ -65,7 +65,7 @@ def open_source(path: str) -> Iterator[Source]:
             file = compression.decompressed(raw)
         except OSError as error:
             raise cannot_read(name, error) from error
-        _log.debug("reads %s%s", printable(name), "" if file is raw else ", decompressed")
+        _log.debug("reads %s%s", name, "" if file is raw else ", decompressed")
         yield Source(name, file)
         _finished[path] = _finished.get(path, 0) + _position(raw)  # before it is closed
 
@@ -247,6 +247,6 @@ def fail(source: Source, line: int, error: Exception) -> NoReturn:
     if isinstance(error, OSError) and error.errno is not None:
         raise cannot_read(source.name, error) from error
     if isinstance(error, compression.Damaged):
-        problem = f"damaged compressed data: {printable(str(error))}"
+        problem = f"damaged compressed data: {error}"
         raise DataError(source.name, line, problem) from error
     raise error

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from synmt_cli.errors import DataError, ReadError, cannot_read, printable
+from synmt_cli.errors import DataError, ReadError, cannot_read
 
 _log = logging.getLogger(__name__)
 _KINDS = {
@@ -41,7 +41,7 @@ def _problem(path: str | Path, mode: int, is_folder: bool = False) -> ReadError 
         return None
     kind = "a folder" if is_folder else "a regular file"
     what = _KINDS.get(stat.S_IFMT(mode), "a device")
-    return ReadError(f"cannot read {printable(str(path))}: it is {what}, not {kind}")
+    return ReadError(f"cannot read {path}: it is {what}, not {kind}")
 
 
 def _open(path: str | Path, follow: bool) -> tuple[io.BufferedReader | None, int]:
@@ -52,7 +52,7 @@ def _open(path: str | Path, follow: bool) -> tuple[io.BufferedReader | None, int
         file = os.fdopen(os.open(path, flags), "rb")
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISREG(mode):
-            _log.debug("reads %s", printable(str(path)))
+            _log.debug("reads %s", path)
             return file, mode
         file.close()
     return None, mode

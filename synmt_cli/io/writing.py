@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from synmt_cli import signals
-from synmt_cli.errors import CreateError, WriteError, cannot_create, cannot_write, printable
+from synmt_cli.errors import CreateError, WriteError, cannot_create, cannot_write
 from synmt_cli.io import compression
 from synmt_cli.io.reading import BUFFER
 from synmt_cli.io.standard import Patient
@@ -160,7 +160,7 @@ def atomic(path: str | Path, follow: bool = True, line_buffered: bool = False) -
                 sync_folder(path.parent)
             except OSError as error:
                 raise cannot_write(name, error) from error
-        _log.debug("wrote %s", printable(name))
+        _log.debug("wrote %s", name)
 
 
 def _final(path: Path) -> Path:
@@ -245,7 +245,7 @@ def atomic_folder(folder: Path, replace: bool = False) -> Iterator[Path]:
     """
     name = str(folder)
     if not replace and os.path.lexists(folder):
-        raise CreateError(f"cannot create {printable(name)}: it already exists")
+        raise CreateError(f"cannot create {name}: it already exists")
     with contextlib.ExitStack() as stack:
         try:
             if not replace and not folder.parent.exists():  # a file there is refused below

@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from synmt_cli.errors import printable
 from synmt_cli.pool.ahead import ahead
 from synmt_cli.pool.dispatch import Care
 from synmt_cli.pool.processes import IN_FLIGHT, end_children, fork, n_processes, ordered_map
@@ -120,7 +119,7 @@ def span(first: tuple[str, int], last: tuple[str, int]) -> str:
     >>> span(("a", 3), ("a", 9)), span(("a", 3), ("a", 3)), span(("a", 3), ("b", 1))
     ('a:3-9', 'a:3', 'a:3 to b:1')
     """
-    begin, end = (f"{printable(file)}:{line}" for file, line in (first, last))
+    begin, end = (f"{file}:{line}" for file, line in (first, last))
     if first == last:
         return begin
     return f"{begin}-{last[1]}" if first[0] == last[0] else f"{begin} to {end}"

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synmt_cli import __version__
-from synmt_cli.errors import ConfigError, SynmtError, WorkerLost, printable
+from synmt_cli.errors import ConfigError, SynmtError, WorkerLost
 from synmt_cli.pool import Recipe
 from synmt_cli.pool.connection import visit
 from synmt_cli.pool.dispatch import Dispatcher, Lost, Outcome
@@ -109,7 +109,7 @@ class Cluster:
                 seen = time.monotonic()
             except OSError:
                 if time.monotonic() - seen > GONE:
-                    problem = f"the head of the cluster, {printable(address)}, is gone"
+                    problem = f"the head of the cluster, {address}, is gone"
                     return dispatcher.fail(WorkerLost(problem))
         return None
 

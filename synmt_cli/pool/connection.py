@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from synmt_cli import signals
-from synmt_cli.errors import ConfigError, SynmtError, Unavailable, UsageError, printable, reason
+from synmt_cli.errors import ConfigError, SynmtError, Unavailable, UsageError, reason
 
 PATIENCE = 20.0  # seconds within which a cluster must answer
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}")
@@ -28,12 +28,12 @@ def connected(address: str) -> Iterator[Any]:
     Raises Unavailable without Ray, or where no cluster answers; UsageError, ConfigError.
     """
     if address != "auto" and not _ADDRESS.fullmatch(address):
-        raise UsageError(f"--ray {printable(address)}: expected auto or HOST:PORT")
+        raise UsageError(f"--ray {address}: expected auto or HOST:PORT")
     try:
         import ray
     except ImportError as error:
         advice = "pip install 'synmt-cli[ray]' on every machine"
-        raise Unavailable(f"--ray needs Ray ({printable(str(error))}): {advice}") from None
+        raise Unavailable(f"--ray needs Ray ({error}): {advice}") from None
     _reach(address)
     # Ray prints messages about lost workers to stdout, whatever its settings.
     with contextlib.redirect_stdout(_Nowhere()):
@@ -65,7 +65,7 @@ def _reach(address: str) -> None:
 
     Another process tries first, because Ray tries for minutes, ignoring signals.
     """
-    name = "on this machine" if address == "auto" else f"at {printable(address)}"
+    name = "on this machine" if address == "auto" else f"at {address}"
     if address != "auto":
         try:
             visit(address)
@@ -91,7 +91,7 @@ def _reach(address: str) -> None:
 def refusal(log: str, name: str) -> SynmtError:
     """The error for what Ray wrote to stderr: its last exception, in one line."""
     exception = _ERROR.search(log)
-    problem = printable(" ".join((exception[0] if exception else log).split())[:300])
+    problem = " ".join((exception[0] if exception else log).split())[:300]
     if "ersion mismatch" in problem:
         return ConfigError(f"the Ray cluster {name} is not of this version: {problem}")
     return Unavailable(f"no Ray cluster {name}: {problem} ({_ADVICE})")

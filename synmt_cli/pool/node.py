@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from synmt_cli import __version__
-from synmt_cli.errors import ReadError, printable
+from synmt_cli.errors import ReadError
 from synmt_cli.io.digests import size_and_sha256
 from synmt_cli.pool.dispatch import Outcome, outcome_of
 
@@ -58,7 +58,7 @@ def problem(version: str, python: str, facts: Facts) -> str:
         except ReadError as error:
             return f"{error}; every node needs it under that path"
         if own != (size, digest):
-            return f"has another {printable(path)}: SHA-256 {own[1][:16]}…, not {digest[:16]}…"
+            return f"has another {path}: SHA-256 {own[1][:16]}…, not {digest[:16]}…"
     return ""
 
 
@@ -69,7 +69,7 @@ def unloadable(message: str) -> str:
     where = re.search(r"\bip=([^,)\s]+)", message)
     *_, reason = message.rstrip().split("\n")
     name = f"node {where[1]}" if where else "a node"
-    return f"{name} cannot load synmt: {printable(reason)} (install it there as it is here)"
+    return f"{name} cannot load synmt: {reason} (install it there as it is here)"
 
 
 def facts_of(paths: Sequence[str]) -> Facts:

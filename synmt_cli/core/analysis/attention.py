@@ -20,7 +20,7 @@ from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.text.vocabulary import BOS, PAD
-from synmt_cli.errors import UsageError, printable
+from synmt_cli.errors import UsageError
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.record import Record
 
@@ -41,7 +41,7 @@ class AttentionExtractor:
         size = run.model.size
         if stack != "encoder" and run.model.rereads:
             raise UsageError(
-                f"{printable(run.name)} reads its prefix anew for each token, with other weights "
+                f"{run.name} reads its prefix anew for each token, with other weights "
                 "each time; only --stack encoder can be shown"
             )
         n_layers = size.encoder_layers if stack == "encoder" else size.decoder_layers

@@ -9,7 +9,7 @@ from typing import Literal
 
 from synmt_cli.core.analysis.tasks import MADE, OF_BRACKETS, TASKS, Case, surface, written
 from synmt_cli.core.segments.comments import status_of
-from synmt_cli.errors import DataError, UsageError, printable, quoted
+from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu, penn, senteval
 from synmt_cli.formats.conllu import FORM, Sentence
 from synmt_cli.formats.detect import detect_brackets, detected
@@ -113,7 +113,7 @@ def trees(paths: Sequence[str], kind: Kind) -> list[Sentence]:
     sentences: dict[tuple[str, ...], Sentence] = {}
     for source_kind, source in detected(paths, kind):
         if source_kind != "conllu":
-            raise UsageError(f"--structural reads CoNLL-U, and {printable(source.name)} is not")
+            raise UsageError(f"--structural reads CoNLL-U, and {source.name} is not")
         for sentence in conllu.read(source):
             if status_of(sentence)[0] == OK:
                 sentences.setdefault(tuple(sentence.forms), sentence)
@@ -135,8 +135,8 @@ def _task_of(name: str) -> str:
 
 def _add(gathered: Gathered, task: str, examples: list[Example], source: str) -> None:
     if task in gathered.sources:
-        others = f"{printable(gathered.sources[task])} and {printable(source)}"
-        raise UsageError(f"there are two data sets for {printable(task)}: {others}")
+        others = f"{gathered.sources[task]} and {source}"
+        raise UsageError(f"there are two data sets for {task}: {others}")
     gathered.sources[task] = source
     try:
         gathered.datasets.append(Dataset(task, examples))

@@ -18,7 +18,7 @@ from synmt_cli.core.run.building import read_config
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import EOS, Vocabularies
-from synmt_cli.errors import ConfigError, printable
+from synmt_cli.errors import ConfigError
 from synmt_cli.formats.record import Record
 
 BATCH_SIZE, BATCH_PIECES = 64, 4096  # sentences, and padded pieces, that are encoded together
@@ -98,7 +98,7 @@ def refuse_other_vocabulary(runs: Sequence[OpenedRun]) -> None:
     for run in runs[1:]:
         if run.vocabularies.fingerprint != first.vocabularies.fingerprint:
             raise ConfigError(
-                f"the same records cannot be shown to all: {printable(first.name)} has vocabulary "
-                f"{first.vocabularies.fingerprint}, {printable(run.name)} "
+                f"the same records cannot be shown to all: {first.name} has vocabulary "
+                f"{first.vocabularies.fingerprint}, {run.name} "
                 f"{run.vocabularies.fingerprint}"
             )

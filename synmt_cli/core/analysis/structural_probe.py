@@ -33,7 +33,7 @@ from synmt_cli.core.analysis.tree_geometry import (
     Geometry,
     geometry,
 )
-from synmt_cli.errors import UsageError, printable
+from synmt_cli.errors import UsageError
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.reports.analysis.structural_probes import StructuralFigures
@@ -101,7 +101,7 @@ class StructuralProbe:
         self.remarks: Counter[str] = Counter()
         if self.rank > run.model.size.d_model:
             width = run.model.size.d_model
-            problem = f"the states of {printable(run.name)} have {width} numbers"
+            problem = f"the states of {run.name} have {width} numbers"
             raise UsageError(f"--structural {rank}: {problem}")
 
     def prepared(self, sentences: Mapping[str, Sequence[Sentence]]) -> dict[str, list[Record]]:

@@ -68,7 +68,7 @@ def _compiled(option: str, pattern: str) -> re.Pattern[str]:
             return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         problem = f"--{option} takes a regular expression, not {quoted(pattern)}"
-        raise UsageError(f"{problem}: {printable(str(error))}") from None
+        raise UsageError(f"{problem}: {error}") from None
 
 
 # name: its conditions, of which a word meets one. The first of each is that of the companion code's

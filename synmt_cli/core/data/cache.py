@@ -20,7 +20,7 @@ from synmt_cli.core.data.labels import Labels, PathTree
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.data.ragged_files import Columns, are_seals, mapped
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader
-from synmt_cli.errors import SynmtError, UsageError, printable
+from synmt_cli.errors import SynmtError, UsageError
 from synmt_cli.io import json_files, reading, regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.writing import atomic_folder
@@ -118,7 +118,5 @@ def _state(path: str) -> list[Any]:
     """The name of a file, and what shows that it is the same one."""
     state = reading.state(path)
     if not os.path.isfile(path):
-        raise UsageError(
-            f"{printable(path)}: training reads its records more than once; name a file"
-        )
+        raise UsageError(f"{path}: training reads its records more than once; name a file")
     return [json_files.as_text(os.path.basename(path)), *state]

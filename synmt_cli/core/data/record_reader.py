@@ -22,7 +22,7 @@ from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.data.ragged_files import Columns, Seals
 from synmt_cli.core.data.targets import HOW, Target, Targets
 from synmt_cli.core.text.vocabulary import EOS
-from synmt_cli.errors import ConfigError, DataError, printable
+from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats import record as records
 from synmt_cli.formats.record import Record
 from synmt_cli.io import reading
@@ -169,6 +169,6 @@ def check_vocabulary(record: Record, fingerprint: str, place: tuple[str, int]) -
     """Raises ConfigError if a record's pieces are of another vocabulary."""
     if record.vocab is not None and record.vocab != fingerprint:
         raise ConfigError(
-            f"{printable(place[0])}:{place[1]}: pieces of vocabulary {printable(record.vocab)}, "
+            f"{place[0]}:{place[1]}: pieces of vocabulary {record.vocab}, "
             f"but the model's is {fingerprint}"
         )

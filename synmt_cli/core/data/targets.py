@@ -7,7 +7,7 @@ from typing import NamedTuple
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Broken, Delinearizer
 from synmt_cli.core.transitions.grammar import Features, Grammar, refuse_missing
-from synmt_cli.errors import ConfigError, DataError, printable
+from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.transitions import is_symbol
 
@@ -59,7 +59,7 @@ class Targets:
                 refuse_missing(self.vocabulary, tokens)
                 every = self.grammar.features(tokens)
             except ConfigError as problem:
-                raise ConfigError(f"{printable(place[0])}:{place[1]}: {problem}") from None
+                raise ConfigError(f"{place[0]}:{place[1]}: {problem}") from None
             except ValueError as problem:
                 raise DataError(*place, f"transitions: {self._why(tokens, problem)}") from None
             features = {name: every[name] for name in self.needs}
@@ -71,4 +71,4 @@ class Targets:
             Delinearizer(self.vocabulary).sentence(tokens, escaped=False)
         except Broken as broken:
             return str(broken)
-        return printable(str(problem))
+        return str(problem)

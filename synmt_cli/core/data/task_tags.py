@@ -7,7 +7,7 @@ from typing import Any
 from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 from synmt_cli.core.transitions.brackets import shown
 from synmt_cli.core.trees.features import EMITTED, tree_of
-from synmt_cli.errors import ConfigError, Place, printable
+from synmt_cli.errors import ConfigError, Place
 from synmt_cli.formats.record import Record
 
 TRANSLATE, PARSE = TAGS = ("<TR>", "<PA>")
@@ -54,7 +54,7 @@ def refuse_untagged(record: Record, place: Place) -> None:
     pieces = record.pieces
     if pieces and not (pieces[0] in TAGS and pieces[-1] in TAGS):
         raise ConfigError(
-            f"{printable(place[0])}:{place[1]}: no task tags around the pieces; "
+            f"{place[0]}:{place[1]}: no task tags around the pieces; "
             "synmt multitask --spm MODEL makes such records"
         )
 
@@ -64,7 +64,7 @@ def refuse_parse(record: Record, place: Place) -> None:
     refuse_untagged(record, place)
     if asks_for_parse(record):
         raise ConfigError(
-            f"{printable(place[0])}:{place[1]}: asks for a parse, but training.metric, bleu, is of "
+            f"{place[0]}:{place[1]}: asks for a parse, but training.metric, bleu, is of "
             "translations; synmt multitask --task translate makes records for dev"
         )
 

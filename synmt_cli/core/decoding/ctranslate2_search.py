@@ -36,7 +36,7 @@ from synmt_cli.core.model.moving import moved
 from synmt_cli.core.run.ctranslate2_file import names
 from synmt_cli.core.run.ctranslate2_model import POSITIONS, CTranslate2Model, library
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
-from synmt_cli.errors import Unavailable, printable
+from synmt_cli.errors import Unavailable
 
 # What --precision means, on a CPU and on a GPU.
 TYPES = {
@@ -234,7 +234,7 @@ class CTranslate2Search:
                 files=dict(files),
             )
         except (RuntimeError, ValueError) as error:
-            reason = printable(str(error).split("\n")[0])
+            reason = str(error).split("\n")[0]
             raise Unavailable(f"CTranslate2 cannot open the model: {reason}") from None
 
     def _translate(

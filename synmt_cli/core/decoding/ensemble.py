@@ -18,7 +18,7 @@ from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.trees.features import FEATURES
-from synmt_cli.errors import ConfigError, ReadError, Unavailable, printable
+from synmt_cli.errors import ConfigError, ReadError, Unavailable
 from synmt_cli.formats.record import Record
 from synmt_cli.io.digests import sha256
 
@@ -52,7 +52,7 @@ class Ensemble:
         advice = "name one by --parser FILE, or give parsed input"
         for folder, named in self.parsers.items():
             if named is None:
-                raise Unavailable(f"{printable(str(folder))} names no parser for text; {advice}")
+                raise Unavailable(f"{folder} names no parser for text; {advice}")
         if len({named[1] for named in self.parsers.values() if named}) > 1:
             raise ConfigError(f"the models were trained with different parsers; {advice}")
         folder, named = next(iter(self.parsers.items()))
@@ -76,8 +76,8 @@ def without_models(folders: Sequence[str]) -> Ensemble:
     for run, other in zip(runs, vocabularies, strict=True):
         if other.fingerprint != first.fingerprint:
             raise ConfigError(
-                f"an ensemble needs one vocabulary: {printable(str(runs[0].folder))} has "
-                f"{first.fingerprint}, {printable(str(run.folder))} has {other.fingerprint}"
+                f"an ensemble needs one vocabulary: {runs[0].folder} has "
+                f"{first.fingerprint}, {run.folder} has {other.fingerprint}"
             )
     plans = [variants.plan(config.variant) for config in configs]
     _refuse_some(runs, [plan.transitions for plan in plans], "write trees")
@@ -95,7 +95,7 @@ def without_models(folders: Sequence[str]) -> Ensemble:
 def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None:
     """Raises ConfigError if some runs have, and others lack, a property that all must share."""
     if any(having) and not all(having):
-        one, other = (printable(str(runs[having.index(v)].folder)) for v in (True, False))
+        one, other = (runs[having.index(v)].folder for v in (True, False))
         raise ConfigError(f"all or none of an ensemble {what}: {one} does, {other} does not")
 
 
@@ -107,7 +107,7 @@ def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labe
         if any(FEATURES[name].kind in ("label", "labels") for name in features[run.folder])
     }
     if len({tuple(one) for one in names.values()}) > 1:
-        folders = ", ".join(printable(str(folder)) for folder in names)
+        folders = ", ".join(map(str, names))
         raise ConfigError(f"an ensemble needs the same labels.json; they differ in {folders}")
     return Labels(next(iter(names.values()), []))
 
@@ -126,11 +126,11 @@ def find_parser(folder: Path, file: str, digest: str) -> str:
             try:
                 if sha256(path) == digest:
                     return path
-                problems.append(f"{printable(path)} is another file")
+                problems.append(f"{path} is another file")
             except ReadError as error:
                 problems.append(str(error))
     problem = problems[0] if problems else "it is not there"
     raise Unavailable(
-        f"{printable(str(folder))} was trained with the parser {printable(file)} "
+        f"{folder} was trained with the parser {file} "
         f"(SHA-256 {digest[:16]}…), but {problem}; name a parser by --parser FILE"
     )

@@ -22,7 +22,6 @@ from synmt_cli.errors import (
     ReadError,
     UsageError,
     cannot_read,
-    printable,
 )
 from synmt_cli.formats.detect import detect
 from synmt_cli.io import reading, writing
@@ -95,7 +94,7 @@ class Texts:
                 kind, _ = detect(source)
             if kind != "text":
                 what = "JSON" if kind == "jsonl" else "CoNLL-U"
-                yield f"{printable(path)} looks like {what}; here each line is text to translate"
+                yield f"{path} looks like {what}; here each line is text to translate"
 
     def _refuse_same(self) -> None:
         """Raises UsageError for one file as both sides of a set, or to train and to evaluate."""
@@ -103,10 +102,10 @@ class Texts:
             for path in sides:
                 _check_regular(path)
             if os.path.samefile(*sides):
-                raise UsageError(f"{printable(sides[0])} is both sides of the {name} set")
+                raise UsageError(f"{sides[0]} is both sides of the {name} set")
             if name != "train" and (taken := _shared(sides, self.train)):
                 where = f"in the {name} set and in the text to train on"
-                raise UsageError(f"{printable(taken)} is {where}")
+                raise UsageError(f"{taken} is {where}")
 
 
 def _shared(these: Sequence[str], those: Sequence[str]) -> str | None:
@@ -119,7 +118,7 @@ def _check_regular(path: str) -> None:
     try:
         if not os.path.isfile(path):
             os.stat(path)
-            raise ReadError(f"cannot read {printable(path)}: not a regular file, which make needs")
+            raise ReadError(f"cannot read {path}: not a regular file, which make needs")
     except OSError as error:
         raise cannot_read(path, error) from error
 
@@ -168,8 +167,8 @@ class Parsers:
                             raise DataError(path, number, missing(self.src_trees, line))
         if n_known == n_lines:
             return ""
-        where = printable(self.src_trees)
-        return f"{n_known:,} of {n_lines:,} source lines have a tree in {where}; others are parsed"
+        known = f"{n_known:,} of {n_lines:,} source lines"
+        return f"{known} have a tree in {self.src_trees}; others are parsed"
 
 
 def write(
@@ -216,4 +215,4 @@ def _link(link: Path, path: str) -> None:
     try:
         link.symlink_to(os.path.abspath(path))
     except OSError as error:
-        raise CreateError(f"cannot create {printable(str(link))}: {error.strerror}") from error
+        raise CreateError(f"cannot create {link}: {error.strerror}") from error

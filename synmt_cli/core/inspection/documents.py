@@ -23,7 +23,6 @@ from synmt_cli.errors import (
     SynmtError,
     UsageError,
     counted,
-    printable,
     quoted,
 )
 from synmt_cli.formats import attention, segment_scores
@@ -157,7 +156,7 @@ def _parsed(data: bytes, name: str) -> Any:
     try:
         value = orjson.loads(data.removeprefix(reading.BOM))
     except orjson.JSONDecodeError as error:
-        raise DataError(name, error.lineno, f"not JSON: {printable(error.msg)}") from None
+        raise DataError(name, error.lineno, f"not JSON: {error.msg}") from None
     if problem := json_files.unusual(value, bits=65):
         raise DataError(name, None, problem)
     return value
@@ -403,7 +402,7 @@ def _check_config(source: Source) -> None:
     try:
         config.Choice(variant or None, preset, [layer]).provisional()
     except UsageError as error:  # not the command line's fault
-        raise ConfigError(f"{printable(source.name)}: {error}") from None
+        raise ConfigError(f"{source.name}: {error}") from None
 
 
 _FIGURES: dict[str, Callable[[Source], Facts]] = {

@@ -10,7 +10,7 @@ from synmt_cli.core.inspection import documents, models
 from synmt_cli.core.inspection.counts import Facts
 from synmt_cli.core.inspection.inputs import INDEX, FolderKind
 from synmt_cli.core.run.directory import EXPORT, Run
-from synmt_cli.errors import ReadError, SynmtError, cannot_read, printable
+from synmt_cli.errors import ReadError, SynmtError, cannot_read
 from synmt_cli.io import json_files, reading, regular_files
 
 VARIABLE = re.compile(r"^(VARIANTS|SEEDS|PRESET|METRICS|BY) := (.*)$", re.MULTILINE)
@@ -53,8 +53,7 @@ def problems_of_experiment(folder: Path) -> Iterator[SynmtError]:
 
     for link in sorted(_given(folder)):
         if not link.exists():
-            target = printable(os.readlink(link))
-            yield ReadError(f"{printable(str(link))}: its input is gone: {target}")
+            yield ReadError(f"{link}: its input is gone: {os.readlink(link)}")
     for name, kind in (("config.toml", "config"), ("scores.json", "json")):
         if (folder / name).exists():
             with reading.open_source(str(folder / name)) as source:

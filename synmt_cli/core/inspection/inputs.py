@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from synmt_cli.core.run.directory import CONFIG, EXPORT, STATE, WEIGHTS
-from synmt_cli.errors import ReadError, UsageError, printable
+from synmt_cli.errors import ReadError, UsageError
 from synmt_cli.formats.detect import FileKind, TreeKind, detect_file, replayed
 from synmt_cli.formats.magic import HEAD, ModelKind, model_kind
 from synmt_cli.io import compression, reading
@@ -49,8 +49,7 @@ class InspectedInput:
     def refuse_unnamed(self) -> None:
         """Raises UsageError for a stream on stdin, or a compressed one: libraries open files."""
         if self.source is not None and (self.path == "-" or self.compression):
-            name = printable(self.name)
-            raise UsageError(f"{name}: a model of this kind needs a plain file's name")
+            raise UsageError(f"{self.name}: a model of this kind needs a plain file's name")
 
 
 @contextmanager
@@ -102,7 +101,7 @@ def _folder_kind(folder: Path) -> FolderKind:
     if any(os.path.lexists(folder / name) for name in (WEIGHTS, STATE)):
         return "checkpoint"
     raise ReadError(
-        f"{printable(str(folder))} is a folder, and none that synmt writes: a run directory (no "
+        f"{folder} is a folder, and none that synmt writes: a run directory (no "
         "config.toml), a checkpoint, a cache, an experiment of synmt init"
     )
 

@@ -14,7 +14,7 @@ from synmt_cli.core.inspection.problems import problem_of
 from synmt_cli.core.run import export, tensors
 from synmt_cli.core.run.building import read_config, read_weights
 from synmt_cli.core.run.directory import OPTIMIZER, WEIGHTS, Run, read_metric, read_state
-from synmt_cli.errors import ReadError, SynmtError, printable
+from synmt_cli.errors import ReadError, SynmtError
 
 
 def of_weights(path: Path, follow: bool = True) -> Iterator[SynmtError]:
@@ -58,7 +58,7 @@ def _of_parts(run: Run) -> Iterator[SynmtError]:
     if os.path.lexists(run.model):
         yield from _of_model(run.model, run)
     elif not steps:
-        yield ReadError(f"{printable(str(run.folder))}: no model.safetensors and no checkpoint")
+        yield ReadError(f"{run.folder}: no model.safetensors and no checkpoint")
     else:
         yield from problem_of(partial(_refuse_lost_model, run, steps[-1]))
     for step in steps:
@@ -70,8 +70,9 @@ def _refuse_lost_model(run: Run, step: int) -> None:
     is_validated = read_state(run.checkpoint(step), step)["best_value"] is not None
     data = run.tables().get("data")
     if is_validated or not (isinstance(data, dict) and data.get("dev")):  # then the last is best
-        name = printable(str(run.folder))
-        raise ReadError(f"{name}: no model.safetensors; synmt train writes it again on resuming")
+        raise ReadError(
+            f"{run.folder}: no model.safetensors; synmt train writes it again on resuming"
+        )
 
 
 def _of_exported(run: Run) -> Iterator[SynmtError]:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from synmt_cli.core.segments.comments import LINE, comment, placeholder
 from synmt_cli.core.transitions.delinearizer import Broken, Delinearized, Delinearizer
-from synmt_cli.errors import ConfigError, DataError, printable
+from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.record import EMPTY, OK, Record
 from synmt_cli.io import reading
@@ -56,17 +56,17 @@ class DelinearizeJob:
         return Written(conllu.encoded(block(sentence, one)), sentence.n_repairs)
 
     def _check(self, one: Record, line: TransitionLine) -> None:
-        where = f"{printable(line.source)}:{line.number}"
+        where = f"{line.source}:{line.number}"
         if one.transitions is None and one.status == "ok":
             raise DataError(line.source, line.number, "field transitions is missing")
         vocabulary = self.delinearizer.vocabulary
         if one.vocab is None or not one.transitions:
             return
         if vocabulary is None:
-            problem = f"pieces of the vocabulary {printable(one.vocab)}: --spm MODEL is needed"
+            problem = f"pieces of the vocabulary {one.vocab}: --spm MODEL is needed"
             raise ConfigError(f"{where}: {problem}")
         if vocabulary.fingerprint not in one.vocab.split("+"):
-            problem = f"{printable(one.vocab)}, but {printable(vocabulary.name)} is"
+            problem = f"{one.vocab}, but {vocabulary.name} is"
             raise ConfigError(f"{where}: vocabulary {problem} {vocabulary.fingerprint}")
 
 

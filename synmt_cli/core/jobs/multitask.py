@@ -30,7 +30,7 @@ from synmt_cli.core.transitions.brackets import (
     text,
     without_words,
 )
-from synmt_cli.errors import ConfigError, DataError, Place, printable, quoted
+from synmt_cli.errors import ConfigError, DataError, Place, quoted
 from synmt_cli.formats import penn, record
 from synmt_cli.formats.penn import Constituent, Item
 from synmt_cli.formats.record import Record
@@ -114,8 +114,8 @@ class MultitaskJob:
         alone = record.tgt_pieces is None and record.vocab == self.source.fingerprint
         if record.vocab is not None and record.vocab != self.joint and not alone:
             raise ConfigError(
-                f"{printable(place[0])}:{place[1]}: pieces of vocabulary "
-                f"{printable(record.vocab)}, but --spm is {self.joint}"
+                f"{place[0]}:{place[1]}: pieces of vocabulary "
+                f"{record.vocab}, but --spm is {self.joint}"
             )
 
     def _parse(self, record: Record, tree: Constituent | None) -> Record:

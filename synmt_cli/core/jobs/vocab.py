@@ -9,7 +9,7 @@ from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.segments.segment import ended
 from synmt_cli.core.text.sampling import Sampler, Sampling
 from synmt_cli.core.text.vocabulary import Vocabulary
-from synmt_cli.errors import DataError, UsageError, printable, quoted
+from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.io import reading
 
 CHUNK = 256  # lines that travel to a worker at a time
@@ -72,7 +72,7 @@ def encoding(
 
 
 def _check_sampling(vocabulary: Vocabulary, sampling: Sampling) -> None:
-    kind, name = vocabulary.making.type, printable(vocabulary.name)
+    kind, name = vocabulary.making.type, vocabulary.name
     if kind not in ("bpe", "unigram"):
         raise UsageError(f"--sample is for bpe and unigram models; {name} is a {kind} model")
     if kind == "bpe" and sampling.alpha > 1:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import LINE, LineStarts
-from synmt_cli.errors import DataError, SynmtError, printable, quoted
+from synmt_cli.errors import DataError, SynmtError, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import RawBlocks, Sentence
 from synmt_cli.io import reading
@@ -69,7 +69,7 @@ class Done:
         """Counts a line. Raises DataError if it failed or was skipped, and `strict` is set."""
         self.statuses[status] += 1
         if status in ("failed", "skipped"):
-            where = DataError(*place, printable(reason or ""))
+            where = DataError(*place, reason or "")
             if strict:
                 raise where
             self.first_failure = self.first_failure or str(where)

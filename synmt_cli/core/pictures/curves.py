@@ -8,7 +8,7 @@ from typing import Any
 
 from synmt_cli.core.pictures.charts import Chart, Series, group_of
 from synmt_cli.core.run.directory import Run, read_metric
-from synmt_cli.errors import DataError, ReadError, printable
+from synmt_cli.errors import DataError, ReadError
 from synmt_cli.io import json_files
 
 LABELS = {"bleu": "BLEU on dev", "accuracy": "accuracy on dev (%)", "loss": "-loss on dev"}
@@ -48,7 +48,7 @@ def read(folder: str) -> Curve:
     curve = Curve(name)
     if not os.path.lexists(run.metrics):
         why = "it is a mean of checkpoints" if run.averaged else "nothing was trained there yet"
-        raise ReadError(f"{printable(folder)} has no metrics.jsonl: {why}")
+        raise ReadError(f"{folder} has no metrics.jsonl: {why}")
     for number, line in run.metric_lines():
         event = read_metric(line, run.metrics, number)
         step = float(event["step"])

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
 from synmt_cli.core.pictures.sentences import shown, shown_end, shown_ends
-from synmt_cli.errors import UsageError, printable, require_packages
+from synmt_cli.errors import UsageError, require_packages
 
 KINDS = ("png", "svg", "pdf")
 PALETTE = ("#0072B2", "#D55E00", "#008060", "#A0508C", "#8A6A00", "#444444")
@@ -54,7 +54,7 @@ def kind_of(path: str, option: str = "-o", other: str = "") -> str:
     kind = PurePath(path).suffix.lower().removeprefix(".")
     if kind not in KINDS:
         expected = f"the name must end in .png, .svg or .pdf{other}"
-        raise UsageError(f"{option} {printable(path)}: {expected}")
+        raise UsageError(f"{option} {path}: {expected}")
     require(option)
     return kind
 

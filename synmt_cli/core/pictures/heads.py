@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from synmt_cli.core.pictures.charts import MOST_MAPS, HeatMap
-from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats.reports.analysis.heads import HeadsReport, RelationFigures
 
 
@@ -18,7 +18,7 @@ def maps(report: HeadsReport, relations: Sequence[str], looks: Sequence[str]) ->
         for relation in relations:
             if relation not in known:
                 named = f"--relation {quoted(relation)}"
-                raise UsageError(f"{named}: {printable(run.run)} has {', '.join(known)}")
+                raise UsageError(f"{named}: {run.run} has {', '.join(known)}")
             found += [_map(run.run, known[relation], way) for way in looks]
     if len(found) > MOST_MAPS:
         problem = (

@@ -254,7 +254,7 @@ def _other_words(ours: list[str], theirs: list[str], id: str) -> str:
     """The problem of two sentences, at the first word that differs."""
     pairs = [*zip(ours, theirs, strict=False)]
     n = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
-    what = f"sentence {printable(id)}: other words than in the first tree"
+    what = f"sentence {id}: other words than in the first tree"
     if n is None:
         return f"{what}: {len(theirs)}, not {len(ours)}"
     return f"{what}: word {n + 1} is {shown(theirs[n])!r}, not {shown(ours[n])!r}"

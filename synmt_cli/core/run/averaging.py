@@ -28,7 +28,7 @@ from synmt_cli.core.run.directory import (
 )
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.variants import plan
-from synmt_cli.errors import ConfigError, ReadError, UsageError, counted, printable
+from synmt_cli.errors import ConfigError, ReadError, UsageError, counted
 from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.writing import atomic_folder
 
@@ -63,8 +63,8 @@ def _of_folder(name: str, run: Run, own: Iterable[str]) -> Member:
     if above.name == CHECKPOINTS and Run(above.parent).config.is_file():
         return Member(name, Run(above.parent), folder / WEIGHTS)
     raise ReadError(
-        f"{printable(name)} is not a folder of a checkpoint or a run, and "
-        f"{printable(str(run.folder))} has only {', '.join(own)}"
+        f"{name} is not a folder of a checkpoint or a run, and "
+        f"{run.folder} has only {', '.join(own)}"
     )
 
 
@@ -72,12 +72,12 @@ def last(run: Run, n: int | None) -> list[str]:
     """The names of the last n checkpoints of a run, None for all. Raises ReadError."""
     names = [f"step-{step}" for step in run.steps()]
     if not names and run.averaged:
-        raise ReadError(f"{printable(str(run.folder))} is a mean, without checkpoints of its own")
+        raise ReadError(f"{run.folder} is a mean, without checkpoints of its own")
     if not names and run.is_exported:
-        raise ReadError(f"{printable(str(run.folder))} is an exported model, without checkpoints")
+        raise ReadError(f"{run.folder} is an exported model, without checkpoints")
     if len(names) < (n or 1):
         raise ReadError(
-            f"{printable(str(run.folder))} has {counted(len(names), 'checkpoint')}, "
+            f"{run.folder} has {counted(len(names), 'checkpoint')}, "
             f"not {n or 'any'}; synmt train --set training.keep=N keeps more"
         )
     return names if n is None else names[-n:]
@@ -100,7 +100,7 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
             with tensors.opened(one.weights) as weights:
                 digest = weights.metadata()["sha256"]  # `best` is another file of some step-N
             if digest in seen:
-                raise UsageError(f"{printable(one.name)} would count twice")
+                raise UsageError(f"{one.name} would count twice")
             seen.add(digest)
         about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
         tensors.write(new.model, mean([one.weights for one in chosen]), about)
@@ -114,7 +114,7 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
 
 def _check(one: Member, run: Run, vocabularies: Vocabularies) -> None:
     """Raises DataError for damaged weights, ConfigError for those of another model."""
-    config, where = read_config(run), printable(str(one.weights))
+    config, where = read_config(run), one.weights
     if one.run is not run:
         if different := _difference(read_config(one.run), config):
             raise ConfigError(f"{where}: {different}")

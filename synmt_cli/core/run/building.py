@@ -16,7 +16,7 @@ from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies
 from synmt_cli.core.transitions.grammar import Grammar
 from synmt_cli.core.variants.stack import StackSpec
-from synmt_cli.errors import ConfigError, UsageError, printable
+from synmt_cli.errors import ConfigError, UsageError
 
 
 def read_config(run: Run) -> Config:
@@ -27,7 +27,7 @@ def read_config(run: Run) -> Config:
         config = resolve(tables.get("variant"), "base", [newer, run.settings()])
         outlines(config)  # the variant's own checks of its options
     except UsageError as error:  # not the command line's fault
-        raise ConfigError(f"{printable(str(run.config))}: {error}") from None
+        raise ConfigError(f"{run.config}: {error}") from None
     return config
 
 

@@ -20,7 +20,7 @@ from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import SEED, Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
 from synmt_cli.core.variants.declared import declared
-from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, UsageError, printable, quoted
+from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, UsageError, quoted
 from synmt_cli.io import json_files, regular_files
 
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
@@ -192,8 +192,8 @@ class SettingsLayer:
     def refuse(self, key: str, what: str) -> typing.NoReturn:
         """Raises ConfigError (a file) or UsageError (the command line) about `key`."""
         if not self.text:
-            raise UsageError(printable(f"{self.origin}: {key}: {what}"))
-        raise ConfigError(f"{printable(self.origin)}:{self._line(key)}: {printable(key)}: {what}")
+            raise UsageError(f"{self.origin}: {key}: {what}")
+        raise ConfigError(f"{self.origin}:{self._line(key)}: {key}: {what}")
 
     def text_of(self, key: str) -> str:
         """The text of a key outside all tables, "" if there is none."""
@@ -230,27 +230,26 @@ def from_file(path: str) -> SettingsLayer:
 
 def from_bytes(data: bytes, path: str) -> SettingsLayer:
     """What a TOML file has. Raises DataError, ConfigError with the line of a syntax error."""
-    name = printable(path)
     if len(data) > LIMIT:
         raise DataError(path, None, f"more than the {LIMIT:,} bytes it may have")
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.count(b".") > DOTS:
-            raise ConfigError(f"{name}:{number}: more than {DOTS} dots")
+            raise ConfigError(f"{path}:{number}: more than {DOTS} dots")
     text = ""
     try:
         text = data.decode("utf-8")
         tables = tomllib.loads(text)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{name}: invalid UTF-8 at byte {error.start + 1}") from None
+        raise ConfigError(f"{path}: invalid UTF-8 at byte {error.start + 1}") from None
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+), column \d+\)", str(error))
         line_number = place[1] if place else str(text.count("\n") + 1)
-        what = printable(re.sub(r" \(at .*\)", "", str(error)))
-        raise ConfigError(f"{name}:{line_number}: not TOML: {what}") from None
+        what = re.sub(r" \(at .*\)", "", str(error))
+        raise ConfigError(f"{path}:{line_number}: not TOML: {what}") from None
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
-        raise ConfigError(f"{name}: not TOML: {printable(str(error))}") from None
+        raise ConfigError(f"{path}: not TOML: {error}") from None
     if problem := json_files.unusual(tables, finite=False, bits=BITS):
-        raise ConfigError(f"{name}: {problem}")
+        raise ConfigError(f"{path}: {problem}")
     return SettingsLayer(tables, path, text or "\n")
 
 
@@ -449,11 +448,11 @@ def refuse_another(old: Mapping[str, Any], new: Mapping[str, Any], run: Path) ->
     for key in sorted(keys, key=lambda key: (key in DIGESTS, "." in key, key)):
         values = before.get(key), now.get(key)
         if key not in CHANGEABLE and values[0] != values[1]:
-            trained = f"{printable(str(run))} was trained"
+            trained = f"{run} was trained"
             if key in DIGESTS:
                 raise ConfigError(f"{trained} {_of_files(key, *values)}")
             option, old_value, new_value = (
-                printable(text[:QUOTE_LIMIT]) for text in (key, *map(repr, values))
+                text[:QUOTE_LIMIT] for text in (key, *map(repr, values))
             )
             raise ConfigError(
                 f"{trained} with {option} = {old_value}, not {new_value}; name another --run, or "

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from synmt_cli.errors import ConfigError, DataError, printable
+from synmt_cli.errors import ConfigError, DataError
 
 VERSION = 6
 TYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
@@ -102,14 +102,14 @@ def cut(file: bytes, path: str) -> ModelFile:
 def _cut(file: bytes, path: str) -> ModelFile:
     (version,) = struct.unpack_from("<I", file)
     if version != VERSION:
-        raise ConfigError(f"{printable(path)}: binary version {version}, expected {VERSION}")
+        raise ConfigError(f"{path}: binary version {version}, expected {VERSION}")
     _, place = _read_name(file, 4)
     place += 4  # the revision
     (n,) = struct.unpack_from("<I", file, place)
     head, begin = file[:place], place + 4
     spans, end = _spans(file, begin, n)
     if TABLE not in spans:
-        raise ConfigError(f"{printable(path)}: no variable {TABLE}")
+        raise ConfigError(f"{path}: no variable {TABLE}")
     tables = [spans.pop(name) for name in (TABLE, SCALE) if name in spans]
     others = b"".join(file[a:b] for a, b, _ in spans.values())
     return ModelFile(head, others, len(spans), file[end:], TYPES[tables[0][2]])

@@ -32,7 +32,6 @@ from synmt_cli.errors import (
     DataError,
     ReadError,
     cannot_read,
-    printable,
 )
 from synmt_cli.io import json_files, reading, regular_files, writing
 from synmt_cli.io.digests import size_and_sha256
@@ -194,18 +193,17 @@ class Run:
         """The file of a checkpoint: `best`, `last` or `step-N`. Raises ReadError."""
         if self.is_exported:
             raise ReadError(
-                f"{printable(str(self.folder))} was exported for CTranslate2: it has no "
+                f"{self.folder} was exported for CTranslate2: it has no "
                 "checkpoints, and only translate reads it"
             )
         known = self.checkpoints()
         if checkpoint not in known:
             raise ReadError(
-                f"{printable(str(self.folder))} has no checkpoint {checkpoint}; it has "
-                f"{', '.join(known)}"
+                f"{self.folder} has no checkpoint {checkpoint}; it has {', '.join(known)}"
             )
         if checkpoint == "best" and self.steps() and not os.path.lexists(self.model):
             raise ReadError(
-                f"cannot read {printable(str(self.model))}: No such file or directory; training "
+                f"cannot read {self.model}: No such file or directory; training "
                 "writes it when it first validates, and --checkpoint last is there"
             )
         return known[checkpoint]
@@ -214,9 +212,7 @@ class Run:
         """config.toml, which may be of another format. Raises ReadError, DataError, ConfigError."""
         self.refuse_misplaced()
         if not os.path.lexists(self.config):
-            raise ReadError(
-                f"{printable(str(self.folder))} is not a run directory (no config.toml)"
-            )
+            raise ReadError(f"{self.folder} is not a run directory (no config.toml)")
         return from_bytes(regular_files.read(self.config, LIMIT), str(self.config))
 
     def tables(self) -> dict[str, Any]:
@@ -225,14 +221,14 @@ class Run:
         stated = tables.get("format")
         if stated is None and os.path.lexists(self.folder / "Makefile"):
             raise ConfigError(
-                f"{printable(str(self.folder))} is an experiment, not a run directory; its models "
+                f"{self.folder} is an experiment, not a run directory; its models "
                 "are models/VARIANT.SEED, and its training runs runs/VARIANT.SEED"
             )
         if stated is None:
-            raise ConfigError(f"{printable(str(self.config))} is not whole: format is missing")
+            raise ConfigError(f"{self.config} is not whole: format is missing")
         if type(stated) is not int or stated != FORMAT:
-            shown = printable(repr(stated))[:QUOTE_LIMIT]
-            raise ConfigError(f"{printable(str(self.config))}: format {shown}, expected {FORMAT}")
+            shown = repr(stated)[:QUOTE_LIMIT]
+            raise ConfigError(f"{self.config}: format {shown}, expected {FORMAT}")
         return tables
 
     def write_config(self, tables: Mapping[str, Any]) -> None:
@@ -250,8 +246,8 @@ class Run:
         stated = about.get("fingerprint") if isinstance(about, dict) else None
         if stated != vocabularies.fingerprint:
             raise ConfigError(
-                f"{printable(str(self.folder))}: vocabulary {vocabularies.fingerprint}, "
-                f"but the run was trained with {printable(str(stated))[:QUOTE_LIMIT]}"
+                f"{self.folder}: vocabulary {vocabularies.fingerprint}, "
+                f"but the run was trained with {str(stated)[:QUOTE_LIMIT]}"
             )
         return vocabularies
 
@@ -337,5 +333,4 @@ class Run:
                 return None
             case {"file": str(file), "sha256": str(sha256)}:
                 return file, sha256
-        name = printable(str(self.config))
-        raise ConfigError(f"{name}: [parser] needs file and sha256, both texts")
+        raise ConfigError(f"{self.config}: [parser] needs file and sha256, both texts")

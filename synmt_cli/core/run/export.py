@@ -20,7 +20,7 @@ from synmt_cli.core.model import initialisation
 from synmt_cli.core.run import building, ctranslate2_model, tensors
 from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
 from synmt_cli.core.run.directory import EXPORT, PARSER, Run
-from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError, printable
+from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError
 from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.writing import atomic_folder
 
@@ -46,7 +46,7 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
     ctranslate2_model.library()
     config = building.read_config(run)
     if reason := ctranslate2_model.unfit(config):
-        raise ConfigError(f"{printable(str(run.folder))}: {reason}, which CTranslate2 lacks")
+        raise ConfigError(f"{run.folder}: {reason}, which CTranslate2 lacks")
     model, vocabularies = building.load(run, checkpoint), run.vocabularies()
     has_modifiers = bool(len(model.encoder.modifiers))
     if has_modifiers and quantization not in PRECISIONS:
@@ -88,8 +88,8 @@ def refuse_another_checkpoint(run: Run, checkpoint: str) -> None:
     """Raises ReadError unless it is the default or the checkpoint that was exported."""
     if checkpoint not in ("best", held := _about(run)["checkpoint"]):
         raise ReadError(
-            f"{printable(str(run.folder))} was exported for CTranslate2: it has no checkpoint "
-            f"{printable(checkpoint)}, only {printable(held)}"
+            f"{run.folder} was exported for CTranslate2: it has no checkpoint "
+            f"{checkpoint}, only {held}"
         )
 
 

@@ -22,7 +22,6 @@ from synmt_cli.errors import (
     SynmtError,
     Unavailable,
     is_of_memory,
-    printable,
 )
 from synmt_cli.io import regular_files, writing
 
@@ -95,16 +94,14 @@ def read(
                 check({key: _outline(file.get_slice(key)) for key in sorted(file.keys())}, header)
             tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
     except OSError as error:
-        raise ReadError(f"cannot read {printable(name)}: {error.strerror or error}") from error
+        raise ReadError(f"cannot read {name}: {error.strerror or error}") from error
     except _UNREADABLE as error:
         if is_of_memory(error):
-            raise Unavailable(f"cannot load {printable(name)}: too little memory") from error
-        raise DataError(
-            name, None, f"not a whole safetensors file: {printable(str(error))}"
-        ) from None
+            raise Unavailable(f"cannot load {name}: too little memory") from error
+        raise DataError(name, None, f"not a whole safetensors file: {error}") from None
     if header.get("format") != FORMAT:
         stated = header.get("format", "no format")
-        raise ConfigError(f"{printable(name)}: format {printable(stated)}, expected {FORMAT}")
+        raise ConfigError(f"{name}: format {stated}, expected {FORMAT}")
     if header.pop("sha256", "") != _digest(tensors, header):
         raise DataError(name, None, "damaged: its tensors do not have the digest it states")
     if check is not None:
@@ -139,7 +136,7 @@ def refuse_other_step(path: Path, step: int) -> None:
     """
     stated = stated_step(path)
     if stated not in (None, str(step)):
-        raise ConfigError(f"{printable(str(path))}: of step {printable(stated)}, not {step}")
+        raise ConfigError(f"{path}: of step {stated}, not {step}")
 
 
 def _outline(part: Any) -> Tensor:
@@ -180,7 +177,7 @@ def fitting(module: torch.nn.Module, vocabulary: str, path: Path) -> Check:
 
     def check(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
         if about.get("vocabulary") != vocabulary:
-            raise ConfigError(f"{printable(str(path))}: trained with another vocabulary")
+            raise ConfigError(f"{path}: trained with another vocabulary")
         check_fit(module, tensors, path)
 
     return check
@@ -195,13 +192,13 @@ def check_fit(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Pa
     if parameters.keys() != tensors.keys():
         different = sorted(parameters.keys() ^ tensors.keys())[0]
         where = "missing" if different in parameters else "not part of the model"
-        raise ConfigError(f"{printable(str(source))}: parameter {different} is {where}")
+        raise ConfigError(f"{source}: parameter {different} is {where}")
     for name, parameter in parameters.items():
         if parameter.shape != tensors[name].shape:
             was, now = tuple(tensors[name].shape), tuple(parameter.shape)
-            raise ConfigError(f"{printable(str(source))}: {name} has shape {was}, not {now}")
+            raise ConfigError(f"{source}: {name} has shape {was}, not {now}")
         if not is_real(tensors[name]):
-            raise ConfigError(f"{printable(str(source))}: {name} has values that are not numbers")
+            raise ConfigError(f"{source}: {name} has values that are not numbers")
 
 
 def is_real(tensor: Tensor) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from synmt_cli.core.segments import reader, splitting
 from synmt_cli.core.segments.buckets import Buckets, n_words
 from synmt_cli.core.segments.segment import Segment, ended
-from synmt_cli.errors import UsageError, printable
+from synmt_cli.errors import UsageError
 from synmt_cli.formats.reports.table import shares
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
@@ -103,7 +103,7 @@ def parallel_lines(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[Par
     lengths are an error, at the end of the shortest, that names both counts.
     """
     first, *others = names = [source.name for source in sources]
-    expected = f"# in {printable(first)}"
+    expected = f"# in {first}"
     columns = map(reading.lines, sources)
     for number, lines in enumerate(reader.rows(columns, others, expected), 1):
         texts = [reading.decode(*line, number) for line in zip(lines, names, strict=True)]

@@ -2,7 +2,7 @@
 
 from synmt_cli.core.segments import comments
 from synmt_cli.core.segments.alignment import text_of
-from synmt_cli.errors import printable, quoted
+from synmt_cli.errors import quoted
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading
 
@@ -11,7 +11,7 @@ _OF_LINE = dict.fromkeys(("sent_id", "text", comments.LINE))  # comments that a 
 
 def missing(path: str, line: str) -> str:
     """What is wrong with a line that has no tree in a file, but needs one."""
-    return f"no tree in {printable(path)} has this text: {quoted(line)}"
+    return f"no tree in {path} has this text: {quoted(line)}"
 
 
 class KnownTrees:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from synmt_cli.core.segments import comments
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
-from synmt_cli.errors import DataError, counted, printable
+from synmt_cli.errors import DataError, counted
 from synmt_cli.formats import conllu
 from synmt_cli.formats.detect import detect, detected, is_empty
 from synmt_cli.io import reading
@@ -100,7 +100,7 @@ def text_rows(paths: Sequence[str]) -> Iterator[list[str]]:
     with ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in paths]
         names = [source.name for source in sources]
-        expected = f"there are # in {printable(names[0])}"
+        expected = f"there are # in {names[0]}"
         for row in rows([*map(reading.text_lines, sources)], names[1:], expected):
             yield [text for _, text in row]
 

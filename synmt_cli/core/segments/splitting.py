@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
-from synmt_cli.errors import UsageError, printable, quoted
+from synmt_cli.errors import UsageError, quoted
 from synmt_cli.io import reading, writing
 from synmt_cli.io.writing import Writer
 
@@ -29,7 +29,7 @@ def filled(
     for name in PLACEHOLDER.findall(template):
         if name not in fields:
             known = ", ".join(f"{{{one}}}" for one in fields)
-            raise UsageError(f"--out-template knows {known}, not {{{printable(name)}}}")
+            raise UsageError(f"--out-template knows {known}, not {{{name}}}")
     if "{name}" in template and "" in sides:
         raise UsageError("--out-template {name} is for one file, or for parallel text")
     every = [
@@ -58,7 +58,7 @@ def refuse_inputs(outputs: Iterable[Sequence[str]], inputs: Sequence[str]) -> No
     """Raises UsageError if an output is one of the inputs."""
     for path in chain.from_iterable(outputs):
         if reading.is_among(path, inputs):
-            raise UsageError(f"--out-template would replace an input: {printable(path)}")
+            raise UsageError(f"--out-template would replace an input: {path}")
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from synmt_cli.core.segments.comments import (
     placeholder,
     recorded_status,
 )
-from synmt_cli.errors import DataError, Unavailable, printable, quoted, reason
+from synmt_cli.errors import DataError, Unavailable, quoted, reason
 from synmt_cli.formats import conllu, udpipe_model
 from synmt_cli.formats.record import EMPTY, FAILED, OK
 from synmt_cli.io import memory, regular_files
@@ -73,7 +73,7 @@ class Parser:
         import ufal.udpipe as binding
 
         self._binding = binding
-        self._name = printable(path)
+        self._name = path
         self._model = load(path, lemmas=lemmas)
         self._beam = beam
         self._writer = binding.OutputFormat.newOutputFormat("conllu")
@@ -214,14 +214,13 @@ def load(path: str, tried: bool = False, lemmas: bool = True) -> Any:
     """
     import ufal.udpipe as binding
 
-    name = printable(path)
     advice = "name a UDPipe 1 model: one from https://ufal.mff.cuni.cz/udpipe/1/models, "
     advice += "or your own by `synmt parser train`"
     try:
         with regular_files.named(path) as file:
             unpacked = udpipe_model.unpacked_size(file, path)
             if not memory.is_available(N_COPIES * unpacked):
-                problem = f"cannot load {name}: it needs about {N_COPIES * unpacked / 2**20:,.0f}"
+                problem = f"cannot load {path}: it needs about {N_COPIES * unpacked / 2**20:,.0f}"
                 raise Unavailable(f"{problem} MiB of memory")
             # The library takes only names that are Unicode.
             named = path if path.isprintable() else f"/dev/fd/{file.fileno()}"
@@ -229,11 +228,11 @@ def load(path: str, tried: bool = False, lemmas: bool = True) -> Any:
                 raise DataError(path, None, "it ends the process that uses it")
             model = binding.Model.load(named) if lemmas else _load_without_lemmas(file, named)
     except (OSError, ValueError) as error:
-        raise Unavailable(f"cannot read the model {name}: {reason(error)}; {advice}") from error
+        raise Unavailable(f"cannot read the model {path}: {reason(error)}; {advice}") from error
     except DataError:
         model = None
     if model is None:
-        raise Unavailable(f"{name} is damaged or no UDPipe 1 model; {advice}")
+        raise Unavailable(f"{path} is damaged or no UDPipe 1 model; {advice}")
     return model
 
 

@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from synmt_cli.errors import ConfigError, Unavailable, printable, quoted, reason
+from synmt_cli.errors import ConfigError, Unavailable, quoted, reason
 from synmt_cli.formats.spm import Making, making, user_defined, without_prefix
 from synmt_cli.io import regular_files
 
@@ -59,7 +59,7 @@ class Vocabulary:
             with regular_files.named(path, MODEL_LIMIT) as file:
                 model = file.read()
         except (OSError, ValueError) as error:
-            problem = f"cannot read the vocabulary {printable(path)}: {reason(error)}"
+            problem = f"cannot read the vocabulary {path}: {reason(error)}"
             raise Unavailable(f"{problem} (synmt vocab train makes one)") from error
         return cls(model, path)
 
@@ -215,7 +215,7 @@ class Vocabulary:
         for symbol in symbols:
             if symbol not in self._symbols:
                 raise ConfigError(
-                    f"{printable(self.name)} has no symbol {quoted(symbol)}; {how} writes "
+                    f"{self.name} has no symbol {quoted(symbol)}; {how} writes "
                     "those needed, and synmt vocab train --symbols FILE takes them"
                 )
 
@@ -273,14 +273,13 @@ def _processor(model: bytes, name: str) -> Any:
         processor = None
     if processor is None or not processor.get_piece_size():
         raise Unavailable(
-            f"{printable(name)} is not a sentencepiece model, or it is damaged "
-            "(synmt vocab train makes one)"
+            f"{name} is not a sentencepiece model, or it is damaged (synmt vocab train makes one)"
         )
     ids = {name: getattr(processor, f"{name}_id")() for name in ("unk", "pad", "bos", "eos")}
     if [*ids.values()] != [UNK, PAD, BOS, EOS]:
         has = ", ".join(f"{name} {id}" for name, id in ids.items())
         raise ConfigError(
-            f"{printable(name)} has {has}; needed are unk 0, pad 1, bos 2, eos 3, "
+            f"{name} has {has}; needed are unk 0, pad 1, bos 2, eos 3, "
             "as synmt vocab train makes them"
         )
     return processor

@@ -36,7 +36,7 @@ from synmt_cli.core.training.saving.checkpoint import TrainingState
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Measured, Validation
-from synmt_cli.errors import ConfigError, printable
+from synmt_cli.errors import ConfigError
 
 # A GPU is not waited for between two reports: the losses of updates stay on it, and are read
 # where something is reported, validated or saved. That one is not a number is found there.
@@ -142,7 +142,7 @@ class Trainer:
             step = tensors.stated_step(self.run.model)
             if step is None or not step.isdecimal() or int(step) > first:
                 raise ConfigError(
-                    f"{printable(str(self.run.folder))} has a model but no checkpoint from which "
+                    f"{self.run.folder} has a model but no checkpoint from which "
                     "training could go on; name another --run"
                 )
 

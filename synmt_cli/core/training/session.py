@@ -45,7 +45,6 @@ from synmt_cli.errors import (
     Stopped,
     UsageError,
     cannot_read,
-    printable,
 )
 from synmt_cli.formats import record as records
 from synmt_cli.formats import udpipe_model
@@ -286,7 +285,7 @@ def _cached(
     found = found or cache.stored(run.cache, wanted)
     if found is None:
         raise ConfigError(
-            f"{printable(str(run.cache))}: not what the first process made of the records; all "
+            f"{run.cache}: not what the first process made of the records; all "
             "processes have to see the same run directory and records"
         )
     return found

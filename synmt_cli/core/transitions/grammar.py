@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
 from synmt_cli.core.trees.arc_standard import ARCS, NEVER, Move, attachments
-from synmt_cli.errors import ConfigError, printable, quoted
+from synmt_cli.errors import ConfigError, quoted
 from synmt_cli.formats.transitions import GLUE, LEFT, arc, is_symbol
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Grammar:
         moves = np.full(vocabulary.size, OTHER, np.int64)
         labels = np.full(vocabulary.size, NO_LABEL, np.int64)
         numbers: dict[str, int] = {}
-        symbols, name = set(vocabulary.symbols), printable(vocabulary.name)
+        symbols, name = set(vocabulary.symbols), vocabulary.name
         for id, token in vocabulary.generated():
             if is_symbol(token) != (token in symbols):
                 continue  # another tool's symbol, or a piece that looks like one of ours

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from synmt_cli.errors import DataError, printable
+from synmt_cli.errors import DataError
 from synmt_cli.io import json_files, reading
 
 LIMIT = 256 * 2**20  # bytes of a report
@@ -20,7 +20,7 @@ def load(path: str, command: str) -> tuple[Any, str]:
     try:
         return orjson.loads(data.removeprefix(reading.BOM)), source.name
     except orjson.JSONDecodeError as error:
-        raise foreign(source.name, command, f"invalid JSON: {printable(str(error))}") from None
+        raise foreign(source.name, command, f"invalid JSON: {error}") from None
 
 
 def foreign(source: str, command: str, problem: str) -> DataError:

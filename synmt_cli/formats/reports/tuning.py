@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from synmt_cli.errors import DataError, counted, printable
+from synmt_cli.errors import DataError, counted
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.table import BEST, Cell, Notes, Record, Table
 from synmt_cli.io import reading
@@ -107,7 +107,7 @@ def read_all(paths: Sequence[str]) -> TuningReport:
     reports = [read(path) for path in paths]
     if len(reports) == 1:
         return reports[0]
-    first, first_path = reports[0], printable(reading.source_name(paths[0]))
+    first, first_path = reports[0], reading.source_name(paths[0])
     for path, report in zip(paths, reports, strict=True):
         if report.beam != first.beam:
             problem = f"tuned with --beam {report.beam}, but {first_path} with {first.beam}"

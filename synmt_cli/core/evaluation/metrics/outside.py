@@ -15,7 +15,7 @@ from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.registry import Metric
 from synmt_cli.core.evaluation.statistics.significance import Statistics
 from synmt_cli.core.evaluation.systems import SystemFiles
-from synmt_cli.errors import DataError, counted, printable, quoted
+from synmt_cli.errors import DataError, counted, quoted
 from synmt_cli.formats import segment_scores
 from synmt_cli.io import reading
 
@@ -78,7 +78,7 @@ def statistics(found: dict[str, Scores], systems: Sequence[SystemFiles], n: int)
     known = dict.fromkeys(name for one in systems for name in one.labels)
     for name, scores in found.items():
         if name not in known:
-            problem = f"no system {quoted(name)}; there are {', '.join(map(printable, known))}"
+            problem = f"no system {quoted(name)}; there are {', '.join(known)}"
             raise DataError(*scores.places[0], problem)
     for file, label in (pair for one in systems for pair in one.outputs()):
         if label != file and label in found and file in found:

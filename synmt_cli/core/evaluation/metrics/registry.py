@@ -20,7 +20,7 @@ from synmt_cli import __version__, pool
 from synmt_cli.core.evaluation.metrics import formulas, ngrams
 from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.ribes import ALPHA, BETA, ribes
-from synmt_cli.errors import Unavailable, UsageError, printable, quoted
+from synmt_cli.errors import Unavailable, UsageError, quoted
 from synmt_cli.formats.reports.score.scores import MetricInfo, Parts
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def _with_tokenizer(name: str, **options: Any) -> BLEU:
         if name in EXTRAS:
             install = f"pip install 'sacrebleu[{EXTRAS[name]}]'"
             raise Unavailable(f"tokenizer {name} needs a package: {install}") from error
-        raise Unavailable(f"tokenizer {name}: {printable(str(error))}") from error
+        raise Unavailable(f"tokenizer {name}: {error}") from error
 
 
 METRICS: Mapping[str, Builder] = {

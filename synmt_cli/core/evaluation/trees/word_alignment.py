@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from synmt_cli.core.segments.comments import is_placeholder
 from synmt_cli.core.trees.heads import ROOT
-from synmt_cli.errors import DataError, printable, quoted
+from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.conllu import FEATS, FORM, LEMMA, XPOS, Sentence
 
 NONE = -2  # the gold word of a system word that has none
@@ -150,7 +150,7 @@ def _texts(sentences: Iterator[Sentence]) -> Iterator[tuple[Sentence, str]]:
 
 
 def _ended(sentence: Sentence, other: str) -> DataError:
-    problem = f"the text goes on, but {printable(other)} ends before"
+    problem = f"the text goes on, but {other} ends before"
     return DataError(sentence.source, sentence.line, problem)
 
 
@@ -158,7 +158,7 @@ def _different(span: AlignedSpan, texts: Sequence[str]) -> DataError:
     """Says in which sentences the texts differ, and how they go on there."""
     n = next(i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
     gold, system = (quoted(text[n : n + _SHOWN]) for text in texts)
-    where = f"{printable(span.gold[-1].source)}:{span.gold[-1].line}"
+    where = f"{span.gold[-1].source}:{span.gold[-1].line}"
     problem = f"the text differs from {where}: {system}, not {gold}"
     return DataError(span.system[-1].source, span.system[-1].line, problem)
 

@@ -8,7 +8,7 @@ from synmt_cli.core.run import building, ctranslate2_model, export
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
 from synmt_cli.core.run.directory import Run
-from synmt_cli.errors import ConfigError, SynmtError, UsageError, printable
+from synmt_cli.errors import ConfigError, SynmtError, UsageError
 
 TORCH, CTRANSLATE2, AUTO = "torch", "ctranslate2", "auto"
 AS_THE_DEVICE = "auto"  # a precision: bf16 where a GPU has it, else fp32
@@ -30,7 +30,7 @@ def choose(
         precision = devices.own_precision(device)
     exported = [run for run in runs if run.is_exported]
     if wanted == TORCH and exported:
-        folder = printable(str(exported[0].folder))
+        folder = exported[0].folder
         raise ConfigError(f"{folder} was exported for CTranslate2; torch needs the run directory")
     if wanted is None and not exported:
         wanted = TORCH
@@ -67,7 +67,7 @@ def fit(
         raise UsageError(f"CTranslate2 translates with one model, not an ensemble of {len(runs)}")
     run = runs[0]
     if reason := ctranslate2_model.unfit(building.read_config(run)):
-        raise ConfigError(f"{printable(str(run.folder))}: {reason}, which CTranslate2 lacks")
+        raise ConfigError(f"{run.folder}: {reason}, which CTranslate2 lacks")
     n_target = run.vocabularies().target.size
     if reason := ctranslate2_search.misfit(settings, n_target):
         raise UsageError(f"CTranslate2 cannot do {reason}")

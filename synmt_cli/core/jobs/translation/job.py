@@ -30,7 +30,7 @@ from synmt_cli.core.model.inference_linear import halve, replace_linear_layers
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run import export
 from synmt_cli.core.run.directory import CONFIG, MEANINGS, Run
-from synmt_cli.errors import ConfigError, DataError, Place, UsageError, printable
+from synmt_cli.errors import ConfigError, DataError, Place, UsageError
 from synmt_cli.formats.record import Record
 
 Item = TypeVar("Item")
@@ -171,7 +171,7 @@ class TranslateJob:
         """Raises ConfigError at the first option that is set, unless the models write trees."""
         for option, is_set in options.items():
             if is_set and not self.writes_trees:
-                folder = printable(self._models.folders[0])
+                folder = self._models.folders[0]
                 raise ConfigError(f"{folder} writes no trees, which {option} needs")
 
     def reader(self, parser: str, ahead: int = 0) -> Reader:
@@ -329,7 +329,7 @@ def placed(records: Placed, strict: bool) -> Placed:
     """Yields the same records. Raises DataError at the first failed or skipped one, if `strict`."""
     for record, place in records:
         if strict and record.status in ("failed", "skipped"):
-            raise DataError(*place, printable(record.reason or record.status))
+            raise DataError(*place, record.reason or record.status)
         yield record, place
 
 

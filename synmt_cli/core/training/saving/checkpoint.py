@@ -22,7 +22,7 @@ from torch import Tensor
 from synmt_cli.core.distributed.sharding import Share
 from synmt_cli.core.run import tensors
 from synmt_cli.core.run.directory import OPTIMIZER, STATE, WEIGHTS, Run, read_state
-from synmt_cli.errors import ConfigError, SynmtError, cannot_create, printable
+from synmt_cli.errors import ConfigError, SynmtError, cannot_create
 from synmt_cli.io import json_files, regular_files, writing
 
 KINDS = ("exp_avg", "exp_avg_sq", "step")  # of the optimizer's tensors, KIND.PARAMETER
@@ -227,9 +227,9 @@ def _check_moments(
     saved: moments and generator states, with values or, on the meta device, without.
     """
     if f"{RANDOM}cpu" not in saved:
-        raise ConfigError(f"{printable(str(path))}: the state of the generator is missing")
+        raise ConfigError(f"{path}: the state of the generator is missing")
     if about.get("step") != "0" and all(key.startswith(RANDOM) for key in saved):
-        raise ConfigError(f"{printable(str(path))}: the moments of the parameters are missing")
+        raise ConfigError(f"{path}: the moments of the parameters are missing")
     parameters = dict(model.named_parameters())
     for key in sorted(saved):
         kind, _, name = key.partition(".")
@@ -244,7 +244,7 @@ def _check_moments(
         else:
             problem = "is not part of the optimizer"
         if problem:
-            raise ConfigError(f"{printable(str(path))}: {printable(key)} {problem}")
+            raise ConfigError(f"{path}: {key} {problem}")
 
 
 def _of_generator(name: str, state: Tensor) -> str:

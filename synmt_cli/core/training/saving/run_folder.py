@@ -38,7 +38,6 @@ from synmt_cli.errors import (
     CreateError,
     cannot_create,
     cannot_write,
-    printable,
     quoted,
     reason,
 )
@@ -60,13 +59,12 @@ def locked(folder: Path) -> Iterator[None]:
     kernel releases it when the process ends, however it ends. Raises ReadError for a folder in
     which a name is a link, or not the file or folder it should be.
     """
-    name = printable(str(folder))
     if Run(folder).is_exported:
-        raise CreateError(f"{name} was exported for CTranslate2; name another --run")
+        raise CreateError(f"{folder} was exported for CTranslate2; name another --run")
     try:
         lock = _hold(folder)
     except BlockingIOError:
-        raise CreateError(f"{name} is being written by another `synmt train`") from None
+        raise CreateError(f"{folder} is being written by another `synmt train`") from None
     except (OSError, ValueError) as error:
         raise cannot_create(folder, error) from error
     begun = False
@@ -165,11 +163,10 @@ def _begin(folder: Path, is_new: bool) -> None:
 
     is_new: whether there was no lock before, which a run that was killed early would have left.
     """
-    name = printable(str(folder))
     run = Run(folder)
     others = [one for one in os.listdir(folder) if one != LOCK and (is_new or not _is_ours(one))]
     if others and not os.path.lexists(run.config):
-        raise CreateError(f"{name} is neither empty nor a run directory; name another --run")
+        raise CreateError(f"{folder} is neither empty nor a run directory; name another --run")
     run.refuse_misplaced()
     run.steps()
     _tidy(folder, lambda name: name in (*FILES, *FOLDERS))
@@ -242,7 +239,7 @@ def refuse_another_run(run: Run, tables: Mapping[str, Any]) -> None:
     """
     if run.averaged:
         raise ConfigError(
-            f"{printable(str(run.folder))} is the mean of other runs' checkpoints, which cannot be "
+            f"{run.folder} is the mean of other runs' checkpoints, which cannot be "
             "trained on; name another --run"
         )
     if (begun := begun_with(run)) is not None:
@@ -293,7 +290,7 @@ def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocab
             with regular_files.named(str(path), MODEL_LIMIT) as file:
                 model = file.read()
         except (OSError, ValueError) as error:
-            unread = unread or f"; {printable(str(path))} cannot be read ({reason(error)})"
+            unread = unread or f"; {path} cannot be read ({reason(error)})"
             continue
         digest = hashlib.sha256(model).hexdigest()[: len(wanted[0])]
         if digest in wanted and digest not in vocabularies:
