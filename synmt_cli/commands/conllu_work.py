@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from synmt_cli import console, pool
-from synmt_cli.core.jobs.work import Done, Work, counted
+from synmt_cli.core.jobs.work import Done, Work, tallied
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading, writing
 
@@ -31,7 +31,7 @@ def write(
     with console.progress(label, unit=unit, files=files or ["-"], output=output) as bar:
         parts = bar.finished(do(bar.taken(work)))
         with writing.output(output, line_buffered) as writer:
-            for records in counted(parts, total):
+            for records in tallied(parts, total):
                 for record in records:
                     writer.write(record)
                 bar.advance(len(records))

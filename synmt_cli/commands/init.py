@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MANUAL = Manual(
     input="Parallel text, one segment a line, compressed or not; UDPipe models.",
     output="A folder with a Makefile, config.toml, and links to the input.",
-    memory="One line.",
+    memory="One line, a parser, and with --src-trees the trees of that file.",
     examples=(
         "synmt init experiment --src train.en --tgt train.de --parser en.udpipe"
         " --variants rel,dep+rel && make -n -C experiment",

@@ -242,7 +242,8 @@ def translate(
             }
         )
         target = job.members.vocabularies.target
-        forms = [written(name, target, counts) for name in (format, "conllu")[: len(writers)]]
+        names = (format, "conllu")[: len(writers)]
+        forms = [written(name, target, counts, nbest) for name in names]
         needs_trees = bool(job.members.encoding.needs)
         reader = job.reader(parser, ahead=window)
         records = placed(reader.read(paths, kind), strict)
@@ -250,7 +251,7 @@ def translate(
         for translated in job.translated(records, window, console.warn, bar, waited):
             for one in translated:
                 for writer, as_bytes in zip(writers, forms, strict=True):
-                    writer.write(as_bytes(one, nbest))
+                    writer.write(as_bytes(one))
                 counts.update(remarks(one, settings, needs_trees))
             bar.advance(len(translated))
         for remark, n in counts.items():

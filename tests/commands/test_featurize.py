@@ -112,7 +112,7 @@ def test_another_number_of_targets_is_refused(run, tmp_path, n, text):
     (tmp_path / "tgt").write_bytes(text)
     done = run("featurize", "--tgt", tmp_path / "tgt", stdin=(DOG + DOG).encode())
     assert done.returncode == 65
-    assert f"tgt: {n} lines, but there are 2 source segments".encode() in done.stderr
+    assert f"tgt: {n} lines, but the source has 2".encode() in done.stderr
     assert len(done.stdout.splitlines()) == min(n, 2)
 
 

@@ -102,8 +102,8 @@ def test_transitions_that_are_no_symbols_are_counted(run, folder):
 @pytest.mark.parametrize(
     ("targets", "problem"),
     [
-        (HUND * 2, "2 segments, but there are 3 source segments"),
-        (HUND * 4, "4 segments, but there are 3 source segments"),
+        (HUND * 2, "2 segments, but the source has 3"),
+        (HUND * 4, "4 segments, but the source has 3"),
         (HUND + HUND.replace("\t2\tdet", "\t9\tdet"), "de:9: HEAD 9 is beyond the last word, 3"),
     ],
 )

@@ -206,7 +206,7 @@ def test_scores_of_an_aligner(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ((*PAIR, "--tgt-out", "k"), 65, "de: 5 lines, but there are 1 source segments"),
+        ((*PAIR, "--tgt-out", "k"), 65, "de: 5 lines, but the source has 1"),
         (
             ("filter", "en", "--tgt", "short", "--format=counts"),
             65,

@@ -57,7 +57,7 @@ def test_a_missing_input_is_missing_when_there_are_outputs_of_before(run, text):
         (["--part", "dev=1", "missing"], 66, b"cannot read missing"),
         (["--part", "dev=1", "-"], 2, b"read twice"),
         (["--part", "dev=1", "/dev/zero"], 2, b"read twice"),
-        (["--part", "dev=1", "short"], 65, b"short: 1 line, but there are 33 in a.en"),
+        (["--part", "dev=1", "short"], 65, b"short: 1 line, but a.en has 33"),
     ],
 )
 def test_what_cannot_be_split_leaves_nothing(run, text, options, status, message):

@@ -114,9 +114,7 @@ class DistanceScores:
     @property
     def uuas(self) -> float | None:
         """The percentage of edges that are right; None where there are no edges."""
-        right, n = (
-            (sum(column) for column in zip(*self.edges, strict=True)) if self.edges else (0, 0)
-        )
+        right, n = (sum(edge[i] for edge in self.edges) for i in (0, 1))
         return 100 * right / n if n else None
 
     @property

@@ -33,8 +33,8 @@ from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, limits
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.moving import moved
-from synmt_cli.core.run.ctranslate2_file import names
 from synmt_cli.core.run.ctranslate2_model import POSITIONS, CTranslate2Model, library
+from synmt_cli.core.run.device import HALF
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD
 from synmt_cli.errors import Unavailable
 
@@ -45,7 +45,6 @@ TYPES = {
     "bf16": ("bfloat16", "bfloat16"),
     "fp16": ("float16", "float16"),
 }
-AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 TABLE_NUMBERS = 2**24  # of a table, about: 64 MiB in single precision
 BLOCKS = 4  # of a window, where encoding and search can go on at the same time
 MARKS = 3  # that a source may have besides its pieces: EOS and two task tags
@@ -200,7 +199,7 @@ class CTranslate2Search:
         """What torch computes of some sources, one after the other without padding, (n, D)."""
         encoder = self._model.encoder
         assert encoder is not None
-        kind = AUTOCAST.get(self._model.precision)
+        kind = HALF.get(self._model.precision)
         with torch.inference_mode(), torch.autocast(self._device.type, kind, kind is not None):
             here = to_device(side, self._device)
             states = encoder.lower(here, len(encoder.layers)).flatten(0, 1)  # (B * S, D)
@@ -217,7 +216,7 @@ class CTranslate2Search:
             {
                 **self._model.files,
                 "model.bin": self._model.table.with_table(table),
-                "source_vocabulary.txt": "\n".join(names(len(table))).encode(),
+                "source_vocabulary.txt": "\n".join(map(str, range(len(table)))).encode(),
             }
         )
 

@@ -124,7 +124,7 @@ class Perturber:
         )
 
     def other_tree(
-        self, heads: list[int], labels: list[str], number: int, upos: Sequence[str] = ()
+        self, heads: list[int], labels: list[str], number: int, upos: Sequence[str]
     ) -> tuple[list[int], list[str]]:
         """The heads (0-based) and labels that sentence `number` gets instead.
 

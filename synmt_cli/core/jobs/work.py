@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import LINE, LineStarts
-from synmt_cli.errors import DataError, SynmtError, quoted
+from synmt_cli.errors import DataError, SynmtError, counted, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import RawBlocks, Sentence
 from synmt_cli.io import reading
@@ -93,7 +93,7 @@ class Done:
         if n_trees := self.counts["lifted trees"]:
             yield (
                 f"{n_trees:,} {of_all} trees were not projective and lifted: "
-                f"{self.counts['lifted words']:,} words have other heads"
+                f"{counted(self.counts['lifted words'], 'word')} have other heads"
             )
         for status in ("failed", "skipped"):
             if n := self.statuses[status]:
@@ -134,7 +134,7 @@ def do(make: Callable[[Work, Done], Iterator[bytes]], work: Work) -> Done:
     return result
 
 
-def counted(parts: Iterable[Done], total: Done) -> Iterator[list[bytes]]:
+def tallied(parts: Iterable[Done], total: Done) -> Iterator[list[bytes]]:
     """Yields the records of each part, counted in `total`; then raises the part's error."""
     for part in parts:
         total.add(part)
@@ -233,7 +233,7 @@ def _joined(parts: Sequence[RawBlocks]) -> RawBlocks:
 def with_targets(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
     """The same work with the target line of each line. Raises DataError if the numbers differ."""
     texts = (text for _, text in reading.text_lines(targets))
-    return _paired(parts, texts, targets.name, "lines")
+    return _paired(parts, texts, targets.name, "line")
 
 
 def with_target_trees(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
@@ -241,7 +241,7 @@ def with_target_trees(parts: Iterable[Work], targets: Source) -> Iterator[Work]:
 
     Raises DataError if the numbers differ.
     """
-    return _paired(parts, _lines(conllu.batches(targets)), targets.name, "segments")
+    return _paired(parts, _lines(conllu.batches(targets)), targets.name, "segment")
 
 
 def _paired(
@@ -264,7 +264,7 @@ def _paired(
     n_segments += sum(map(len, parts))
     n_targets += sum(1 for _ in targets)
     if n_targets != n_segments:
-        problem = f"{n_targets:,} {unit}, but there are {n_segments:,} source segments"
+        problem = f"{counted(n_targets, unit)}, but the source has {n_segments:,}"
         raise DataError(name, None, problem)
 
 

@@ -38,7 +38,7 @@ def load(run: Run, checkpoint: str = "best") -> Transformer:
     vocabularies, n_labels = run.vocabularies(), len(run.labels())
     values = read_weights(weights, config, vocabularies, n_labels)
     model = build(config, vocabularies, n_labels)
-    tensors.load_into(model, values, weights)
+    tensors.load_into(model, values)
     return model.eval()
 
 

@@ -9,7 +9,6 @@ is binary version 6, that of `ctranslate2.specs.model_spec`.
 """
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,8 +135,3 @@ def _read_name(file: bytes, place: int) -> tuple[str, int]:
     if end > len(file):
         raise IndexError
     return file[place + 2 : end - 1].decode(), end
-
-
-def names(n: int) -> Iterator[str]:
-    """Yields the names of n rows of a table."""
-    return map(str, range(n))

@@ -43,10 +43,9 @@ LABELS, PARSER, ENVIRONMENT, LOCK = "labels.json", "parser.udpipe", "env.json", 
 MEANINGS = (SOURCE_VOCABULARY, TARGET_VOCABULARY, LABELS)  # what the model's ids stand for
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 EXPORT = "export.json"  # in a folder of `synmt export`, which has no weights to train
-FILES = (
-    *(CONFIG, *MEANINGS, MODEL, METRICS, ENVIRONMENT, LOCK, PARSER),
-    *(EXPORT, "encoder.safetensors", "model.bin", "config.json"),
-)
+ENCODER, CT2_MODEL, CT2_CONFIG = "encoder.safetensors", "model.bin", "config.json"  # there, too
+EXPORTED = (EXPORT, ENCODER, CT2_MODEL, CT2_CONFIG)
+FILES = (CONFIG, *MEANINGS, MODEL, METRICS, ENVIRONMENT, LOCK, PARSER, *EXPORTED)
 CHECKPOINTS, CACHE = FOLDERS = ("checkpoints", "cache")
 VOCABULARY_LIMIT = 256 * 2**20  # bytes
 METRIC_LIMIT = 2**16  # bytes of a line
@@ -188,6 +187,11 @@ class Run:
         steps = {f"step-{step}": self.checkpoint(step) / WEIGHTS for step in self.steps()}
         last = {"last": list(steps.values())[-1]} if steps else {}
         return {"best": self.model, **last, **steps}
+
+    def named(self, checkpoint: str) -> str:
+        """The step that `last` is now, since a training may save another; other names unchanged."""
+        steps = self.steps() if checkpoint == "last" else []
+        return f"step-{steps[-1]}" if steps else checkpoint
 
     def weights(self, checkpoint: str) -> Path:
         """The file of a checkpoint: `best`, `last` or `step-N`. Raises ReadError."""

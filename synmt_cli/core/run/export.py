@@ -19,13 +19,20 @@ import torch
 from synmt_cli.core.model import initialisation
 from synmt_cli.core.run import building, ctranslate2_model, tensors
 from synmt_cli.core.run.ctranslate2_model import CTranslate2Model
-from synmt_cli.core.run.directory import EXPORT, PARSER, Run
+from synmt_cli.core.run.directory import (
+    CT2_CONFIG,
+    CT2_MODEL,
+    ENCODER,
+    EXPORT,
+    EXPORTED,
+    PARSER,
+    Run,
+)
 from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError
 from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.writing import atomic_folder
 
-ENCODER, WEIGHTS, CONFIG = "encoder.safetensors", "model.bin", "config.json"
-LIMITS = {WEIGHTS: 2**37, CONFIG: 2**20}  # bytes
+LIMITS = {CT2_MODEL: 2**37, CT2_CONFIG: 2**20}  # bytes
 _CONTENT = "what `synmt export` wrote"
 _FIELDS: json_files.Fields = {
     "checkpoint": (lambda v: isinstance(v, str), "a string"),
@@ -44,9 +51,8 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
     without the package.
     """
     ctranslate2_model.library()
-    config = building.read_config(run)
-    if reason := ctranslate2_model.unfit(config):
-        raise ConfigError(f"{run.folder}: {reason}, which CTranslate2 lacks")
+    refuse_unfit(run)
+    checkpoint = run.named(checkpoint)
     model, vocabularies = building.load(run, checkpoint), run.vocabularies()
     has_modifiers = bool(len(model.encoder.modifiers))
     if has_modifiers and quantization not in PRECISIONS:
@@ -66,9 +72,14 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
             parameters = dict(encoder.named_parameters())
             tensors.write(beside / ENCODER, parameters, {"vocabulary": vocabularies.fingerprint})
         digests = {name: _digest(_read(new, name)) for name in LIMITS}
-        name = f"step-{run.steps()[-1]}" if checkpoint == "last" else checkpoint
-        about = {"checkpoint": name, "quantization": quantization, "digests": digests}
+        about = {"checkpoint": checkpoint, "quantization": quantization, "digests": digests}
         json_files.write_sealed(beside / EXPORT, about)
+
+
+def refuse_unfit(run: Run) -> None:
+    """Raises ConfigError for a model that CTranslate2 cannot hold."""
+    if reason := ctranslate2_model.unfit(building.read_config(run)):
+        raise ConfigError(f"{run.folder}: {reason}, which CTranslate2 lacks")
 
 
 def _read(run: Run, name: str) -> bytes:
@@ -102,8 +113,7 @@ def _about(run: Run) -> Mapping[str, Any]:
 
 def files(run: Run) -> list[str]:
     """The files of an exported model that `read` reads, apart from those of every run."""
-    names = (EXPORT, WEIGHTS, CONFIG, ENCODER)
-    return [str(run.folder / name) for name in names if os.path.lexists(run.folder / name)]
+    return [str(run.folder / name) for name in EXPORTED if os.path.lexists(run.folder / name)]
 
 
 def read(run: Run, precision: str, device: torch.device) -> CTranslate2Model:
@@ -127,12 +137,12 @@ def read(run: Run, precision: str, device: torch.device) -> CTranslate2Model:
         fits = tensors.fitting(outline, vocabularies.fingerprint, path)
         values, _ = tensors.read(path, fits)
         encoder = ctranslate2_model.lower(building.encoder(config, vocabularies, n_labels))
-        tensors.load_into(encoder, values, path)
+        tensors.load_into(encoder, values)
     return ctranslate2_model.assembled(
-        data[WEIGHTS],
-        data[CONFIG],
+        data[CT2_MODEL],
+        data[CT2_CONFIG],
         vocabularies,
         precision,
         encoder and encoder.to(device),
-        str(run.folder / WEIGHTS),
+        str(run.folder / CT2_MODEL),
     )

@@ -161,12 +161,11 @@ def _bytes(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
 
 
-def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor], source: Path) -> None:
-    """Copies tensors into the parameters of the same names. Raises ConfigError.
+def load_into(module: torch.nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Copies tensors that fit (`check_fit`) into the parameters of the same names.
 
     Shared parameters are stored once, under the first of their names.
     """
-    check_fit(module, tensors, source)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             parameter.copy_(tensors[name])

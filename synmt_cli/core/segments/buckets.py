@@ -1,4 +1,4 @@
-"""Buckets of sentence lengths: [0, e1), [e1, e2), ..., [ek, infinity), in source words."""
+"""Buckets of whole numbers: [0, e1), [e1, e2), ..., [ek, infinity)."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ EDGES = (20, 30, 40, 50)  # of Xie et al. (2021), Figure 2
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Buckets with these edges, positive and rising.
+    """Buckets with these edges, positive and rising; the usual ones are of lengths in words.
 
     >>> Buckets((20, 30)).names
     ('0-19', '20-29', '30+')
@@ -26,7 +26,7 @@ class Buckets:
 
     @property
     def limits(self) -> tuple[tuple[int, int | None], ...]:
-        """The least and the greatest length of each bucket; the last has no greatest."""
+        """The least and the greatest number of each bucket; the last has no greatest."""
         lows = (0, *self.edges)
         return tuple(zip(lows, (*(edge - 1 for edge in self.edges), None), strict=True))
 
@@ -42,9 +42,9 @@ class Buckets:
             return f"{low}+"
         return str(low) if low == high else f"{low}-{high}"
 
-    def index(self, length: int) -> int:
-        """Which bucket a length falls in: an edge belongs to the bucket that it begins."""
-        return bisect_right(self.edges, length)
+    def index(self, n: int) -> int:
+        """Which bucket a number falls in: an edge belongs to the bucket that it begins."""
+        return bisect_right(self.edges, n)
 
 
 @lru_cache(maxsize=16)

@@ -91,7 +91,7 @@ def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple
     """
     columns = [segments, *map(reading.text_lines, sources)]
     names = [source.name for source in sources]
-    for segment, *lines in rows(columns, names, "there are # source segments"):
+    for segment, *lines in rows(columns, names, "the source has #"):
         yield segment, [content for _, content in lines]
 
 
@@ -100,7 +100,7 @@ def text_rows(paths: Sequence[str]) -> Iterator[list[str]]:
     with ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in paths]
         names = [source.name for source in sources]
-        expected = f"there are # in {names[0]}"
+        expected = f"{names[0]} has #"
         for row in rows([*map(reading.text_lines, sources)], names[1:], expected):
             yield [text for _, text in row]
 

@@ -160,7 +160,7 @@ def test_another_number_of_lines_is_refused_after_the_common_ones(languages, job
     sieve = Sieve([], languages)
     found = []
     both = pairs(READERS["text"](source(b"a\nb\nc\n")), source(target, "tgt"))
-    with pytest.raises(DataError, match=f"tgt: {n} lines, but there are 3 source segments"):
+    with pytest.raises(DataError, match=f"tgt: {n} lines, but the source has 3"):
         found.extend(sieve.sift(both, jobs))
     assert len(found) == min(n, 3)
 

@@ -109,4 +109,4 @@ def test_another_model_is_refused(tmp_path):
         {"weight": torch.full((2, 3), torch.nan)},
     ):
         with pytest.raises(ConfigError):
-            tensors.load_into(nn.Linear(3, 2, bias=False), tensor, tmp_path)
+            tensors.check_fit(nn.Linear(3, 2, bias=False), tensor, tmp_path)

@@ -32,19 +32,14 @@ def choose(
     if wanted == TORCH and exported:
         folder = exported[0].folder
         raise ConfigError(f"{folder} was exported for CTranslate2; torch needs the run directory")
-    if wanted is None and not exported:
-        wanted = TORCH
-    if wanted != TORCH:
+    reason = "engine torch"
+    if wanted != TORCH and (wanted or exported):
         try:
-            fitting = fit(runs, precision, settings, device)
+            return CTRANSLATE2, fit(runs, precision, settings, device), "engine ctranslate2"
         except SynmtError as error:
             if wanted != AUTO or exported:
                 raise
             reason = f"engine torch: {error}"
-        else:
-            return CTRANSLATE2, fitting, "engine ctranslate2"
-    else:
-        reason = "engine torch"
     precision = precision or "fp32"
     _refuse_unfit(precision, device)
     return TORCH, precision, reason
@@ -66,8 +61,7 @@ def fit(
     if len(runs) > 1:
         raise UsageError(f"CTranslate2 translates with one model, not an ensemble of {len(runs)}")
     run = runs[0]
-    if reason := ctranslate2_model.unfit(building.read_config(run)):
-        raise ConfigError(f"{run.folder}: {reason}, which CTranslate2 lacks")
+    export.refuse_unfit(run)
     n_target = run.vocabularies().target.size
     if reason := ctranslate2_search.misfit(settings, n_target):
         raise UsageError(f"CTranslate2 cannot do {reason}")

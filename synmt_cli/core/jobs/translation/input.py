@@ -39,7 +39,6 @@ class Reader:
     load_parser: Callable[[], Parser] | None = None
     ahead: int = 0
     waited: float = 0.0
-    _parser: Parser | None = None
 
     def read(self, paths: Sequence[str], kind: str = "auto") -> Placed:
         """Yields the records of all inputs in order. Raises SynmtError.
@@ -60,6 +59,12 @@ class Reader:
         """The featurizer, which joins trees and lines with pieces."""
         return Featurizer(self.source, self.target)
 
+    @cached_property
+    def parser(self) -> Parser:
+        """The parser, loaded when a line first needs it. Raises Unavailable."""
+        assert self.load_parser is not None
+        return self.load_parser()
+
     def _record(self, segment: Segment, id: str) -> Record:
         if isinstance(segment, TreeSegment):
             return self.featurizer.record(segment.sentences, id)
@@ -77,8 +82,7 @@ class Reader:
         """The record of one line of text, parsed where a tree is needed. Raises Unavailable."""
         if self.load_parser is None:
             return self.featurizer.text(text, id)
-        self._parser = self._parser or self.load_parser()
-        block = self._parser.line(text, id).conllu.encode()
+        block = self.parser.line(text, id).conllu.encode()
         parsed = conllu.read(reading.Source("<parser>", io.BytesIO(block)))
         one = self.featurizer.record(list(parsed), id)
         one.src = text  # a comment cannot hold a CR at its end

@@ -313,11 +313,8 @@ def _ignore(n: int, share: float) -> None:
 
 
 def named(models: Sequence[str], checkpoint: str) -> str:
-    """The step that `last` means now, so that all processes take the same; others as given."""
-    if checkpoint != "last" or len(models) != 1:
-        return checkpoint
-    steps = Run(Path(models[0])).steps()
-    return f"step-{steps[-1]}" if steps else checkpoint
+    """The checkpoint for all processes: in an ensemble `last` is another step of each model."""
+    return Run(Path(models[0])).named(checkpoint) if len(models) == 1 else checkpoint
 
 
 def where(windows: Sequence[Window]) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 
 from synmt_cli.core.decoding.translator import SearchSettings, Translated
@@ -27,12 +28,12 @@ def remarks(one: Translated, settings: SearchSettings, needs_trees: bool) -> Ite
         yield "ended before their tree was complete: arcs were added"
 
 
-def as_text(one: Translated, nbest: int) -> bytes:
+def as_text(one: Translated) -> bytes:
     """`TRANSLATION`."""
     return (one.lines[0].text if one.lines else "").encode() + b"\n"
 
 
-def as_tsv(one: Translated, nbest: int) -> bytes:
+def as_tsv(one: Translated) -> bytes:
     """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, best first; one without any."""
     id = printable(one.record.id)
     rows = [f"{id}\t{line.score:.4f}\t{line.text.replace(chr(9), ' ')}\n" for line in one.lines]
@@ -57,15 +58,16 @@ def as_jsonl(one: Translated, nbest: int) -> bytes:
 
 
 def written(
-    format: str, target: Vocabulary, counts: Counter[str]
-) -> Callable[[Translated, int], bytes]:
-    """The function from a segment and the number of translations asked for to bytes.
+    format: str, target: Vocabulary, counts: Counter[str], nbest: int
+) -> Callable[[Translated], bytes]:
+    """The function from a segment to bytes.
 
-    format: text, tsv, jsonl or conllu. counts: of remarks, which the function may add to.
+    format: text, tsv, jsonl or conllu. counts: of remarks, which the function may add to. nbest:
+    how many translations were asked for.
     """
     delinearizer = Delinearizer(target, repair=True)
 
-    def as_conllu(one: Translated, nbest: int) -> bytes:
+    def as_conllu(one: Translated) -> bytes:
         """The block of the best translation; for a long one a block for each part."""
         parts = one.lines[0].transitions if one.lines else ([],)
         sentences = [delinearizer.sentence(tokens, escaped=False) for tokens in parts]
@@ -75,4 +77,10 @@ def written(
         blocks = (block(s, one.record, n) for s, n in zip(sentences, numbers, strict=True))
         return encoded("".join(blocks))
 
-    return {"text": as_text, "tsv": as_tsv, "jsonl": as_jsonl, "conllu": as_conllu}[format]
+    forms: dict[str, Callable[[Translated], bytes]] = {
+        "text": as_text,
+        "tsv": as_tsv,
+        "jsonl": partial(as_jsonl, nbest=nbest),
+        "conllu": as_conllu,
+    }
+    return forms[format]
