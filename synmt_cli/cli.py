@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "vocab encode": ("vocab_encode", "Split text into subword pieces."),
     "vocab decode": ("vocab_decode", "Join subword pieces to text."),
     "vocab info": ("vocab_info", "Show the properties of a vocabulary."),
+    "vocab convert": ("vocab_convert", "Give another program's sentencepiece model synmt's ids."),
     "featurize": ("featurize", "Join trees, pieces and targets into JSONL records."),
     "linearize": ("linearize", "Write trees as transitions, one line each."),
     "delinearize": ("delinearize", "Turn transitions back into text or trees."),

@@ -1,10 +1,10 @@
-"""Facts in a sentencepiece model file about its training.
+"""Facts in a sentencepiece model file about its training, and changes of its pieces.
 
 The file is a protocol buffer (sentencepiece_model.proto). sentencepiece gives no access to this
 part, and a few fields are not worth a protobuf library.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,7 +12,16 @@ T = TypeVar("T", bytes, int)
 TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _PIECES, _TRAINER, _NORMALIZER = 1, 2, 3  # fields of ModelProto
-_PIECE, _PIECE_TYPE, _USER_DEFINED = 1, 3, 4  # fields of SentencePiece, and a type
+_PIECE, _PIECE_TYPE = 1, 3  # fields of SentencePiece
+_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # types
+_SIZE = 4  # field of TrainerSpec
+# Of each special piece: the fields of TrainerSpec with its id and its name, and the default name.
+_SPECIAL = {
+    "unk": (40, 45, "<unk>"),
+    "bos": (41, 46, "<s>"),
+    "eos": (42, 47, "</s>"),
+    "pad": (43, 48, "<pad>"),
+}
 _MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # fields of TrainerSpec
 _NAME, _ADD_DUMMY_PREFIX = 1, 3  # fields of NormalizerSpec
 
@@ -50,8 +59,52 @@ def without_prefix(model: bytes) -> bytes:
 
     If a protocol buffer holds a message twice, the fields of the later one count.
     """
-    normalizer = bytes([_ADD_DUMMY_PREFIX << 3 | _VARINT, 0])
-    return model + bytes([_NORMALIZER << 3 | _BYTES, len(normalizer)]) + normalizer
+    return model + _encoded(_NORMALIZER, _encoded(_ADD_DUMMY_PREFIX, 0))
+
+
+def with_special_pieces_first(model: bytes, order: Iterable[str]) -> bytes:
+    """The same model with unk, pad, bos and eos at its beginning, in this order.
+
+    Those that it lacks are added. Pieces keep their scores and their order, so text is split as
+    before; a piece that text could have, but which has the name of a special one, is no text any
+    longer. Raises ValueError if the bytes are not a model with one unknown piece.
+    """
+    fields = [(number, _checked(value, bytes)) for number, value in _fields(model)]
+    trainer = b"".join(value for number, value in fields if number == _TRAINER)
+    pieces = [value for number, value in fields if number == _PIECES]
+    stated, known = dict(_fields(trainer)), [dict(_fields(piece)) for piece in pieces]
+    (unknown,) = (i for i, piece in enumerate(known) if piece.get(_PIECE_TYPE) == _UNKNOWN)
+    where = {_checked(piece[_PIECE], bytes): i for i, piece in enumerate(known)}
+    special, moved = [], set()
+    for id, role in enumerate(order):
+        of_id, of_name, usual = _SPECIAL[role]
+        name = _checked(stated.get(of_name, b""), bytes) or usual.encode()
+        place = unknown if role == "unk" else where.get(name)
+        piece = _encoded(_PIECE, name) if place is None else pieces[place]
+        special.append(piece + _encoded(_PIECE_TYPE, _UNKNOWN if role == "unk" else _CONTROL))
+        moved.add(place)
+        trainer += _encoded(of_id, id)
+    pieces = special + [piece for i, piece in enumerate(pieces) if i not in moved]
+    trainer += _encoded(_SIZE, len(pieces))
+    others = (_encoded(number, value) for number, value in fields if number > _TRAINER)
+    return b"".join(
+        (*(_encoded(_PIECES, piece) for piece in pieces), _encoded(_TRAINER, trainer), *others)
+    )
+
+
+def _encoded(number: int, value: bytes | int) -> bytes:
+    """One field of a message. The later of two of one number counts."""
+    if isinstance(value, int):
+        return _as_varint(number << 3 | _VARINT) + _as_varint(value)
+    return _as_varint(number << 3 | _BYTES) + _as_varint(len(value)) + value
+
+
+def _as_varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*encoded, value])
 
 
 def _checked(value: bytes | int, kind: type[T]) -> T:

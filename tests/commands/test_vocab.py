@@ -177,3 +177,33 @@ def test_what_cannot_be_drawn_is_said(run, model, arguments, message):
     done = run("vocab", "encode", "-m", model, *arguments, stdin=LINES)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode().startswith(f"synmt vocab encode: {message}")
+
+
+def test_a_model_of_another_program_is_converted(run, tmp_path):
+    import sentencepiece
+
+    (tmp_path / "text").write_bytes(LINES)
+    sentencepiece.SentencePieceTrainer.train(
+        input=tmp_path / "text",
+        model_prefix=tmp_path / "other",
+        vocab_size=26,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    refused = run("vocab", "encode", "-m", "other.model", stdin=LINES, cwd=tmp_path)
+    assert refused.returncode == 78
+    assert b"other.model has unk 0, pad -1, bos 1, eos 2; needed are unk 0" in refused.stderr
+    done = run("vocab", "convert", "other.model", "-o", "ours.model", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"")
+    other = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "other.model"))
+    n = other.vocab_size() + 1  # it has no piece for padding
+    assert f"convert: converted: {n} pieces, fingerprint ".encode() in done.stderr
+    encoded = run("vocab", "encode", "-m", "ours.model", stdin=LINES, cwd=tmp_path).stdout
+    assert encoded.decode().split("\n") == [
+        " ".join(other.encode(line, out_type=str)) for line in LINES.decode().split("\n")
+    ]
+    again = run("vocab", "convert", "ours.model", cwd=tmp_path)
+    assert again.stdout == (tmp_path / "ours.model").read_bytes()
+    assert f"convert: unchanged, since its ids are right: {n} ".encode() in again.stderr
+    for name in ("absent", "text"):
+        assert run("vocab", "convert", name, cwd=tmp_path).returncode == 69

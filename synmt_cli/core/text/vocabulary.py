@@ -22,10 +22,17 @@ from itertools import accumulate
 from typing import Any
 
 from synmt_cli.errors import ConfigError, Unavailable, quoted, reason
-from synmt_cli.formats.spm import Making, making, user_defined, without_prefix
+from synmt_cli.formats.spm import (
+    Making,
+    making,
+    user_defined,
+    with_special_pieces_first,
+    without_prefix,
+)
 from synmt_cli.io import regular_files
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
+SPECIAL_IDS = {"unk": UNK, "pad": PAD, "bos": BOS, "eos": EOS}
 MODEL_LIMIT = 256 * 2**20  # bytes of a model; those of 256,000 pieces have about 5 MiB
 SPACE = "▁"  # sentencepiece's mark for a space
 MARKED = re.compile(f"{SPACE}[^{SPACE}]*|[^{SPACE}]+")  # a word, as pieces have it
@@ -55,13 +62,7 @@ class Vocabulary:
     @classmethod
     def load(cls, path: str) -> Vocabulary:
         """Reads a model file. Raises Unavailable, and ConfigError for other special ids."""
-        try:
-            with regular_files.named(path, MODEL_LIMIT) as file:
-                model = file.read()
-        except (OSError, ValueError) as error:
-            problem = f"cannot read the vocabulary {path}: {reason(error)}"
-            raise Unavailable(f"{problem} (synmt vocab train makes one)") from error
-        return cls(model, path)
+        return cls(read(path), path)
 
     def to_bytes(self) -> bytes:
         """The model file."""
@@ -252,6 +253,29 @@ class Vocabulary:
         return {f"<0x{value:02X}>": bytes([value]) for value in range(256)}
 
 
+def read(path: str) -> bytes:
+    """The bytes of a model file. Raises Unavailable."""
+    try:
+        with regular_files.named(path, MODEL_LIMIT) as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        problem = f"cannot read the vocabulary {path}: {reason(error)}"
+        raise Unavailable(f"{problem} (synmt vocab train makes one)") from error
+
+
+def with_special_ids(model: bytes, name: str) -> bytes:
+    """The same sentencepiece model with our special ids; the same bytes if it has them.
+
+    name: of its file. Raises Unavailable for bytes that are no model.
+    """
+    if _special_ids(_loaded(model, name)) == SPECIAL_IDS:
+        return model
+    try:
+        return with_special_pieces_first(model, SPECIAL_IDS)
+    except (ValueError, IndexError) as error:
+        raise _no_model(name) from error
+
+
 def symbol_problem(symbol: str) -> str | None:
     """Why a text cannot be the name of a symbol; None if it can be.
 
@@ -266,23 +290,36 @@ def symbol_problem(symbol: str) -> str | None:
 
 
 def _processor(model: bytes, name: str) -> Any:
+    """The library's processor. Raises Unavailable, and ConfigError for other special ids."""
+    processor = _loaded(model, name)
+    ids = _special_ids(processor)
+    if ids != SPECIAL_IDS:
+        has, needed = (
+            ", ".join(f"{name} {id}" for name, id in some.items()) for some in (ids, SPECIAL_IDS)
+        )
+        raise ConfigError(f"{name} has {has}; needed are {needed}: see synmt vocab convert")
+    return processor
+
+
+def _loaded(model: bytes, name: str) -> Any:
     try:
         processor = sentencepiece().SentencePieceProcessor(model_proto=model)
         processor.id_to_piece(list(range(processor.get_piece_size())))  # whether they are text
     except (RuntimeError, ValueError):  # UnicodeDecodeError is one
         processor = None
     if processor is None or not processor.get_piece_size():
-        raise Unavailable(
-            f"{name} is not a sentencepiece model, or it is damaged (synmt vocab train makes one)"
-        )
-    ids = {name: getattr(processor, f"{name}_id")() for name in ("unk", "pad", "bos", "eos")}
-    if [*ids.values()] != [UNK, PAD, BOS, EOS]:
-        has = ", ".join(f"{name} {id}" for name, id in ids.items())
-        raise ConfigError(
-            f"{name} has {has}; needed are unk 0, pad 1, bos 2, eos 3, "
-            "as synmt vocab train makes them"
-        )
+        raise _no_model(name)
     return processor
+
+
+def _special_ids(processor: Any) -> dict[str, int]:
+    return {name: getattr(processor, f"{name}_id")() for name in SPECIAL_IDS}
+
+
+def _no_model(name: str) -> Unavailable:
+    return Unavailable(
+        f"{name} is not a sentencepiece model, or it is damaged (synmt vocab train makes one)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
