@@ -177,7 +177,7 @@ def report(
             {one.name: tuning.read_all(one.files) for one in penalties},
             missing,
             _commands(drawn, score, scored, (hypotheses, references), awsl, trees, plots),
-            first_seeds=bool(scored and scored.n_seeds > 1 and not outputs),
+            first_seeds=bool(scored and scored.several and not outputs),
         )
         for one in missing:
             console.warn(one)

@@ -77,7 +77,7 @@ READ_BY = {  # the metrics that read an option
     "bleu_order": ("bleu",),
     "chrf_order": ("chrf", "chrf+", "chrf++"),
 }
-OF_TESTS = {"paired", "p", "samples", "correct"}
+OF_TESTS = {"paired", "p", "samples", "correct", "seed"}
 ScoreFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
     option("--format", "How to print the results; latex is for booktabs, segments for one metric."),
@@ -316,26 +316,30 @@ def score(
     # NumPy, sacreBLEU
     from synmt_cli.core.evaluation import comparison, divisions, parallel_lines
     from synmt_cli.core.evaluation.metrics import outside, registry
-    from synmt_cli.core.evaluation.systems import parse_tested
+    from synmt_cli.core.evaluation.systems import parse
 
     settings = registry.TextSettings(
         tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
     )
-    _check(settings, get, form, by, metrics, limits, paired != "none" and asked & OF_TESTS)
+    _check(settings, get, form, by, metrics, limits, _of_tests(asked, paired))
     scored = _outside(segment_scores or [], lower_is_better or [])
     specs = [divisions.parse(text) for text in dict.fromkeys(by or [])]
     trees = _trees(specs, src, src_trees, ref_trees)
     _check_reference(ref, specs, src, bool(scored) and not refs)
     names = _names(metrics, get, limits, scored, form, tokenize, ref is not None)
     _refuse_unread(asked, names, specs)
-    outputs = parse_tested(systems or ["-"]) if ref else []
+    outputs = parse(systems or ["-"]) if ref else []
     references = [ref, *(refs or [])] if ref else []
     files = [file for one in outputs for file in one.files]
     paths = [*references, *files, *([src] if src else [])]
     _refuse_two_stdins([*paths, trees], specs, scored)
     given = {name: outside.read(of) for name, of in scored.items()}
     outputs = outputs or outside.systems(given[names[0]])
-    test = None if get or form == SEGMENTS else _test(paired, p, samples, seed, outputs, matched)
+    test = (
+        None
+        if get or form == SEGMENTS
+        else _fitting(_test(paired, p, samples, seed, outputs, matched, asked), outputs, all_pairs)
+    )
     options.refuse(
         {
             "--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:]),
@@ -374,6 +378,11 @@ def score(
         )
         writer.write(_shown(report, get, form, verbose))
     _judge(report, limits)
+
+
+def _of_tests(asked: set[str], paired: str | None) -> set[str]:
+    """The options of a test that were given; `--paired none` asks for no test."""
+    return asked & OF_TESTS - ({"paired"} if paired == "none" else set())
 
 
 def _check(
@@ -569,8 +578,14 @@ def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[System
         return
     if problem := doubt(test, n, "segments"):
         console.warn(problem)
-    if len(systems[0].files) == 2:
+    n_seeds = [len(one.files) for one in systems]
+    if 2 in n_seeds:
         console.warn("two seeds often leave intervals too wide to decide anything: take more")
+    if min(n_seeds) == 1 < max(n_seeds):
+        names = ", ".join(one.name for one in systems if len(one.files) == 1)
+        console.warn(
+            f"{names}: one output is assumed to vary over seeds as much as the other system's"
+        )
 
 
 def _divided(
@@ -680,8 +695,12 @@ def _test(
     seed: int,
     systems: Sequence[SystemFiles],
     matched: bool,
+    asked: set[str],
 ) -> SignificanceTest | None:
-    """The test; of one system, the bootstrap that gives the interval of its score."""
+    """The test; of one system, the bootstrap that gives the interval of its score.
+
+    asked: the options that were given.
+    """
     from synmt_cli.core.evaluation.statistics import significance
     from synmt_cli.core.evaluation.statistics.significance import (
         SAMPLES,
@@ -701,15 +720,13 @@ def _test(
             }
         )
     name = paired or "bs"
-    several = len(systems[0].files) > 1
+    several = any(len(one.files) > 1 for one in systems)
     if matched and not (several and name == "bs"):
         raise UsageError("--matched is for the bootstrap of several seeds")
     if name == "none":
+        excluded = [name for name in ("p", "samples", "correct", "seed") if name in asked]
         options.refuse(
-            {
-                "--p is of a test: it excludes --paired none": p != "centred",
-                "--samples is of a test: it excludes --paired none": samples is not None,
-            }
+            {f"--{one} is of a test: it excludes --paired none": True for one in excluded}
         )
         return None
     if several and (name not in SEED_FORMULAS or p != "centred"):
@@ -722,6 +739,22 @@ def _test(
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)
+
+
+def _fitting(
+    test: SignificanceTest | None, systems: Sequence[SystemFiles], all_pairs: bool
+) -> SignificanceTest | None:
+    """The test. Raises UsageError for numbers of outputs that it cannot take."""
+    from synmt_cli.core.evaluation.statistics import significance
+    from synmt_cli.core.evaluation.systems import refuse_two_single, refuse_unequal
+
+    if test is None:
+        return None
+    if test.name == "ar" or test.definition == "matched":
+        refuse_unequal(systems, "--matched" if test.name == "bs" else "--paired ar")
+    pairs_of = significance.all_pairs if all_pairs else significance.against_first
+    refuse_two_single(systems, pairs_of(len(systems)))
+    return test
 
 
 def _warn(
