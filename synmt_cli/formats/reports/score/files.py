@@ -4,7 +4,6 @@ A report that is read equals the one that was written, so that its tables can be
 figures drawn. Fields that are not known are left alone.
 """
 
-import math
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -60,13 +59,14 @@ class _Object:
             raise foreign(self.source, f"{self.where} is not an object")
 
     def get(self, name: str, kind: type[T]) -> T:
-        """A field of this type; a boolean is not a number, nor is one that is not finite."""
+        """A field of this type; a boolean is not a number, and numbers are within LARGEST."""
         value = self.value.get(name)
         fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
         if not fits or (isinstance(value, bool) and kind is not bool):
             raise foreign(self.source, f"{self.where} has no {name}")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise foreign(self.source, f"{name} of {self.where} is not finite")
+        if kind is float and not abs(value) <= documents.LARGEST:
+            problem = f"{name} of {self.where} is not within {documents.LARGEST:g}"
+            raise foreign(self.source, problem)
         return kind(value) if kind is float else value  # type: ignore[call-arg]
 
     def maybe(self, name: str, read: Callable[[str], T]) -> T | None:
