@@ -44,6 +44,7 @@ MANUAL = Manual(
         "synmt score ref.de pascal.de",
         "synmt score ref.de base.de pascal.de -M bleu,chrf+,ter,ribes",
         "synmt score ref.de base=base.de base=base.2.de pascal=pascal.de pascal=pascal.2.de",
+        "synmt score ref.de base=base.de base=base.2.de published=pascal.de",
         "synmt score ref.de base.de base.2.de pascal.de --all-pairs",
         "synmt score ref.de base.de pascal.de --by length:5,8,12 --src test.en",
         "synmt score ref.de base.de pascal.de --by depth:2,3 --by deprel:obj"
@@ -241,12 +242,12 @@ def score(
 
     A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's definitions. The samples are
     those that sacreBLEU draws with the same seed. With one output of each system, the 95 % interval
-    of d is that of the bootstrap's percentiles, whatever the test.
+    of d is that of the bootstrap's percentiles, whatever the test. Where there is no test (--paired
+    none, --get, --format segments), options of a test are refused, --seed too.
 
-    NAME=FILE with the same NAME several times is one system with several training seeds; all
-    systems need the same number. (For a file named a=b write ./a=b.) A system's score is the mean
-    over its seeds, and p and the interval of d include the variance over seeds and over segments,
-    the latter by the bootstrap:
+    NAME=FILE with the same NAME several times is one system with several training seeds. (For a
+    file named a=b write ./a=b.) A system's score is the mean over its seeds, and p and the interval
+    of d include the variance over seeds and over segments, the latter by the bootstrap:
 
     \b
       --paired bs   P(|t| >= |d| / sqrt V), V = V_seeds + max(0, V_segments - V_both),
@@ -254,9 +255,16 @@ def score(
       --paired ar   MultEval's stratified test (Clark et al. 2011), which takes the seeds
         as they are: p is too small where they differ
 
+    For --paired bs systems may have different numbers of seeds. A single output, such as a
+    published one, cannot show how its system varies over seeds: against a system with several it is
+    assumed to vary as much as that one does, and the definition of p is then `equal-variance`. If
+    it varies more, p is too small: 19-32 % of equal systems are called different if it varies three
+    times as much. Two single outputs are not compared while other systems have several.
+
     --matched is for the same models with other trees or another search: V is then the variance of
     each model's own difference, and the interval of d leaves out the differences between models.
-    Name the outputs of each system in the same order.
+    Name the outputs of each system in the same order. --matched and --paired ar need as many
+    outputs of each system.
 
     With several comparisons, p is corrected for their number (Holm 1979), those of the whole test
     set (systems, metrics) apart from those of buckets, so that --by does not change the answer.
@@ -583,9 +591,7 @@ def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[System
         console.warn("two seeds often leave intervals too wide to decide anything: take more")
     if min(n_seeds) == 1 < max(n_seeds):
         names = ", ".join(one.name for one in systems if len(one.files) == 1)
-        console.warn(
-            f"{names}: one output is assumed to vary over seeds as much as the other system's"
-        )
+        console.warn(f"{names}: one output, assumed to vary over seeds as much as the other system")
 
 
 def _divided(

@@ -367,7 +367,7 @@ class ScoreReport:
                     spread = [metric.cell(system.deviation(metric.name)), Cell(each)]
                 score = metric.cell(system.scores[metric.name])
                 ci95 = system.intervals.get(metric.name)
-                interval = metric.interval(ci95) if ci95 else "-"
+                interval = metric.interval(ci95) if ci95 else Cell(None)
                 rows.append([system.name, metric.label, score, interval, *spread])
         header = ["system", "metric", "score", "95 % interval"] + ["sd", "seeds"] * self.several
         return Table(header, rows, left=2, title="Each system alone")
