@@ -9,7 +9,7 @@ from synmt_cli.errors import UsageError, quoted
 
 MANUAL = Manual(
     input="The JSONL of `synmt analyze attention`.",
-    output="A picture as SVG, PDF or PNG; as text a row for each token, `▁dog |: @ . |`.",
+    output="A picture as SVG, PDF or PNG; as text a row for each token, `▁dog |: @ . | 0.61`.",
     memory="The weights of one segment.",
     examples=(
         "echo 'The dog sees the cat.' | synmt analyze attention -m runs/pascal --layers 0"
@@ -43,7 +43,9 @@ def plot_attention(
 ) -> None:
     """Draw the attention weights of one segment, a heat map for each layer and head.
 
-    A row shows where its token looks; darker is more. --trees frames the cells of each word and
+    A row shows where its token looks; darker is more. Pictures shade the square root of a weight,
+    up to the strongest of all maps, as their colour bar says; text shades its share of the row's
+    strongest weight, which stands at the end of the row. --trees frames the cells of each word and
     its head: a head that reads syntax is dark there. The tree is that of the same id, and a piece
     belongs to the word whose letters it has.
 

@@ -44,6 +44,7 @@ MANUAL = Manual(
         "synmt score ref.de pascal.de",
         "synmt score ref.de base.de pascal.de -M bleu,chrf+,ter,ribes",
         "synmt score ref.de base=base.de base=base.2.de pascal=pascal.de pascal=pascal.2.de",
+        "synmt score ref.de base=base.de base=base.2.de published=pascal.de",
         "synmt score ref.de base.de base.2.de pascal.de --all-pairs",
         "synmt score ref.de base.de pascal.de --by length:5,8,12 --src test.en",
         "synmt score ref.de base.de pascal.de --by depth:2,3 --by deprel:obj"
@@ -77,7 +78,7 @@ READ_BY = {  # the metrics that read an option
     "bleu_order": ("bleu",),
     "chrf_order": ("chrf", "chrf+", "chrf++"),
 }
-OF_TESTS = {"paired", "p", "samples", "correct"}
+OF_TESTS = {"paired", "p", "samples", "correct", "seed"}
 ScoreFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
     option("--format", "How to print the results; latex is for booktabs, segments for one metric."),
@@ -241,12 +242,12 @@ def score(
 
     A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's definitions. The samples are
     those that sacreBLEU draws with the same seed. With one output of each system, the 95 % interval
-    of d is that of the bootstrap's percentiles, whatever the test.
+    of d is that of the bootstrap's percentiles, whatever the test. Where there is no test (--paired
+    none, --get, --format segments), options of a test are refused, --seed too.
 
-    NAME=FILE with the same NAME several times is one system with several training seeds; all
-    systems need the same number. (For a file named a=b write ./a=b.) A system's score is the mean
-    over its seeds, and p and the interval of d include the variance over seeds and over segments,
-    the latter by the bootstrap:
+    NAME=FILE with the same NAME several times is one system with several training seeds. (For a
+    file named a=b write ./a=b.) A system's score is the mean over its seeds, and p and the interval
+    of d include the variance over seeds and over segments, the latter by the bootstrap:
 
     \b
       --paired bs   P(|t| >= |d| / sqrt V), V = V_seeds + max(0, V_segments - V_both),
@@ -254,9 +255,16 @@ def score(
       --paired ar   MultEval's stratified test (Clark et al. 2011), which takes the seeds
         as they are: p is too small where they differ
 
+    For --paired bs systems may have different numbers of seeds. A single output, such as a
+    published one, cannot show how its system varies over seeds: against a system with several it is
+    assumed to vary as much as that one does, and the definition of p is then `equal-variance`. If
+    it varies more, p is too small: 19-32 % of equal systems are called different if it varies three
+    times as much. Two single outputs are not compared while other systems have several.
+
     --matched is for the same models with other trees or another search: V is then the variance of
     each model's own difference, and the interval of d leaves out the differences between models.
-    Name the outputs of each system in the same order.
+    Name the outputs of each system in the same order. --matched and --paired ar need as many
+    outputs of each system.
 
     With several comparisons, p is corrected for their number (Holm 1979), those of the whole test
     set (systems, metrics) apart from those of buckets, so that --by does not change the answer.
@@ -316,26 +324,30 @@ def score(
     # NumPy, sacreBLEU
     from synmt_cli.core.evaluation import comparison, divisions, parallel_lines
     from synmt_cli.core.evaluation.metrics import outside, registry
-    from synmt_cli.core.evaluation.systems import parse_tested
+    from synmt_cli.core.evaluation.systems import parse
 
     settings = registry.TextSettings(
         tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
     )
-    _check(settings, get, form, by, metrics, limits, paired != "none" and asked & OF_TESTS)
+    _check(settings, get, form, by, metrics, limits, _of_tests(asked, paired))
     scored = _outside(segment_scores or [], lower_is_better or [])
     specs = [divisions.parse(text) for text in dict.fromkeys(by or [])]
     trees = _trees(specs, src, src_trees, ref_trees)
     _check_reference(ref, specs, src, bool(scored) and not refs)
     names = _names(metrics, get, limits, scored, form, tokenize, ref is not None)
     _refuse_unread(asked, names, specs)
-    outputs = parse_tested(systems or ["-"]) if ref else []
+    outputs = parse(systems or ["-"]) if ref else []
     references = [ref, *(refs or [])] if ref else []
     files = [file for one in outputs for file in one.files]
     paths = [*references, *files, *([src] if src else [])]
     _refuse_two_stdins([*paths, trees], specs, scored)
     given = {name: outside.read(of) for name, of in scored.items()}
     outputs = outputs or outside.systems(given[names[0]])
-    test = None if get or form == SEGMENTS else _test(paired, p, samples, seed, outputs, matched)
+    test = (
+        None
+        if get or form == SEGMENTS
+        else _fitting(_test(paired, p, samples, seed, outputs, matched, asked), outputs, all_pairs)
+    )
     options.refuse(
         {
             "--all-pairs needs two systems and a test": all_pairs and not (test and outputs[1:]),
@@ -374,6 +386,11 @@ def score(
         )
         writer.write(_shown(report, get, form, verbose))
     _judge(report, limits)
+
+
+def _of_tests(asked: set[str], paired: str | None) -> set[str]:
+    """The options of a test that were given; `--paired none` asks for no test."""
+    return asked & OF_TESTS - ({"paired"} if paired == "none" else set())
 
 
 def _check(
@@ -569,8 +586,12 @@ def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[System
         return
     if problem := doubt(test, n, "segments"):
         console.warn(problem)
-    if len(systems[0].files) == 2:
+    n_seeds = [len(one.files) for one in systems]
+    if 2 in n_seeds:
         console.warn("two seeds often leave intervals too wide to decide anything: take more")
+    if min(n_seeds) == 1 < max(n_seeds):
+        names = ", ".join(one.name for one in systems if len(one.files) == 1)
+        console.warn(f"{names}: one output, assumed to vary over seeds as much as the other system")
 
 
 def _divided(
@@ -680,8 +701,12 @@ def _test(
     seed: int,
     systems: Sequence[SystemFiles],
     matched: bool,
+    asked: set[str],
 ) -> SignificanceTest | None:
-    """The test; of one system, the bootstrap that gives the interval of its score."""
+    """The test; of one system, the bootstrap that gives the interval of its score.
+
+    asked: the options that were given.
+    """
     from synmt_cli.core.evaluation.statistics import significance
     from synmt_cli.core.evaluation.statistics.significance import (
         SAMPLES,
@@ -701,15 +726,13 @@ def _test(
             }
         )
     name = paired or "bs"
-    several = len(systems[0].files) > 1
+    several = any(len(one.files) > 1 for one in systems)
     if matched and not (several and name == "bs"):
         raise UsageError("--matched is for the bootstrap of several seeds")
     if name == "none":
+        excluded = [name for name in ("p", "samples", "correct", "seed") if name in asked]
         options.refuse(
-            {
-                "--p is of a test: it excludes --paired none": p != "centred",
-                "--samples is of a test: it excludes --paired none": samples is not None,
-            }
+            {f"--{one} is of a test: it excludes --paired none": True for one in excluded}
         )
         return None
     if several and (name not in SEED_FORMULAS or p != "centred"):
@@ -722,6 +745,22 @@ def _test(
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)
+
+
+def _fitting(
+    test: SignificanceTest | None, systems: Sequence[SystemFiles], all_pairs: bool
+) -> SignificanceTest | None:
+    """The test. Raises UsageError for numbers of outputs that it cannot take."""
+    from synmt_cli.core.evaluation.statistics import significance
+    from synmt_cli.core.evaluation.systems import refuse_two_single, refuse_unequal
+
+    if test is None:
+        return None
+    if test.name == "ar" or test.definition == "matched":
+        refuse_unequal(systems, "--matched" if test.name == "bs" else "--paired ar")
+    pairs_of = significance.all_pairs if all_pairs else significance.against_first
+    refuse_two_single(systems, pairs_of(len(systems)))
+    return test
 
 
 def _warn(

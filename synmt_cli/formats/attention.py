@@ -78,6 +78,8 @@ def _segment(fields: object) -> Attention:
     if not isinstance(fields.get("weights"), list):
         raise ValueError("field weights is missing or not a list")
     shape = len(fields["tokens"]), len(fields["keys"])
+    if fields["weights"] and 0 in shape:
+        raise ValueError(f"weights without {'keys' if shape[0] else 'tokens'}")
     texts = fields["id"], fields["status"], fields["stack"], fields.get("reason")
     maps = dict(_map(one, shape) for one in fields["weights"])
     return Attention(*texts, fields["tokens"], fields["keys"], maps)

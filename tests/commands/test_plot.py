@@ -82,8 +82,22 @@ def test_figures_go_from_score_to_picture(run, tmp_path):
 
 def test_attention_and_awsl_are_drawn_as_text(run):
     done = run("plot", "attention", stdin=lines(ATTENTION))
-    assert done.stdout.decode().splitlines()[1] == "▁A   |@ . |"
+    assert done.stdout.decode().splitlines()[1] == "▁A   |@ . | 0.90"
     assert "AWSL         0.40" in run("plot", "awsl", stdin=lines(AWSL)).stdout.decode()
+
+
+def test_a_head_that_looks_everywhere_is_not_blank_as_text(run):
+    """24 tokens, weights below 0.1: shades are shares of the row's strongest weight."""
+    tokens = [f"t{i}" for i in range(24)]
+    row = [0.08, *[0.04] * 23]
+    weights = [{"layer": 0, "head": 0, "rows": [row[-i:] + row[:-i] for i in range(24)]}]
+    segment = {**ATTENTION, "tokens": tokens, "keys": tokens, "weights": weights}
+    drawn = run("plot", "attention", stdin=lines(segment)).stdout.decode().splitlines()
+    assert drawn[1] == f"t0  |@ {'+ ' * 23}| 0.08"
+    assert drawn[4] == f"t3  |{'+ ' * 3}@ {'+ ' * 20}| 0.08"
+    assert (
+        drawn[-1] == "a shade is the share of the row's strongest weight, which stands at its end"
+    )
 
 
 def test_heads_are_percents_by_layer_and_head(run):
@@ -132,6 +146,20 @@ def test_figures_as_text_have_the_digits_of_the_metric(run, tmp_path):
         (["heads", "--relation", "obj"], lines(HEADS), 2, b"'obj': runs/gps has all, det"),
         (["attention"], b"", 65, b"<stdin>: no segment has weights"),
         (["attention"], b'{"id": 1}\n', 65, b"<stdin>:1: not from `synmt analyze attention`"),
+        (
+            ["attention"],
+            lines(
+                {**ATTENTION, "keys": [], "weights": [{"layer": 0, "head": 0, "rows": [[], []]}]}
+            ),
+            65,
+            b"<stdin>:1: not from `synmt analyze attention`: weights without keys",
+        ),
+        (
+            ["attention"],
+            lines({**ATTENTION, "tokens": [], "weights": [{"layer": 0, "head": 0, "rows": []}]}),
+            65,
+            b"<stdin>:1: not from `synmt analyze attention`: weights without tokens",
+        ),
         (["attention", "--id", "9"], lines(ATTENTION), 2, b"--id '9': no segment has this id"),
         (["attention", "--heads", "x"], lines(ATTENTION), 2, b"expected numbers from 0 on"),
         (["curves", "no"], b"", 66, b"no is not a run directory"),

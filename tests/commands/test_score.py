@@ -78,7 +78,7 @@ def test_get_prints_the_bare_figure_of_each_system(run, folder):
 
 def test_a_system_against_itself_is_not_significant(run, folder):
     for options in ([], ["--paired", "ar"], ["--paired", "sign"], ["--p", "koehn"]):
-        done = run("score", "ref", "base", "base", "--format", "json", *options, cwd=folder)
+        done = run("score", "ref", "base", "it=base", "--format", "json", *options, cwd=folder)
         [_, system] = json.loads(done.stdout)["systems"]
         found = [(one["p"], one["delta"]) for one in system["paired"].values()]
         assert found == [(1, 0), (1, 0)]
@@ -155,6 +155,7 @@ def test_further_references(run, folder):
 
 
 SEEDS = ["ref", "a=new", "a=base", "b=ref", "b=new"]
+UNEQUAL = ["ref", "a=new", "a=base", "b=new"]
 OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
 
 
@@ -191,13 +192,30 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--all-pairs"], 2, "--all-pairs needs two systems"),
         (["ref", "new", "--smooth-value", "1"], 2, "--smooth exp has no --smooth-value"),
         (
-            ["ref", "a=new", "a=base", "b=new"],
+            [*UNEQUAL, "--paired", "ar"],
             2,
-            "systems have different numbers of seeds (2 of 'a', 1 of 'b')",
+            "--paired ar needs as many outputs of each system (2 of 'a', 1 of 'b')",
         ),
+        (
+            [*UNEQUAL, "--matched"],
+            2,
+            "--matched needs as many outputs of each system (2 of 'a', 1 of 'b')",
+        ),
+        ([*UNEQUAL, "--paired", "sign"], 2, "--paired sign cannot use seeds"),
+        (
+            ["ref", "new", "b=base", "a=new", "a=base"],
+            2,
+            "'new' and 'b' have one output each, but others several: one of two systems to compare",
+        ),
+        ([*UNEQUAL, "ref", "--all-pairs"], 2, "'b' and 'ref' have one output each, but others"),
+        (["ref", "base", "new", "base"], 2, "'base' is given as two systems: name them, NAME=FILE"),
         (["ref", "new", "--smooth", "floor", "--smooth-value", "inf"], 2, "--smooth-value is a"),
         (["ref", "new", "base", "--seed", str(2**63)], 2, "--seed 9223372036854775808: at most"),
-        (["ref", "new", "new", "-M", "chrf", "--format", "segments"], 2, "two outputs are named"),
+        (
+            [*("ref", "a=new", "a=base", "b=new", "b=ref"), "-M", "chrf", "--format", "segments"],
+            2,
+            "two outputs are named",
+        ),
         (["--segment-scores", "m=large"], 65, "large:1: the score '1e101' of 'a' is not within"),
         (["ref", "a=new", "a=new"], 2, "system 'a' has the same file as two seeds"),
         (["ref", "a=new", "a"], 2, "'a' is the name of a system and a file without one"),
@@ -240,6 +258,19 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
             "--format segments makes no test",
         ),
         (["ref", "new", "base", "--paired", "none", "--p", "koehn"], 2, "--p is of a test"),
+        (["ref", "new", "base", "--paired", "none", "--seed", "3"], 2, "--seed is of a test"),
+        (["ref", "new", "base", "--paired", "none", "--correct", "holm"], 2, "--correct is of a t"),
+        (["ref", "new", "base", "--get", "bleu", "--seed", "3"], 2, "--get prints bare figures"),
+        (
+            ["ref", "new", "--get", "bleu", "--paired", "none", "--seed", "3"],
+            2,
+            "--get prints bare figures",
+        ),
+        (
+            ["ref", "new", "-M", "bleu", "--format", "segments", "--seed", "5"],
+            2,
+            "--format segments makes no test",
+        ),
         (["ref", "new", "base", "--paired", "none", "--samples", "9"], 2, "--samples is of a test"),
         (["ref", "new", "-M", "chrf", "--tokenize", "zh"], 2, "--tokenize is for bleu, ribes, not"),
         (["ref", "new", "-M", "ter", "--lowercase"], 2, "--lowercase is for bleu, chrf, chrf+, "),
@@ -355,7 +386,7 @@ def test_pascal_beats_the_transformer(run, data, p, least, greatest):
 
 
 def test_sign_test_over_the_scores_of_several_sets(run, folder):
-    for name, systems in (("one", ("base", "new", "ref")), ("two", ("new", "base", "new"))):
+    for name, systems in (("one", ("base", "new", "ref")), ("two", ("new", "base", "it=new"))):
         options = ("-M", "bleu,ter", "--format", "json", "--paired", "none", "-o", f"{name}.json")
         run("score", "ref", *systems, *options, cwd=folder)
     command = ("score", "--sign-over", "one.json", "two.json")
@@ -458,6 +489,50 @@ def test_the_same_name_again_is_another_seed(run, outputs):
     assert matched["ci95"] != one["ci95"]
 
 
+def test_systems_may_have_different_numbers_of_seeds(run, outputs):
+    """d, seeds and p are those of a report in which only the others' numbers differ."""
+    more = ("ref.en", "a=t.en", "a=t_tagemb.en", "a=t_lisa.en", "b=t_pascal.en", "b=t_lisa.en")
+    options = ("-M", "chrf", "--format", "json")
+    document = json.loads(run("score", *more, *options, cwd=outputs).stdout)
+    a, b = (one["scores"]["chrf"] for one in document["systems"])
+    assert [len(one["seeds"]) for one in (a, b)] == [3, 2]
+    one = document["systems"][1]["paired"]["chrf"]
+    assert one["delta"] == b["score"] - a["score"] == np.mean(b["seeds"]) - np.mean(a["seeds"])
+    assert one["ci95"][0] < one["delta"] < one["ci95"][1]
+    assert (one["definition"], "equal-variance" in document["formula"]) == ("seeds", False)
+    fewer = json.loads(run("score", *OUTPUTS, *options, cwd=outputs).stdout)
+    assert fewer["systems"][1]["scores"]["chrf"]["ci95"] == b["ci95"]
+    table = run("score", *more, cwd=outputs).stdout.decode()
+    assert "200 sentences against ref.en, means of 2 to 3 seeds" in table
+
+
+def test_a_single_output_against_seeds_says_what_it_assumes(run, outputs):
+    single = ("ref.en", "a=t.en", "a=t_tagemb.en", "a=t_lisa.en", "published=t_pascal.en")
+    options = ("-M", "chrf", "--format", "json", "-o", "r.json")
+    done = run("score", *single, *options, cwd=outputs)
+    assumed = b"published: one output, assumed to vary over seeds as much as the other system\n"
+    assert assumed in done.stderr
+    document = json.loads((outputs / "r.json").read_bytes())
+    a, published = document["systems"]
+    one = published["paired"]["chrf"]
+    assert one["definition"] == "equal-variance"
+    assert "assumed to vary over seeds as much as the other" in document["formula"]
+    assert published["scores"]["chrf"]["ci95"] is None
+    assert published["scores"]["chrf"]["sd"] is None
+    seeds = a["scores"]["chrf"]["seeds"]
+    least = stats.t.ppf(0.975, 1e9) * np.std(seeds, ddof=1) * np.sqrt(1 + 1 / 3)
+    assert one["ci95"][1] - one["delta"] > least  # never less than what seeds alone allow
+    report = score_files.read(str(outputs / "r.json"))
+    assert as_json(report) == (outputs / "r.json").read_bytes()
+    shown = run("score", *single, "-M", "chrf", cwd=outputs).stdout.decode()
+    assert run("score", *AGAIN, cwd=outputs).stdout.decode() == shown
+    assert "p, equal-variance: P(|t| >= |d| / sqrt V)" in shown
+    row = next(line.split() for line in shown.splitlines() if line.startswith("published"))
+    assert len(row) == 2
+    drawn = run("plot", "scores", "r.json", cwd=outputs)
+    assert (drawn.returncode, drawn.stderr) == (0, b"")
+
+
 def test_p_is_corrected_for_the_number_of_comparisons(run, outputs):
     command = ("score", "ref.en", "t.en", "t_pascal.en", "t_lisa.en")
     document = json.loads(run(*command, "--format", "json", cwd=outputs).stdout)
@@ -483,6 +558,11 @@ def test_p_is_corrected_for_the_number_of_comparisons(run, outputs):
     assert "p (Holm)" not in raw
     alone = run(*command[:-1], "-M", "bleu", cwd=outputs).stdout.decode()
     assert "Holm" not in alone
+    single = json.loads(
+        run(*command[:-1], "-M", "bleu", *by, "--format", "json", cwd=outputs).stdout
+    )
+    paired = single["systems"][1]["paired"]["bleu"]
+    assert paired["p_corrected"] == paired["p"]  # a family of one, next to that of buckets
 
 
 def test_more_processes_print_the_same_bytes(run, outputs):

@@ -20,6 +20,8 @@ from synmt_cli.core.evaluation.statistics.significance import (
 )
 from synmt_cli.core.evaluation.systems import SystemFiles
 from synmt_cli.formats.reports.score.scores import (
+    ASSUMED,
+    EQUAL_VARIANCE,
     HOLM,
     UNCORRECTED,
     ComparedPair,
@@ -75,7 +77,7 @@ def evaluate(
         metrics=metrics,
         systems=[replace(one, paired=table.against_first(i)) for i, one in enumerate(scored)],
         buckets=table.buckets,
-        formula=test.formula if test and n_comparisons else "",
+        formula=table.formula(test) if test and n_comparisons else "",
         interval_n=test.interval_n if test else 0,
         settings=Settings(
             correction=questions.correction if n_comparisons + n_in_buckets > 1 else UNCORRECTED,
@@ -95,7 +97,7 @@ def evaluate(
     if not (questions.all_pairs and test):
         return report
     names = [one.name for one in systems]
-    ranked = {metric.name: table.clusters(m, scored, names) for m, metric in enumerate(metrics)}
+    ranked = {metric.name: table.clusters(m, scored) for m, metric in enumerate(metrics)}
     return replace(report, pairs=table.named(names), clusters=ranked)
 
 
@@ -123,7 +125,9 @@ def _scored(
         files=files.files,
         seeds=scores,
         intervals={
-            metric.name: intervals[i] for metric, intervals in zip(metrics, alone, strict=False)
+            metric.name: interval
+            for metric, intervals in zip(metrics, alone, strict=False)
+            if (interval := intervals[i]) is not None
         },
         parts=parts,
     )
@@ -198,6 +202,12 @@ class _Comparisons:
             ]
         return len(whole), len(inside)
 
+    def formula(self, test: SignificanceTest) -> str:
+        """How p is computed, in words, and what is assumed for it."""
+        definitions = {one.definition for of_metric in self.found for one in of_metric}
+        assumed = f"; {ASSUMED}" if EQUAL_VARIANCE in definitions else ""
+        return test.formula + assumed
+
     def against_first(self, system: int) -> dict[str, PairedComparison]:
         """A system's comparisons with the first, by metric name; none of the first itself."""
         if not self.found or system == 0:
@@ -216,9 +226,7 @@ class _Comparisons:
             for (b, s), result in zip(self.pairs, of_metric, strict=True)
         ]
 
-    def clusters(
-        self, m: int, systems: Sequence[ScoredSystem], names: Sequence[str]
-    ) -> list[list[str]]:
+    def clusters(self, m: int, systems: Sequence[ScoredSystem]) -> list[list[str]]:
         """The systems by one metric, best first, cut where all above beat all below."""
         metric = self.metrics[m]
         results = dict(zip(self.pairs, self.found[m], strict=True))
@@ -231,4 +239,4 @@ class _Comparisons:
             return bool(result.mark())
 
         groups = multiplicity.clusters(ranking, differ)
-        return [[names[i] for i in group] for group in groups]
+        return [[systems[i].name for i in group] for group in groups]

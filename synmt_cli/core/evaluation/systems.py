@@ -1,6 +1,6 @@
 """Which outputs are of which system: `[NAME=]FILE`, where a NAME that is repeated has seeds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from synmt_cli.errors import UsageError, quoted
@@ -27,7 +27,8 @@ class SystemFiles:
 def parse(arguments: Sequence[str]) -> list[SystemFiles]:
     """The systems in order. NAME is what stands before the first =, unless there is a / in it.
 
-    A FILE without NAME is a system of its own, even where it is given twice. Raises UsageError.
+    A FILE without NAME is a system of its own. Raises UsageError, also where such a FILE is given
+    twice: the two would have one name.
 
     >>> parse(["b=1.en", "b=2.en"])
     [SystemFiles(name='b', files=['1.en', '2.en'])]
@@ -51,21 +52,34 @@ def parse(arguments: Sequence[str]) -> list[SystemFiles]:
 
 
 def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> None:
+    known: set[str] = set()
     for one in systems:
         if one.name in named and one is not named[one.name]:
             raise UsageError(f"{quoted(one.name)} is the name of a system and a file without one")
+        if one.name in known:
+            raise UsageError(f"{quoted(one.name)} is given as two systems: name them, NAME=FILE")
+        known.add(one.name)
         if len(set(one.files)) < len(one.files):
             raise UsageError(f"system {quoted(one.name)} has the same file as two seeds")
 
 
-def parse_tested(arguments: Sequence[str]) -> list[SystemFiles]:
-    """The systems as `parse` returns them, for one test of all.
-
-    Raises UsageError also for different numbers of seeds, which one test cannot treat alike.
-    """
-    systems = parse(arguments)
+def refuse_unequal(systems: Sequence[SystemFiles], what: str) -> None:
+    """Raises UsageError for different numbers of seeds. what: takes run i of all together."""
+    first = systems[0]
     for one in systems[1:]:
-        if len(one.files) != len(systems[0].files):
-            counts = ", ".join(f"{len(it.files)} of {quoted(it.name)}" for it in (systems[0], one))
-            raise UsageError(f"systems have different numbers of seeds ({counts}): give as many")
-    return systems
+        if len(one.files) != len(first.files):
+            counts = ", ".join(f"{len(it.files)} of {quoted(it.name)}" for it in (first, one))
+            raise UsageError(f"{what} needs as many outputs of each system ({counts})")
+
+
+def refuse_two_single(systems: Sequence[SystemFiles], pairs: Iterable[tuple[int, int]]) -> None:
+    """Raises UsageError for a pair to compare in which both systems have a single output, while
+    others have several: nothing shows how the two vary over seeds.
+    """
+    if all(len(one.files) == 1 for one in systems):
+        return
+    for pair in pairs:
+        names = [quoted(systems[i].name) for i in pair if len(systems[i].files) == 1]
+        if len(names) == 2:
+            problem = f"{' and '.join(names)} have one output each, but others several"
+            raise UsageError(f"{problem}: one of two systems to compare needs several")

@@ -5,7 +5,8 @@ A figure is a list of charts. Lines, intervals and heat maps are all that result
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 MOST_MAPS = 24  # in one picture
 _SEED = re.compile(r"[.\-_](?:s|seed)?\d+")
@@ -44,6 +45,10 @@ class Chart:
     note: str = ""
     digits: int = 2
 
+    def thinned(self, most: int) -> "Chart":
+        """The chart with at most so many points for each series, from 4."""
+        return replace(self, series=[thinned(one, most) for one in self.series])
+
     @property
     def n_intervals(self) -> int:
         """Of all series."""
@@ -67,6 +72,24 @@ class HeatMap:
 
 
 Charts = Sequence[Chart] | Sequence[HeatMap]
+
+
+def thinned(one: Series, most: int) -> Series:
+    """The series with at most so many of its points, from 4: the first and the last, and of each of
+    equal stretches between them the least and the greatest. So it keeps the extremes of all.
+
+    one: without intervals and dots, and with a y for each x.
+    """
+    if len(one.x) <= most:
+        return one
+    y = [0.0 if value is None else value for value in one.y]
+    n = (most - 2) // 2
+    edges = [1 + (len(y) - 2) * i // n for i in range(n + 1)]
+    kept = {0, len(y) - 1}
+    for a, b in pairwise(edges):
+        kept |= {min(range(a, b), key=y.__getitem__), max(range(a, b), key=y.__getitem__)}
+    places = sorted(kept)
+    return replace(one, x=[one.x[i] for i in places], y=[one.y[i] for i in places])
 
 
 def group_of(name: str) -> str:

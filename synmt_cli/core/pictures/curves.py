@@ -12,6 +12,7 @@ from synmt_cli.errors import DataError, ReadError
 from synmt_cli.io import json_files
 
 LABELS = {"bleu": "BLEU on dev", "accuracy": "accuracy on dev (%)", "loss": "-loss on dev"}
+LARGEST = 1e305  # that a chart can hold; perplexities are at most exp(700)
 WHAT = ("metric", "perplexity", "training")
 
 
@@ -62,7 +63,7 @@ def read(folder: str) -> Curve:
             if event.get("best"):
                 curve.best.append((metric, step, value))
         elif json_files.is_number(event.get("nll")):
-            curve.training.append((step, float(event["nll"])))
+            curve.training.append((step, _number(event, "nll", run, number)))
     return curve
 
 
@@ -70,6 +71,8 @@ def _number(event: dict[str, Any], name: str, run: Run, line: int) -> float:
     value = event.get(name)
     if not json_files.is_number(value):
         raise DataError(str(run.metrics), line, f"field {name} is missing or not a number")
+    if not abs(value) <= LARGEST:  # type: ignore[arg-type]
+        raise DataError(str(run.metrics), line, f"field {name} is not within {LARGEST:g}")
     return float(value)  # type: ignore[arg-type]
 
 

@@ -264,7 +264,14 @@ def _series(axes: Any, one: Series, look: Look, joined: bool) -> Any:
 
 
 def _heat_maps(figure: Any, maps: Sequence[HeatMap], size: Size) -> None:
-    """Maps side by side, darker for more weight; a frame marks the edges of a tree."""
+    """Maps side by side, darker for more weight; a frame marks the edges of a tree.
+
+    Shares in percent are as dark as they are large. Other weights are shaded by their square root,
+    up to the strongest of all maps, so that a head that looks everywhere is not white next to one
+    that looks at one token.
+    """
+    from matplotlib.colors import PowerNorm
+
     longest = max(max(len(one.rows), len(one.columns)) for one in maps)
     if longest > MOST_TOKENS:
         raise UsageError(f"{longest:,} tokens in a segment, and {MOST_TOKENS} are the most")
@@ -273,9 +280,12 @@ def _heat_maps(figure: Any, maps: Sequence[HeatMap], size: Size) -> None:
     width = size.width / n_columns
     shape = len(maps[0].rows) / max(len(maps[0].columns), 1)
     figure.set_size_inches(size.width, n_rows * (0.8 + max(width - 0.8, 0.8) * shape))
+    in_percent = maps[0].in_percent
+    strongest = max((weight for one in maps for row in one.weights for weight in row), default=0)
+    norm = PowerNorm(1 if in_percent else 0.5, 0, 1 if in_percent else strongest or 1)
     for i, one in enumerate(maps):
         axes = figure.add_subplot(n_rows, n_columns, i + 1)
-        mesh = axes.imshow([*map(list, one.weights)], cmap="Greys", vmin=0, vmax=1)
+        mesh = axes.imshow([*map(list, one.weights)], cmap="Greys", norm=norm)
         for row, column in sorted(one.outlined):
             xs, ys = [-0.5, 0.5, 0.5, -0.5, -0.5], [-0.5, -0.5, 0.5, 0.5, -0.5]
             axes.plot([column + x for x in xs], [row + y for y in ys], color=PALETTE[1], lw=1)
@@ -286,7 +296,8 @@ def _heat_maps(figure: Any, maps: Sequence[HeatMap], size: Size) -> None:
         axes.set_yticks(range(len(labels[1])), labels[1])
         axes.tick_params(length=0)
         axes.set_title("\n".join(shown_end(line, 28) for line in one.title.split("\n")))
-    figure.colorbar(mesh, ax=figure.axes, label=maps[0].what, fraction=0.03, pad=0.01)
+    label = maps[0].what if in_percent else f"{maps[0].what}, shaded by its square root"
+    figure.colorbar(mesh, ax=figure.axes, label=label, fraction=0.03, pad=0.01)
 
 
 def _percents(axes: Any, one: HeatMap) -> None:

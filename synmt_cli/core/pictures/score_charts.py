@@ -45,7 +45,7 @@ def systems(report: ScoreReport, metric: MetricInfo) -> Chart:
             _only(i, n, system.scores[metric.name]),
             _only(i, n, ci95[0] if ci95 else None),
             _only(i, n, ci95[1] if ci95 else None),
-            dots=[seeds[i] if several and at == i else () for at in range(n)],
+            dots=[seeds[i] if len(seeds[i]) > 1 and at == i else () for at in range(n)],
         )
         for i, (system, ci95) in enumerate(zip(report.systems, intervals, strict=True))
     ]

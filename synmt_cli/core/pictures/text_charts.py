@@ -108,18 +108,26 @@ def _heat(one: HeatMap) -> Iterator[str]:
     names = [cut(shown(name), NAME_ROOM) for name in one.rows]
     room = max(map(width, names), default=0)
     for i, name in enumerate(names):
-        yield f"{padded(name, room)} |{''.join(_cells(one, i))}|"
+        strongest = "" if one.in_percent else f" {max(one.weights[i], default=0):.2f}"
+        yield f"{padded(name, room)} |{''.join(_cells(one, i))}|{strongest}"
     columns = ", ".join(shown(name, 16) for name in one.columns)
     yield f"columns: {columns}"
+    if not one.in_percent:
+        yield "a shade is the share of the row's strongest weight, which stands at its end"
 
 
 def _cells(one: HeatMap, row: int) -> Iterator[str]:
-    """Two columns for each weight, `]` after an edge of the tree; or a number in percent."""
+    """Two columns for each weight, `]` after an edge of the tree; or a number in percent.
+
+    A shade is the share of the row's strongest weight, as in `view`: of many tokens, most heads
+    give none much.
+    """
+    strongest = max(one.weights[row], default=0) or 1
     for column, weight in enumerate(one.weights[row]):
         if one.in_percent:
             yield f"{100 * weight:3.0f} "
         else:
-            shade = SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
+            shade = SHADES[min(int(weight / strongest * len(SHADES)), len(SHADES) - 1)]
             yield shade + ("]" if (row, column) in one.outlined else " ")
 
 

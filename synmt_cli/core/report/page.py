@@ -20,11 +20,13 @@ from synmt_cli.core.report import segments as segments_of
 from synmt_cli.core.report import trees as trees_of
 from synmt_cli.core.report.runs import RunFacts
 from synmt_cli.core.report.segments import Shown, Texts
-from synmt_cli.errors import require_packages
-from synmt_cli.formats.reports.score.scores import MetricInfo, ScoreReport, shown_p
+from synmt_cli.errors import UsageError, require_packages
+from synmt_cli.formats.reports.score.scores import MetricInfo, ScoredBucket, ScoreReport, shown_p
 from synmt_cli.formats.reports.tuning import TuningReport
 
 LIMIT = 4_900_000  # bytes of a page
+POINTS, FEWEST = 40_000, 40  # of all curves; of one, where there are very many
+MOST_POINTS = 400  # of a curve: more than a figure's width shows
 FOR_TREES = 300_000  # at least, of those
 Render = Callable[..., str]  # of a segment and its trees
 
@@ -69,7 +71,10 @@ def require() -> None:
 
 
 def page(content: Content) -> str:
-    """The page, below LIMIT bytes: trees are drawn as long as there is room."""
+    """The page, below LIMIT bytes: trees are drawn as long as there is room.
+
+    Raises UsageError where all but the segments has more.
+    """
     import jinja2
     from markupsafe import Markup
 
@@ -107,10 +112,13 @@ def page(content: Content) -> str:
         "n_drawn": 0,
     }
     text = template.render(values)
+    if (size := len(text.encode())) > LIMIT:
+        problem = f"figures and tables have {size:,} bytes, and a page at most {LIMIT:,}"
+        raise UsageError(f"{problem}: name fewer runs, or scores of fewer systems and buckets")
     if not content.texts or not content.texts.n:
         return text
     one = environment.from_string(_asset("segment.html"))
-    room = LIMIT - len(text.encode())
+    room = LIMIT - size
     values["segments"], values["n_drawn"] = _segments(content, one.render, room)
     return template.render(values)
 
@@ -132,7 +140,10 @@ def _figures(content: Content) -> dict[str, str]:
                 found[f"{by} {metric.name}"] = figures.for_page(charts, f"{metric.label} by {by}")
     curves = curve_charts([run.curve for run in content.runs]) if content.runs else []
     if curves:
-        found["curves"] = figures.for_page(curves, "training curves of all runs")
+        n_lines = sum(len(chart.series) for chart in curves)
+        most = min(MOST_POINTS, max(POINTS // n_lines, FEWEST))
+        thin = [chart.thinned(most) for chart in curves]
+        found["curves"] = figures.for_page(thin, "training curves of all runs")
     if content.awsl and content.awsl.series:
         title = "weight of syntax by layer"
         found["awsl"] = figures.for_page([content.awsl], title, width=5)
@@ -155,7 +166,7 @@ def _scores(report: ScoreReport) -> dict[str, Any]:
                 (
                     bucket.name,
                     bucket.n,
-                    [_in_bucket(report, metric, bucket, i) for i in range(len(report.systems))],
+                    [_in_bucket(metric, bucket, i) for i in range(len(report.systems))],
                 )
                 for bucket in report.buckets
                 if bucket.by == by
@@ -191,7 +202,7 @@ def _score(report: ScoreReport, metric: MetricInfo, i: int) -> dict[str, Any]:
     return cell
 
 
-def _in_bucket(report: ScoreReport, metric: MetricInfo, bucket: Any, i: int) -> str:
+def _in_bucket(metric: MetricInfo, bucket: ScoredBucket, i: int) -> str:
     score, delta = bucket.scores[i][metric.name], bucket.delta(i, metric.name)
     if score is None:
         return "-"

@@ -8,6 +8,7 @@ from synmt_cli.errors import DataError
 from synmt_cli.io import json_files, reading
 
 LIMIT = 256 * 2**20  # bytes of a report
+LARGEST = 1e150  # of a figure: sums and squares of such, and charts of them, stay finite
 
 
 def load(path: str, command: str) -> tuple[Any, str]:
@@ -36,9 +37,11 @@ def text(value: Any) -> str:
 
 
 def number(value: Any) -> float:
-    """The value, a finite number. Raises TypeError."""
+    """The value, a number within LARGEST. Raises TypeError, ValueError."""
     if not json_files.is_number(value):
         raise TypeError
+    if not abs(value) <= LARGEST:
+        raise ValueError
     return float(value)
 
 

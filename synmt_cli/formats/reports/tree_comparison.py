@@ -3,10 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from synmt_cli.formats.reports.score.scores import LEAST, MARKS, TESTS, PairedComparison, shown_p
+from synmt_cli.formats.reports.score.scores import (
+    LEAST,
+    MARKS,
+    TESTS,
+    MetricInfo,
+    PairedComparison,
+    shown_p,
+)
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup, extent
 
+METRICS = {name: MetricInfo(name, label, "", True, 2) for name, label in LABELS.items()}
 BY_GROUP = ("uas", "las")  # metrics that are shown for each group
 
 
@@ -80,15 +88,12 @@ class ParserReport:
         rows: list[Row] = []
         for one in self.parsers[1:]:
             for metric, pair in one.tested.items():
-                low, high = (f"{n:+.2f}" for n in pair.ci95)
-                shown: list[Cell | Value] = [
-                    f"{pair.delta:+.2f}",
-                    f"[{low}, {high}]",
-                    shown_p(pair.p),
-                ]
+                info = METRICS[metric]
+                delta, interval = info.difference(pair.delta), info.interval(pair.ci95, "+")
+                shown: list[Cell | Value] = [delta, interval, shown_p(pair.p)]
                 shown += [shown_p(pair.corrected)] if self.corrected else []
                 facts = (pair.definition, Cell(pair.n, ","), pair.seed)
-                rows.append([one.name, LABELS[metric], *shown, *facts])
+                rows.append([one.name, info.label, *shown, *facts])
         p = ["p", "p (Holm)"] if self.corrected else ["p"]
         names = ["delta", "95 % interval", *p, "definition", "n", "seed"]
         title = f"{TESTS[pair.test]} against {self.parsers[0].name}"

@@ -12,6 +12,7 @@ from synmt_cli.io import reading
 
 COMMAND = "tune"
 GREATEST, WIDEST, LEAST = 10, 1000, 0.01  # length penalty, beam, patience
+ROUNDING = 1e-6  # by which BLEU may be above 100, and the brevity penalty above 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def read(path: str) -> TuningReport:
             raise ValueError
         signature = str(document["signature"])
     except (KeyError, TypeError, ValueError):
-        problem = "values are missing or of other types"
+        problem = "values are missing, of other types or out of range"
         raise documents.foreign(source, COMMAND, problem) from None
     return TuningReport(segments, beam, patience, values[best], values, signature)
 
@@ -160,15 +161,21 @@ def _patience(value: Any) -> float | None:
     return patience
 
 
-def _value(one: Any) -> TunedValue:
-    lenpen, ratio, closed = documents.number(one["lenpen"]), one["length_ratio"], one["closed"]
-    if not 0 <= lenpen <= GREATEST:
+def _within(value: Any, most: float) -> float:
+    """The value, a number from 0 to `most`. Raises TypeError, ValueError."""
+    number = documents.number(value)
+    if not 0 <= number <= most:
         raise ValueError
+    return number
+
+
+def _value(one: Any) -> TunedValue:
+    ratio, closed = one["length_ratio"], one["closed"]
     return TunedValue(
-        lenpen,
-        documents.number(one["bleu"]),
-        documents.number(one["brevity_penalty"]),
-        None if ratio is None else documents.number(ratio),
+        _within(one["lenpen"], GREATEST),
+        _within(one["bleu"], 100 + ROUNDING),
+        _within(one["brevity_penalty"], 1 + ROUNDING),
+        None if ratio is None else _within(ratio, documents.LARGEST),
         documents.count(one["cut"]),
         None if closed is None else documents.count(closed),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from synmt_cli.core.pictures import attention, awsl, curves, figures, score_charts, text_charts
-from synmt_cli.core.pictures.charts import Chart, HeatMap, Series, group_of
+from synmt_cli.core.pictures.charts import Chart, HeatMap, Series, group_of, thinned
 from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture, Token
 from synmt_cli.errors import DataError, ReadError, UsageError
 from synmt_cli.formats.attention import Attention
@@ -223,7 +224,55 @@ def test_a_piece_of_a_multiword_token_belongs_to_each_of_its_words():
 def test_heat_maps_are_drawn_in_all_forms():
     maps = [HeatMap("layer 0", ["a", "犬"], ["$b", "c"], [[0, 1], [0.5, 0.5]], frozenset({(0, 1)}))]
     assert figures.picture(maps, "svg").startswith(b"<?xml")
-    assert text_charts.text(maps, 80).splitlines()[1] == "a  |  @]|"
+    assert text_charts.text(maps, 80).splitlines()[1] == "a  |  @]| 1.00"
+
+
+@needs_matplotlib
+def test_heat_maps_shade_the_square_root_up_to_the_strongest_of_all(monkeypatch):
+    """Percents keep the scale from 0 to 1; the colour bar says how weights are shaded."""
+    from matplotlib.figure import Figure
+
+    bars = []
+    colorbar = Figure.colorbar
+    monkeypatch.setattr(
+        Figure,
+        "colorbar",
+        lambda self, mesh, **how: bars.append((mesh, how["label"])) or colorbar(self, mesh, **how),
+    )
+    diffuse = HeatMap("diffuse", ["a"], ["b", "c"], [[0.04, 0.01]])
+    peaked = HeatMap("peaked", ["a"], ["b", "c"], [[0.64, 0.0]])
+    figures.picture([diffuse, peaked], "svg")
+    figures.picture([diffuse], "svg")
+    figures.picture([replace(diffuse, in_percent=True, what="words")], "svg")
+    (both, label), (alone, _), (percents, words) = bars
+    assert both.norm(0.04) == pytest.approx(0.25)  # a fortieth would be nearly white
+    assert (both.norm(0.64), both.norm(0)) == (1, 0)
+    assert (alone.norm(0.04), alone.norm(0.01)) == (1, pytest.approx(0.5))
+    assert percents.norm(0.04) == pytest.approx(0.04)
+    assert (label, words) == ("weight, shaded by its square root", "words")
+
+
+def test_a_thinned_series_keeps_its_ends_and_its_extremes():
+    rng = np.random.default_rng(3)
+    for n in (5, 401, 402, 12_000):
+        y = rng.normal(size=n).cumsum().tolist()
+        one = Series("a", range(n), y)
+        for most in (4, 5, 400):
+            found = thinned(one, most)
+            assert len(found.x) == len(found.y) <= most or n <= most
+            assert [y[x] for x in found.x] == found.y
+            assert (found.x[0], found.x[-1]) == (0, n - 1)
+            assert (min(found.y), max(found.y)) == (min(y), max(y))
+            assert [*found.x] == sorted(found.x)
+    assert thinned(Series("a", [1, 2], [3, None]), 400).y == [3, None]
+
+
+@pytest.mark.parametrize("field", ["value", "perplexity", "nll"])
+def test_figures_that_no_chart_can_hold_are_refused(run_folder, field):
+    event = dev(2, 1.0, 9.0) if field != "nll" else {"event": "train", "step": 2}
+    folder = run_folder("a", [dev(1, 2.0, math.exp(700)), {**event, field: -1e308}])
+    with pytest.raises(DataError, match=f"metrics.jsonl:2: field {field} is not within 1e"):
+        curves.read(folder)
 
 
 def test_awsl_of_one_run_has_its_rest_and_of_several_not():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
 import pytest
 
+from synmt_cli.core.pictures.curves import Curve
 from synmt_cli.core.pictures.sentences import Arc, Column, Picture
 from synmt_cli.core.report import page, segments
+from synmt_cli.core.report.runs import RunFacts
 from synmt_cli.core.report.segments import Texts, chosen, marked
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, UsageError
 
 
 def test_marks_keep_every_word_in_order():
@@ -95,6 +98,24 @@ def test_a_page_of_long_texts_has_room_for_trees():
     assert f"Trees are drawn of the first {n_trees} segments." in text
     assert f"{n_segments} of 900 segments" in text
     assert page.page(replace(content, trees=())).count('class="seg"') > n_segments
+
+
+def test_a_page_of_many_long_runs_is_below_its_limit_and_keeps_the_best():
+    """21 runs with 12,000 validations each; the best of the first stands alone."""
+    facts = []
+    for name in map(str, range(21)):
+        values = [(float(i), math.sin(i * 0.7 + len(facts)) * 9 + i / 600) for i in range(12_000)]
+        facts.append(RunFacts(name, Curve(name, {"bleu": values}, values), {}))
+    facts[0].curve.metrics["bleu"][5000] = (5000.0, 1234.0)
+    text = page.page(page.Content("t", facts))
+    assert len(text.encode()) < 1_500_000
+    assert "1200" in text  # a tick of the axis, which reaches the best
+
+
+def test_a_page_whose_tables_alone_are_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(page, "LIMIT", 1000)
+    with pytest.raises(UsageError, match=r"figures and tables have [0-9,]+ bytes, and a page at m"):
+        page.page(page.Content("t"))
 
 
 def test_other_lengths_are_refused_with_both_numbers():

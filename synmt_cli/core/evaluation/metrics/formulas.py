@@ -89,3 +89,8 @@ def mean(sums: Array) -> Array:
     """The mean of a sentence score, 0 if there is none. sums: (m, 2), [total, sentences]."""
     total, n = sums[:, 0], sums[:, 1]  # (m,)
     return np.divide(total, n, out=np.zeros_like(total), where=n > 0)
+
+
+def mean_of_corpus(sums: Array) -> float:
+    """The mean of a whole test set. sums: (2,), [total, sentences]."""
+    return float(mean(sums[None])[0])

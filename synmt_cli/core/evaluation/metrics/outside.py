@@ -59,10 +59,7 @@ def metric(name: str, paths: Sequence[str], higher_is_better: bool) -> Metric:
     files = ",".join(basename(path) for path in paths)
     info = (name, name, f"mean of segment scores|file:{files}", higher_is_better, DIGITS)
 
-    def corpus(sums: Array) -> float:
-        return float(formulas.mean(sums[None])[0])
-
-    return Metric(*info, _no_text, corpus, formulas.mean, formulas.mean)
+    return Metric(*info, _no_text, formulas.mean_of_corpus, formulas.mean, formulas.mean)
 
 
 def _no_text(hypotheses: Sequence[str]) -> Array:

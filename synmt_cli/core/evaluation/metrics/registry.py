@@ -296,15 +296,14 @@ def _ribes(name: str, references: References, settings: TextSettings, jobs: int)
         number, hypothesis = numbered
         return _best_ribes(words(hypothesis), [words_of[number] for words_of in tokenized])
 
-    def corpus(sums: Array) -> float:
-        return float(formulas.mean(sums[None])[0])
-
     signature = (
         f"nrefs:{len(references)}|case:lc|tok:{tokenizer}|alpha:{ALPHA:.2f}|beta:{BETA:.2f}"
         f"|version:synmt-{__version__}"
     )
     info = (name, "RIBES", signature, True, 4)
-    return Metric(*info, _by_line(of_line, jobs), corpus, formulas.mean, formulas.mean)
+    return Metric(
+        *info, _by_line(of_line, jobs), formulas.mean_of_corpus, formulas.mean, formulas.mean
+    )
 
 
 def _best_ribes(hypothesis: list[str], references: list[list[str]]) -> tuple[float, float]:

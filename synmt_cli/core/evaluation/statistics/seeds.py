@@ -1,9 +1,10 @@
 """Differences of systems that were trained several times: chance of seeds and of sentences.
 
-Each of k runs of a system translates the same n sentences. Runs are nested in systems, and
-sentences are crossed with them, as subjects and items are in an experiment: the quasi F of Clark
-(1973), "The language-as-fixed-effect fallacy", is the test of such a design, with the degrees of
-freedom of Satterthwaite (1946). For the difference d of two means over runs it is
+Each of the k runs of a system translates the same n sentences; k may differ between systems. Runs
+are nested in systems, and sentences are crossed with them, as subjects and items are in an
+experiment: the quasi F of Clark (1973), "The language-as-fixed-effect fallacy", is the test of such
+a design, with the degrees of freedom of Satterthwaite (1946). For the difference d of two means
+over runs it is
 
     V = V_seeds + max(0, V_sentences - V_both)
     V_seeds      the sum over both systems of s^2 / k, s^2 the variance of its runs' scores
@@ -16,6 +17,9 @@ freedom of Satterthwaite (1946). For the difference d of two means over runs it 
 V_both is in V_seeds as well as in V_sentences, because runs that differ sentence by sentence also
 differ in their scores; it must count once. Runs that are all the same leave V_sentences, the
 bootstrap's. Metrics need not be means of sentences: their scores on samples give every variance.
+A single output says nothing of its system's s^2 and e^2. Where the other system has k >= 2 runs,
+both are taken to be that system's (as in the t test of Crawford and Howell, 1998): V_seeds is
+s^2 (1 + 1/k), V_both is e^2 (1 + 1/k), and df = V^2 / (V_seeds^2 / (k - 1)).
 Runs may also be matched: run i of both systems is the same model, which translates with other trees
 or another search. Then what sets models apart is in both scores alike, and `matched` is V of the
 runs' differences, as of a single system.
@@ -69,32 +73,37 @@ class Spread:
         return value - half, value + half
 
 
-def spread(points: Sequence[Array], resampled: Sequence[Array] | Array) -> Spread:
+def spread(points: Sequence[Array], resampled: Sequence[Array]) -> Spread:
     """V of the mean score of one system, or of the difference of two.
 
-    points: for each system the scores of its runs, (k,), k at least 2. resampled: for each
-    system its runs' scores on bootstrap samples of sentences, (k, samples).
+    points: for each system the scores of its runs, (k,); k is at least 2, but one of two systems
+    may have a single run. resampled: for each system its runs' scores on bootstrap samples of
+    sentences, (k, samples).
     """
-    of_seeds = [float(runs.var(ddof=1)) / len(runs) for runs in points]
-    both = sum(_both(runs) for runs in resampled)
+    several = [i for i, runs in enumerate(points) if len(runs) > 1]
+    lent = len(several) < len(points)  # the variances of one system are also the other's
+    shares = [len(points[i]) / (len(points[i]) + 1) if lent else len(points[i]) for i in several]
+    of_seeds = [
+        float(points[i].var(ddof=1)) / share for i, share in zip(several, shares, strict=True)
+    ]
+    both = sum(_both(resampled[i], share) for i, share in zip(several, shares, strict=True))
     means = [runs.mean(axis=0) for runs in resampled]  # (samples,) each
     sentences = float(_variance(means[0] - means[1] if len(means) == 2 else means[0]))
     variance = sum(of_seeds) + max(0.0, sentences - both)
-    below = sum(one**2 / (len(runs) - 1) for one, runs in zip(of_seeds, points, strict=True))
+    below = sum(one**2 / (len(points[i]) - 1) for one, i in zip(of_seeds, several, strict=True))
     return Spread(variance, variance**2 / below if below > NOTHING**2 else math.inf)
 
 
-def matched(points: Sequence[Array], resampled: Sequence[Array] | Array) -> Spread:
+def matched(points: Sequence[Array], resampled: Sequence[Array]) -> Spread:
     """V of the difference of two systems whose runs are the same models, as in `spread`."""
     baseline, system = points
     return spread([system - baseline], [resampled[1] - resampled[0]])
 
 
-def _both(runs: Array) -> float:
-    """e^2 / k. runs: (k, samples)."""
-    k = len(runs)
+def _both(runs: Array, share: float) -> float:
+    """e^2 / share. runs: (k, samples)."""
     apart = runs - runs.mean(axis=0)  # (k, samples)
-    return float(_variance(apart).sum()) / (k - 1) / k
+    return float(_variance(apart).sum()) / (len(runs) - 1) / share
 
 
 def _variance(sampled: Array) -> Array:

@@ -14,9 +14,10 @@ systems have one seed.
 
 A system with k training seeds has the mean of their scores, and d has two sources of chance: the
 seeds and the sentences. SEED_FORMULAS defines its p. The default, `seeds`, and `matched` are in
-seeds.py. `stratified` is MultEval's (Clark et al., 2011): the outputs of run i change sides
-sentence by sentence with those of run i of the other system. It takes the runs as they are: where
-seeds differ, it calls chance a difference far too often.
+seeds.py. For `seeds`, k may differ between systems; where one of two has a single output, the
+definition is EQUAL_VARIANCE. `stratified` is MultEval's (Clark et al., 2011): the outputs of run i
+change sides sentence by sentence with those of run i of the other system. It takes the runs as they
+are: where seeds differ, it calls chance a difference far too often.
 
 The samples are those that sacreBLEU draws with the same seed, the same for every metric and
 system, and sentence statistics are summed over them by matrix products.
@@ -31,7 +32,7 @@ import numpy as np
 from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.registry import Metric
 from synmt_cli.core.evaluation.statistics import seeds
-from synmt_cli.formats.reports.score.scores import PairedComparison
+from synmt_cli.formats.reports.score.scores import EQUAL_VARIANCE, Interval, PairedComparison
 
 CELLS = 2**22  # of a (samples, sentences) matrix in memory at a time: 32 MiB
 SAMPLES = {"bs": 1000, "ar": 10000, "sign": 1000}  # defaults; sign draws them for its interval
@@ -60,9 +61,8 @@ SMALLEST = 20  # segments: with fewer, the bootstrap calls chance a difference t
 TIE = 1e-9  # of a score point: equal scores whose floats were summed in another order
 
 Runs = Sequence[Array]  # sentence statistics of a system, (n_sentences, k) for each seed
-Statistics = Sequence[Runs]  # of one metric, for each system, all with as many seeds
+Statistics = Sequence[Runs]  # of one metric, for each system
 Pair = tuple[int, int]  # baseline and system, as indices
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,12 @@ class SignificanceTest:
 @dataclass(frozen=True, slots=True)
 class Findings:
     """pairs: for each metric, the comparison of each pair. alone: for each metric, the 95 %
-    interval of each system's score.
+    interval of each system's score; None of a single output among systems with several, as it
+    would be of sentences only, next to theirs of seeds and sentences.
     """
 
     pairs: list[list[PairedComparison]]
-    alone: list[list[Interval]]
+    alone: list[list[Interval | None]]
 
 
 def against_first(n_systems: int) -> list[Pair]:
@@ -135,23 +136,27 @@ def compare(
         kept = swaps(len(stacked[0][0]), test.n, test.seed)
         swapped = swap_differences(metrics, stacked, kept, pairs)  # (metrics, pairs, n)
     found: list[list[PairedComparison]] = []
-    alone: list[list[Interval]] = []
+    alone: list[list[Interval | None]] = []
     for m, (metric, systems) in enumerate(zip(metrics, statistics, strict=True)):
         points = [np.array([metric.corpus(run.sum(axis=0)) for run in runs]) for runs in systems]
-        of_metric = resampled[m]  # (systems, seeds, samples)
-        alone.append([_alone(points[i], of_metric[i]) for i in range(len(systems))])
+        of_metric = resampled[m]  # (seeds, samples) of each system
+        several = max(map(len, points)) > 1
+        each = zip(points, of_metric, strict=True)
+        alone.append([_alone(own, sampled, several) for own, sampled in each])
         found.append([])
         for i, (b, s) in enumerate(pairs):
             pair = _Pair(metric, (systems[b], systems[s]), (points[b], points[s]))
             drawn = None if swapped is None else swapped[m, i]
-            found[-1].append(_paired(test, pair, of_metric[[b, s]], drawn))
+            found[-1].append(_paired(test, pair, (of_metric[b], of_metric[s]), drawn))
     return Findings(found, alone)
 
 
-def _alone(points: Array, resampled: Array) -> Interval:
-    """The interval of a score. points: (seeds,). resampled: (seeds, samples)."""
+def _alone(points: Array, resampled: Array, several: bool) -> Interval | None:
+    """The interval of a score. points: (seeds,). resampled: (seeds, samples). several: whether
+    some system has several seeds.
+    """
     if len(points) == 1:
-        return _percentiles(resampled[0])
+        return None if several else _percentiles(resampled[0])
     return seeds.spread([points], [resampled]).interval(float(points.mean()))
 
 
@@ -182,12 +187,14 @@ class _Pair:
 
 
 def _paired(
-    test: SignificanceTest, pair: _Pair, resampled: Array, swapped: Array | None
+    test: SignificanceTest, pair: _Pair, resampled: tuple[Array, Array], swapped: Array | None
 ) -> PairedComparison:
-    """resampled: (2, seeds, samples). swapped: (n,), for ar."""
+    """resampled: (seeds, samples) of both. swapped: (n,), for ar."""
     delta, n = pair.delta, test.n
-    build = partial(PairedComparison, test.name, test.definition, seed=test.seed, delta=delta)
-    if len(pair.points[0]) > 1:
+    fewest, most = sorted(map(len, pair.points))
+    definition = EQUAL_VARIANCE if fewest == 1 < most else test.definition
+    build = partial(PairedComparison, test.name, definition, seed=test.seed, delta=delta)
+    if most > 1:
         of_pair = seeds.matched if test.definition == "matched" else seeds.spread
         spread = of_pair(pair.points, resampled)
         ci95 = spread.interval(delta)
@@ -195,7 +202,7 @@ def _paired(
             return build(n=n, ci95=ci95, p=spread.p(delta))
         p = p_value(test, pair.pooled, swapped)
         return build(n=n, ci95=ci95, p=p, contradicts=pair.pooled * delta < 0)
-    differences = resampled[1, 0] - resampled[0, 0]  # (samples,)
+    differences = resampled[1][0] - resampled[0][0]  # (samples,)
     ci95 = _percentiles(differences)
     if test.name == "sign":
         wins, losses, ties = wins_losses_ties(pair.metric, pair.runs[0][0], pair.runs[1][0])
@@ -283,19 +290,19 @@ def swaps(n_sentences: int, n: int, seed: int) -> Iterator[Array]:
 
 def bootstrap_scores(
     metrics: Sequence[Metric], statistics: Sequence[Statistics], counts: Iterable[Array]
-) -> Array:
-    """Scores, (metrics, systems, seeds, samples), where sample i holds sentence j counts[i, j]
-    times.
+) -> list[list[Array]]:
+    """Scores, for each metric and system (seeds, samples), where sample i holds sentence j
+    counts[i, j] times.
     """
+    n_seeds = [len(runs) for runs in statistics[0]]
 
-    def scores(sums: Iterator[Array]) -> list[list[list[Array]]]:
-        return [
-            [[metric.scores(next(sums)) for _ in runs] for runs in systems]  # (samples,) each
-            for metric, systems in zip(metrics, statistics, strict=True)
-        ]
+    def scores(sums: Iterator[Array]) -> list[list[Array]]:
+        return [[metric.scores(next(sums)) for _ in range(sum(n_seeds))] for metric in metrics]
 
     runs = [run for systems in statistics for of_one in systems for run in of_one]
-    return _sampled(runs, counts, scores)
+    sampled = _sampled(runs, counts, scores)  # (metrics, seeds of all systems, samples)
+    borders = np.cumsum(n_seeds)[:-1].tolist()
+    return [np.split(of_metric, borders) for of_metric in sampled]
 
 
 def swap_differences(
@@ -327,7 +334,7 @@ def _swapped(metric: Metric, baseline: Array, system: Array, kept: Array) -> Arr
 def _sampled(
     matrices: Sequence[Array],
     blocks: Iterable[Array],
-    scores: Callable[[Iterator[Array]], list[list[Array]] | list[list[list[Array]]]],
+    scores: Callable[[Iterator[Array]], list[list[Array]]],
 ) -> Array:
     """What `scores` makes of all blocks, the samples of all of them on the last axis.
 

@@ -4,7 +4,6 @@ A report that is read equals the one that was written, so that its tables can be
 figures drawn. Fields that are not known are left alone.
 """
 
-import math
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from synmt_cli.formats.reports.score.scores import (
     ScoredSystem,
     ScoreReport,
     Settings,
+    flat,
 )
 
 COMMAND = "score"
@@ -59,13 +59,14 @@ class _Object:
             raise foreign(self.source, f"{self.where} is not an object")
 
     def get(self, name: str, kind: type[T]) -> T:
-        """A field of this type; a boolean is not a number, nor is one that is not finite."""
+        """A field of this type; a boolean is not a number, and numbers are within LARGEST."""
         value = self.value.get(name)
         fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
         if not fits or (isinstance(value, bool) and kind is not bool):
             raise foreign(self.source, f"{self.where} has no {name}")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise foreign(self.source, f"{name} of {self.where} is not finite")
+        if kind is float and not abs(value) <= documents.LARGEST:
+            problem = f"{name} of {self.where} is not within {documents.LARGEST:g}"
+            raise foreign(self.source, problem)
         return kind(value) if kind is float else value  # type: ignore[call-arg]
 
     def maybe(self, name: str, read: Callable[[str], T]) -> T | None:
@@ -156,11 +157,12 @@ def _contradiction(report: ScoreReport, metrics: Set[str], systems: Set[str]) ->
         "comparisons by some of the metrics, or of some of the systems": _all_or_none(
             [system.paired.keys() for system in others], metrics
         ),
-        "intervals of some of the scores": _all_or_none(
-            [system.intervals.keys() for system in report.systems], metrics
-        ),
+        "intervals of some of the scores": _has_intervals(report, metrics),
         "a system has no score of a seed": all(
             of_metric for system in report.systems for of_metric in system.seeds.values()
+        ),
+        "a score of a seed is made of other parts than that of another": all(
+            _has_same_parts(report, metric) for metric in metrics
         ),
         "a pair of other systems, or by another metric": all(
             pair.metric in metrics and {pair.baseline, pair.system} <= systems
@@ -177,6 +179,20 @@ def _contradiction(report: ScoreReport, metrics: Set[str], systems: Set[str]) ->
 def _all_or_none(given: Sequence[Set[str]], names: Set[str]) -> bool:
     """Whether each has all names, or none has any."""
     return all(one == names for one in given) or not any(given)
+
+
+def _has_intervals(report: ScoreReport, metrics: Set[str]) -> bool:
+    """Whether all scores have intervals, but for those of single outputs among several, or none."""
+    given: dict[bool, list[Set[str]]] = {False: [], True: []}
+    for one in report.systems:
+        given[report.several and len(one.files) == 1].append(one.intervals.keys())
+    return _all_or_none(given[False], metrics) and not any(given[True])
+
+
+def _has_same_parts(report: ScoreReport, metric: str) -> bool:
+    """Whether the scores of all seeds of all systems have parts of the same names, or none."""
+    each = [flat(parts) for one in report.systems for parts in one.parts.get(metric, [])]
+    return all(parts.keys() == each[0].keys() for parts in each)
 
 
 def _groups(one: _Object, metric: str) -> list[list[str]]:

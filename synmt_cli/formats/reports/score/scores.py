@@ -23,6 +23,11 @@ COMPARISON = (
     *("p_corrected", *SIDES),
 )
 MARKS = 3  # characters for the marks of a score: ^ and stars
+EQUAL_VARIANCE = "equal-variance"  # the definition of p where one of two systems has one output
+ASSUMED = (
+    f"{EQUAL_VARIANCE}: the system with one output is assumed to vary over seeds as much as the "
+    "other, which one output cannot show"
+)
 HOLM, UNCORRECTED = "holm", "none"
 LEAST = "p is at least {}: more --samples can show less"
 SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
@@ -141,7 +146,8 @@ class ScoredSystem:
     """One system: its score by metric name and, except for the baseline, its comparisons.
 
     scores: with several seeds their mean. files: one for each seed. seeds: the score of each.
-    intervals: of the score alone. parts: what the score of each seed is made of.
+    intervals: of the score alone; none of a single output among systems with several. parts: what
+    the score of each seed is made of.
     """
 
     name: str
@@ -265,9 +271,16 @@ class ScoreReport:
     detailed: bool = field(default=False, compare=False)
 
     @property
-    def n_seeds(self) -> int:
-        """Outputs of each system."""
-        return max((len(one.files) for one in self.systems), default=1) or 1
+    def several(self) -> bool:
+        """Whether a system has several seeds."""
+        return max((len(one.files) for one in self.systems), default=1) > 1
+
+    @property
+    def n_seeds(self) -> str:
+        """How many outputs systems have, `3`, or `1 to 5` where their numbers differ."""
+        numbers = {len(one.files) for one in self.systems}
+        fewest, most = min(numbers, default=1), max(numbers, default=1)
+        return str(most) if fewest == most else f"{fewest} to {most}"
 
     @property
     def corrected(self) -> bool:
@@ -337,7 +350,7 @@ class ScoreReport:
                 marks = BEST * (room > 0 and score == best) + (paired.mark() if paired else "")
                 row.append(metric.cell(score, marks, room))
         labels = [Cell(metric.label, room=room) for metric in self.metrics]
-        seeds = f", means of {self.n_seeds} seeds" if self.n_seeds > 1 else ""
+        seeds = f", means of {self.n_seeds} seeds" if self.several else ""
         references = [*map(reading.source_name, self.references)]
         against = f" against {', '.join(references)}" if references else ""
         title = f"{counted(self.n, 'sentence')}{against}{seeds}"
@@ -345,18 +358,18 @@ class ScoreReport:
 
     def _alone(self) -> Table:
         """The interval of each score; with several seeds their deviation and their scores too."""
-        several = self.n_seeds > 1
         rows: list[Row] = []
         for system in self.systems:
             for metric in self.metrics:
                 spread: list[Cell] = []
-                if several:
+                if self.several:
                     each = " ".join(metric.cell(one).text for one in system.seeds[metric.name])
                     spread = [metric.cell(system.deviation(metric.name)), Cell(each)]
                 score = metric.cell(system.scores[metric.name])
-                interval = metric.interval(system.intervals[metric.name])
+                ci95 = system.intervals.get(metric.name)
+                interval = metric.interval(ci95) if ci95 else Cell(None)
                 rows.append([system.name, metric.label, score, interval, *spread])
-        header = ["system", "metric", "score", "95 % interval"] + ["sd", "seeds"] * several
+        header = ["system", "metric", "score", "95 % interval"] + ["sd", "seeds"] * self.several
         return Table(header, rows, left=2, title="Each system alone")
 
     def _parts(self) -> Iterator[Table]:
@@ -364,7 +377,7 @@ class ScoreReport:
         for metric in self.metrics:
             rows: list[Row] = []
             for system in self.systems:
-                of_seeds = [_flat(parts) for parts in system.parts.get(metric.name, [])]
+                of_seeds = [flat(parts) for parts in system.parts.get(metric.name, [])]
                 if of_seeds:
                     names = list(of_seeds[0])
                     values = [mean(one[name] for one in of_seeds) for name in names]
@@ -477,7 +490,8 @@ class ScoreReport:
         yield f"a star: the score differs from that of {baseline} by more than chance"
         if self.correction:
             yield self.correction
-        yield f"p, {one.definition}: {self.formula}"
+        definitions = dict.fromkeys(result.definition for result in self._results)
+        yield f"p, {', '.join(definitions)}: {self.formula}"
         if self.least:
             yield LEAST.format(self.least)
         if (one.test, one.definition) == ("bs", "centred"):
@@ -554,18 +568,18 @@ class ScoreReport:
         }
 
 
-def _flat(parts: Parts) -> dict[str, float]:
+def flat(parts: Parts) -> dict[str, float]:
     """Lists with one number for each order as one column for each.
 
-    >>> _flat({"precision": [60.0, 30.0], "BP": 1.0})
+    >>> flat({"precision": [60.0, 30.0], "BP": 1.0})
     {'precision 1': 60.0, 'precision 2': 30.0, 'BP': 1.0}
     """
-    flat = {}
+    columns = {}
     for name, value in parts.items():
         many = isinstance(value, Sequence)
         values = {f"{name} {i}": one for i, one in enumerate(value, 1)} if many else {name: value}
-        flat.update(values)
-    return flat
+        columns.update(values)
+    return columns
 
 
 def _part_cell(value: float) -> Cell:

@@ -1,6 +1,5 @@
 """Scores on several test sets: read from `synmt score --format json`, compared, and shown."""
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -159,10 +158,11 @@ def _system(value: object, source: str) -> tuple[str, dict[str, float]]:
 
 
 def _score(value: object, metric: str, source: str) -> float:
-    score = value.get("score") if isinstance(value, dict) else None
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-        raise _foreign(source, f"the score of {quoted(metric)} is not a number")
-    return float(score)
+    try:
+        return documents.number(value.get("score") if isinstance(value, dict) else None)
+    except (TypeError, ValueError):
+        problem = f"the score of {quoted(metric)} is not a number within {documents.LARGEST:g}"
+        raise _foreign(source, problem) from None
 
 
 def _foreign(source: str, problem: str) -> DataError:

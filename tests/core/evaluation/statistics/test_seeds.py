@@ -104,6 +104,105 @@ def test_matched_runs_have_the_variances_of_their_differences():
     assert found.df == pytest.approx(variance**2 / (of_models**2 / (k - 1)), rel=0.06)
 
 
+def unequal(random, k, n, of_seeds=(1.0, 1.0), of_systems=1.0, effect=0.0):
+    """As `drawn`, (k, n) for each system: k runs, whose means have of_seeds as sd / sqrt n."""
+    sentences = random.normal(size=n)
+    scores = []
+    for n_runs, sd in zip(k, of_seeds, strict=True):
+        own = of_systems * random.normal(size=n)
+        runs = sd * random.normal(size=(n_runs, 1)) / math.sqrt(n)
+        scores.append(sentences + own + runs + random.normal(size=(n_runs, n)))
+    return [scores[0], scores[1] + effect]
+
+
+def mean_squares(scores):
+    """(s^2 of a run's score, e^2 of a run's mean of n sentences), by plain sums of squares."""
+    k, n = scores.shape
+    apart = [[scores[i, j] - scores[:, j].mean() for j in range(n)] for i in range(k)]
+    e2 = sum(sum((x - np.mean(row)) ** 2 for x in row) / n for row in apart) / (k - 1) / n
+    means = [row.mean() for row in scores]
+    return sum((one - np.mean(means)) ** 2 for one in means) / (k - 1), e2
+
+
+@pytest.mark.parametrize("k", [(5, 3), (2, 4), (5, 1), (1, 3)])
+def test_unequal_numbers_of_runs_have_the_variances_of_the_formula(k):
+    """Welch's with the analysis of variance; a single run has the other system's mean squares."""
+    n = 150
+    scores = unequal(np.random.default_rng(8), k, n, (2.0, 3.0))
+    d = scores[1].mean(axis=0) - scores[0].mean(axis=0)
+    squares = [mean_squares(runs) for runs in scores if len(runs) > 1]
+    of_seeds, both = 0.0, 0.0
+    below = []
+    if 1 in k:
+        [(s2, e2)], many = squares, max(k)
+        of_seeds, both = s2 + s2 / many, e2 + e2 / many
+        below = [of_seeds**2 / (many - 1)]
+    else:
+        for (s2, e2), n_runs in zip(squares, k, strict=True):
+            of_seeds, both = of_seeds + s2 / n_runs, both + e2 / n_runs
+            below.append((s2 / n_runs) ** 2 / (n_runs - 1))
+    variance = of_seeds + d.var() / n - both
+    counts = np.concatenate([*bootstrap_counts(n, 20_000, 5)])
+    found = seeds.spread(
+        [one.mean(axis=1) for one in scores], [one @ counts.T / n for one in scores]
+    )
+    assert found.variance == pytest.approx(variance, rel=0.03)
+    assert found.df == pytest.approx(variance**2 / sum(below), rel=0.06)
+
+
+def test_without_chance_of_sentences_it_is_the_test_of_welch_or_of_crawford_and_howell():
+    """SciPy's Welch test; t = (x - mean) / (s sqrt(1 + 1/k)) with k - 1 degrees of freedom."""
+    points = np.array([30.1, 30.9, 29.8, 30.4, 30.6]), np.array([31.0, 31.9, 30.7])
+    constant = [np.repeat(one[:, None], 9, axis=1) for one in points]  # (k, samples)
+    d = points[1].mean() - points[0].mean()
+    welch = stats.ttest_ind(points[1], points[0], equal_var=False)
+    found = seeds.spread(points, constant)
+    assert found.p(d) == pytest.approx(welch.pvalue)
+    assert found.interval(d) == pytest.approx(tuple(welch.confidence_interval()))
+    single = np.array([31.5])
+    for order in ((0, 1), (1, 0)):
+        pair = [(points[0], constant[0]), (single, np.full((1, 9), 31.5))]
+        found = seeds.spread(*zip(*(pair[i] for i in order), strict=True))
+        t = (31.5 - points[0].mean()) / (points[0].std(ddof=1) * math.sqrt(1 + 1 / 5))
+        assert found.df == pytest.approx(4)
+        assert found.p(31.5 - points[0].mean()) == pytest.approx(2 * stats.t.sf(abs(t), 4))
+
+
+@pytest.mark.parametrize(
+    ("k", "of_seeds"), [((5, 3), (0, 0)), ((5, 3), (3, 3)), ((3, 5), (1, 3)), ((5, 1), (3, 3))]
+)
+def test_the_level_holds_and_intervals_cover_where_numbers_differ(k, of_seeds):
+    """300 pairs with a difference of 0.3, which p and the interval must not exclude too often."""
+    random = np.random.default_rng(7)
+    n, alarms, covers = 60, [], []
+    counts = np.concatenate([*bootstrap_counts(n, 200, 5)]).T / n
+    for _ in range(300):
+        scores = unequal(random, k, n, of_seeds, effect=0.3)
+        points = [runs.mean(axis=1) for runs in scores]
+        d = float(points[1].mean() - points[0].mean())
+        found = seeds.spread(points, [runs @ counts for runs in scores])
+        low, high = found.interval(d)
+        alarms.append(found.p(d - 0.3) < 0.05)
+        covers.append(low <= 0.3 <= high)
+    assert 0.02 < np.mean(alarms) < 0.08
+    assert 0.92 < np.mean(covers) < 0.98
+
+
+def test_runs_of_other_systems_change_nothing_and_a_single_one_says_what_it_assumes():
+    """Systems of 3, 3, 5 and 1 runs: the pair of equal numbers is as it is alone."""
+    random = np.random.default_rng(4)
+    scores = [*drawn(random, 3, 90, 1.0, 1.0)]
+    scores += [random.normal(size=(5, 90)), random.normal(size=(1, 90))]
+    pairs = [(0, 1), (0, 2), (0, 3), (2, 3)]
+    together = compare(TEST, [MEAN], [rows(scores)], pairs)
+    alone = compare(TEST, [MEAN], [rows(scores[:2])], [(0, 1)])
+    assert together.pairs[0][0] == alone.pairs[0][0]
+    assert together.alone[0][:2] == alone.alone[0]
+    definitions = [one.definition for one in together.pairs[0]]
+    assert definitions == ["seeds", "seeds", "equal-variance", "equal-variance"]
+    assert together.alone[0][3] is None
+
+
 def test_runs_that_are_all_the_same_leave_the_bootstrap():
     scores = drawn(np.random.default_rng(5), 1, 80, 0.0, 1.0, effect=0.2)
     alike = compare(TEST, [MEAN], [rows(np.repeat(scores, 3, axis=1))], [(0, 1)])

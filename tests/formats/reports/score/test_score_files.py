@@ -93,6 +93,48 @@ def test_what_is_missing_is_named(path, place, value, problem):
         read(str(path))
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [[{"a": 1}, {"b": 2}], []],
+        [[{"a": 1}], [{"a": [1]}]],
+        [[{"a": [1]}], [{"a": [1, 2]}]],
+        [[{"a": [1]}, {}], [{"a": [1]}]],
+    ],
+)
+def test_parts_that_differ_between_seeds_or_systems_are_refused(path, parts):
+    document = json.loads(as_json(REPORT))
+    for system, given in zip(document["systems"], parts, strict=False):
+        system["scores"]["m"]["parts"] = given
+    path.write_text(json.dumps(document))
+    assert "is made of other parts than that of another" in shown_or_refused(path)
+
+
+def test_an_interval_may_be_missing_of_a_single_output_alone(path):
+    """Where others have several: theirs are of seeds, and one output shows nothing of those."""
+    document = json.loads(as_json(REPORT))
+    document["systems"][2]["scores"]["m"]["ci95"] = None
+    path.write_text(json.dumps(document))
+    assert "intervals of some of the scores" in shown_or_refused(path)
+    for one in document["systems"][:2]:
+        one["files"], one["scores"]["m"]["seeds"] = ["x", "y"], [1.0, 2.0]
+    path.write_text(json.dumps(document))
+    assert shown_or_refused(path) == ""
+    assert read(str(path)).n_seeds == "1 to 2"
+    document["systems"][2]["scores"]["m"]["ci95"] = [1, 2]
+    path.write_text(json.dumps(document))
+    assert "intervals of some of the scores" in shown_or_refused(path)
+
+
+@pytest.mark.parametrize("figure", [1e151, -1e308, 10**160])
+@pytest.mark.parametrize("field", ["score", "seeds", "ci95"])
+def test_figures_that_charts_cannot_hold_are_refused(path, figure, field):
+    document = json.loads(as_json(REPORT))
+    document["systems"][0]["scores"]["m"][field] = figure if field == "score" else [figure, 1.0]
+    path.write_text(json.dumps(document))
+    assert f"{field} of 'm' is not within 1e+150" in shown_or_refused(path)
+
+
 def shown_or_refused(path):
     """The problem of a report, or "" where each of its forms could be made."""
     try:
