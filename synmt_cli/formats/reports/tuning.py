@@ -12,6 +12,7 @@ from synmt_cli.io import reading
 
 COMMAND = "tune"
 GREATEST, WIDEST, LEAST = 10, 1000, 0.01  # length penalty, beam, patience
+FIRST_TOKENIZER = "13a"  # of reports that do not name one
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class TunedValue:
 class TuningReport:
     """All values in rising order; best is the first with the highest BLEU.
 
-    patience: of the search, None where it ended when no prefix could be better.
+    patience: of the search, None where it ended when no prefix could be better. tokenize: BLEU's
+    tokenizer.
     """
 
     segments: int
@@ -44,6 +46,7 @@ class TuningReport:
     best: TunedValue
     values: list[TunedValue]
     signature: str
+    tokenize: str = FIRST_TOKENIZER
 
     def sections(self) -> Iterator[Table | Notes]:
         """The table, and which value is the best."""
@@ -78,6 +81,7 @@ class TuningReport:
                 "best": int(one is self.best),
                 "beam": self.beam,
                 **({} if self.patience is None else {"patience": self.patience}),
+                "tokenize": self.tokenize,
                 "segments": self.segments,
             }
 
@@ -90,19 +94,21 @@ def read(path: str) -> TuningReport:
         best = values.index(_value(document["best"]))
         segments, beam = documents.count(document["segments"]), documents.count(document["beam"])
         patience = _patience(document.get("patience"))  # reports did not have it at first
+        tokenize = documents.text(document.get("tokenize", FIRST_TOKENIZER))  # nor this
         if not 1 <= beam <= WIDEST:
             raise ValueError
         signature = str(document["signature"])
     except (KeyError, TypeError, ValueError):
         problem = "values are missing or of other types"
         raise documents.foreign(source, COMMAND, problem) from None
-    return TuningReport(segments, beam, patience, values[best], values, signature)
+    return TuningReport(segments, beam, patience, values[best], values, signature, tokenize)
 
 
 def read_all(paths: Sequence[str]) -> TuningReport:
     """The means over several models, such as seeds; best is that of the means.
 
-    Raises DataError, also where files differ in beam, patience or length penalties, and ReadError.
+    Raises DataError, also where files differ in beam, patience, tokenizer or length penalties, and
+    ReadError.
     """
     reports = [read(path) for path in paths]
     if len(reports) == 1:
@@ -116,6 +122,11 @@ def read_all(paths: Sequence[str]) -> TuningReport:
             problem = (
                 f"tuned {with_patience(report.patience)}, "
                 f"but {first_path} {with_patience(first.patience)}"
+            )
+            raise DataError(reading.source_name(path), None, problem)
+        if report.tokenize != first.tokenize:
+            problem = (
+                f"tuned with --tokenize {report.tokenize}, but {first_path} with {first.tokenize}"
             )
             raise DataError(reading.source_name(path), None, problem)
         if [one.lenpen for one in report.values] != [one.lenpen for one in first.values]:
