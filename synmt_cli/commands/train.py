@@ -438,7 +438,7 @@ def warn_of_tokenizer(session: Session) -> None:
         return
     if writing := scripts.misread(session.dev.references, training.tokenize):
         advice = writing.advice(training.tokenize, "--set training.tokenize=")
-        console.warn(f"{session.inputs.dev} has {advice}")
+        console.warn(f"the targets of {session.inputs.dev} have {advice}")
 
 
 def show_estimate(session: Session, choice: Choice, folder: str) -> None:

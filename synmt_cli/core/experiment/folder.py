@@ -42,7 +42,7 @@ validate_every = 250  # updates
 save_every = 250
 keep = 5              # checkpoints; the mean of the last ones translates
 patience = 8          # validations in a row; if none improves BLEU or perplexity, training ends
-tokenize = "{tokenize}"      # of that BLEU; TOKENIZE in the Makefile is for tuning and scores
+tokenize = {tokenize:<11}# of that BLEU; TOKENIZE in the Makefile is for tuning and scores
 precision = "{precision}"    # the same for all, so that they compare; {why}
 """
 
@@ -227,7 +227,7 @@ def _settings(tokenize: str, precision: Precision, why: str) -> str:
     """config.toml."""
     about = ABOUT_SETTINGS.format(", ".join(CHANGEABLE_IN_TRAINING))
     comment = textwrap.fill(about, initial_indent="# ", subsequent_indent="# ", width=98)
-    return SETTINGS.format(about=comment, tokenize=tokenize, precision=precision, why=why)
+    return SETTINGS.format(about=comment, tokenize=f'"{tokenize}"', precision=precision, why=why)
 
 
 def _link(link: Path, path: str) -> None:

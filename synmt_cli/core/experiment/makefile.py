@@ -112,7 +112,8 @@ text/train.src text/train.tgt &: {src} {tgt} \\
 	synmt check --from text --parallel {src} {tgt}
 	synmt check --from text --parallel text/dev.src text/dev.tgt
 	synmt check --from text --parallel text/test.src text/test.tgt
-	synmt filter --from text {limits} --dedup pair --exclude-format text \\
+	synmt filter --from text {limits} \\
+		--dedup pair --exclude-format text \\
 		--exclude text/dev.src --exclude text/dev.tgt \\
 		--exclude text/test.src --exclude text/test.tgt \\
 		--tgt {tgt} --tgt-out text/train.tgt -o text/train.src {src}
