@@ -81,7 +81,7 @@ def _tree_metrics() -> Mapping[str, str]:
 
 
 def _tokenizers() -> Iterable[str]:
-    from synmt_cli.core.evaluation.metrics.registry import TOKENIZERS
+    from synmt_cli.core.text.tokenizers import TOKENIZERS
 
     return TOKENIZERS
 

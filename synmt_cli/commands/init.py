@@ -1,5 +1,6 @@
 """`synmt init`: a folder that compares models on one's own text."""
 
+import os
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from synmt_cli.errors import CreateError, UsageError
 
 if TYPE_CHECKING:
     from synmt_cli.core.experiment.design import Design
-    from synmt_cli.core.experiment.folder import Texts
+    from synmt_cli.core.experiment.folder import Texts, TextSizes
 
 MANUAL = Manual(
     input="Parallel text, one segment a line, compressed or not; UDPipe models.",
@@ -76,6 +77,15 @@ def init(
             autocompletion=completion.preset,
         ),
     ] = "auto",
+    tokenize: Annotated[
+        Text,
+        option(
+            "--tokenize NAME",
+            "A tokenizer of sacreBLEU, for BLEU in training, tuning and scores.",
+            "by the target text",
+            autocompletion=completion.tokenizer,
+        ),
+    ] = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
@@ -103,6 +113,11 @@ def init(
     out, too, as are repeated pairs, and pairs with a side of more than 100 words, or more than 9
     times as long as the other.
 
+    Chinese, Japanese, Thai and others have no spaces between words. init knows them by their
+    letters. Lengths are then in characters, with other limits, which the Makefile says; TER is not
+    computed for such a target; and unless you name one, --tokenize is zh for Chinese (Han
+    characters without kana) and char for others, 13a for targets with spaces.
+
     init chooses the precision, and the preset unless you name one, for the machine on which it
     runs: run it where you train, or check precision in config.toml and PRESET in the Makefile.
 
@@ -114,7 +129,6 @@ def init(
     from synmt_cli.core.experiment.design import Design
     from synmt_cli.core.experiment.design import variants as named
     from synmt_cli.core.experiment.folder import Parsers, Texts, write
-    from synmt_cli.core.run.config import resolve
     from synmt_cli.core.run.presets import AUTO, by_data
 
     dev = _pair("--dev-src", dev_src, "--dev-tgt", dev_tgt)
@@ -131,17 +145,10 @@ def init(
         known_trees=src_trees is not None,
     )
     design.check(tgt_parser is not None)
-    if preset != AUTO:
-        resolve(None, preset, [])
-    target = Path(experiment)
-    if target.exists() or target.is_symlink():
-        raise CreateError(
-            f"cannot create {experiment}: it already exists; name another folder, or "
-            "see in its Makefile how to add a variant"
-        )
+    _check(experiment, preset, tokenize)
     parsers.check()
-    n_of, n_tokens = texts.sizes()
-    n_pairs = n_of["train"]
+    sizes = texts.sizes()
+    n_pairs = sizes.n_pairs["train"]
     about_trees = parsers.check_trees(texts)
 
     from synmt_cli.core.run import device as devices
@@ -150,19 +157,39 @@ def init(
     device = devices.choose("auto")  # torch is loaded here, once nothing is left to refuse
     notes = [f"{experiment}: {_summary(design, n_pairs)}"]
     if preset == AUTO:
-        taken, why = by_data(n_tokens, device.type)
+        taken, why = by_data(sizes.n_tokens, device.type)
         design = replace(design, preset=taken)
         notes.append(f"preset {taken}: about {why}; --preset NAME chooses another")
+    design, about_words = _for_writing(design, sizes, tokenize)
+    notes += about_words
     chosen, why = precision.for_all(device)
     notes.append(f"precision {chosen}: {why}; for another machine, change it in config.toml")
-    write(target, design, n_pairs, texts, parsers, (chosen, why))
+    write(Path(experiment), design, n_pairs, texts, parsers, (chosen, why))
     for note in notes:
         console.info(note)
-    told = (about_trees, *texts.unlike_text(), *_warnings(design, texts, n_of))
+    told = (about_trees, *texts.unlike_text(), *_warnings(design, texts, sizes.n_pairs))
     for warning in filter(None, told):
         console.warn(warning)
     two_at_a_time = "-j2 " if device.type == "cpu" else ""
     console.info(f"next: make {two_at_a_time}-C {shlex.quote(experiment)}")
+
+
+def _check(experiment: str, preset: str, tokenize: str | None) -> None:
+    """Raises UsageError for an unknown name, Unavailable, and CreateError for what exists."""
+    from synmt_cli.core.run.config import resolve
+    from synmt_cli.core.run.presets import AUTO
+    from synmt_cli.core.text import tokenizers
+
+    if preset != AUTO:
+        resolve(None, preset, [])
+    if tokenize is not None:
+        tokenizers.check(tokenize)
+        tokenizers.bleu(tokenize)
+    if os.path.lexists(experiment):
+        raise CreateError(
+            f"cannot create {experiment}: it already exists; name another folder, or "
+            "see in its Makefile how to add a variant"
+        )
 
 
 def _pair(src: str, of_src: str | None, tgt: str, of_tgt: str | None) -> tuple[str, str] | None:
@@ -175,16 +202,36 @@ def _pair(src: str, of_src: str | None, tgt: str, of_tgt: str | None) -> tuple[s
     raise UsageError(f"{there} needs {missing}, the other side of its set")
 
 
+def _for_writing(
+    design: "Design", sizes: "TextSizes", tokenize: str | None
+) -> tuple["Design", list[str]]:
+    """The design for how both sides are written, and what it chooses. tokenize: if it is given."""
+    from synmt_cli.core.text.tokenizers import DEFAULT
+
+    notes = []
+    if tokenize is None:
+        tokenize = sizes.tgt.tokenize if sizes.tgt else DEFAULT
+        has = f"{sizes.tgt.name} without spaces" if sizes.tgt else "spaces between words"
+        notes.append(f"tokenizer {tokenize}: the target has {has}; --tokenize NAME chooses another")
+    design = replace(design, tokenize=tokenize, src_writing=sizes.src, tgt_writing=sizes.tgt)
+    if sides := design.unspaced:
+        notes.append(f"lengths are in characters, not words: {sides} no spaces between words")
+    return design, notes
+
+
 def _warnings(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Iterator[str]:
     """What is likely to go wrong, to show little, or to mislead. n_of: pairs in each set given."""
     from synmt_cli.core.run import building
     from synmt_cli.core.run.config import resolve
+    from synmt_cli.core.text.tokenizers import BY_SPACES
 
     for name in design.variants:
         try:
             building.outlines(resolve(name, design.preset, []))
         except UsageError as error:
             yield f"{name} needs other settings in config.toml: {error}"
+    if design.tgt_writing and design.tokenize in BY_SPACES:
+        yield f"the target has {design.tgt_writing.advice(design.tokenize, '--tokenize ')}"
     if texts.tunes_on_test:
         yield "dev and test are the same text: settings chosen on it look better than they are"
     n_test = n_of.get("test") or design.n_held_out(n_of["train"])

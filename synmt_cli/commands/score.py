@@ -224,7 +224,10 @@ def score(
     precisions, brevity penalty, lengths.
 
     --tokenize takes 13a, none, char, intl, zh, ja-mecab, ko-mecab, flores101, flores200 and
-    spBLEU-1K. Nothing is ever downloaded: if a tokenizer needs more, the error says what.
+    spBLEU-1K. Nothing is ever downloaded: if a tokenizer needs more, the error says what. 13a is
+    for languages with spaces between words: take zh for Chinese, and char for Japanese, Thai and
+    others without. TER, chrf+ and chrf++ count words between spaces whatever the tokenizer: chrf is
+    for all languages.
 
     With two systems or more, each is compared with the first. d is the difference, d* the
     difference on a sample, n the number of samples:
@@ -283,6 +286,7 @@ def score(
     \b
       length[:EDGES]    words of --src, or of the trees; 20,30,40,50 makes 0-19, 20-29,
                         30-39, 40-49, 50+
+      chars[:EDGES]     characters of --src, for text without spaces (20,40,60,80)
       depth[:EDGES]     the depth of the tree of --src-trees or --ref-trees, in arcs (3,5,7,9)
       distance[:EDGES]  its longest arc, in words (5,10,20,40)
       nonprojective     whether an arc spans a word that its head does not dominate
@@ -454,10 +458,12 @@ def _trees(
     options.refuse(
         {
             "give --src-trees or --ref-trees, not both": src_trees and ref_trees,
+            "--by chars needs --src, the source text": "chars" in kinds and not src,
             f"--by {need} needs --src-trees or --ref-trees": need and not trees,
             "--by length needs --src, the source text, or trees": "length" in kinds
             and not (src or trees),
-            "--src is for --by length and rare": src and not kinds.keys() & {"length", "rare"},
+            "--src is for --by length, chars and rare": src
+            and not kinds.keys() & {"length", "chars", "rare"},
             "--src-trees and --ref-trees are for --by depth, distance, nonprojective, deprel,"
             " and length without --src": trees and not need and not ("length" in kinds and not src),
         }
@@ -607,7 +613,7 @@ def _divided(
     from synmt_cli.core.evaluation.metrics import registry
 
     read = divisions.read_trees(trees, n) if trees else None
-    lines = {"length": source, "rare": reference if source is None else source}
+    lines = {"length": source, "chars": source, "rare": reference if source is None else source}
     rare = any(spec.kind == "rare" for spec in specs)
     words = registry.lowercase_words(tokenize)[0] if rare else str.split
     return [divisions.divided(one, n, lines.get(one.kind), read, words) for one in specs]
@@ -770,7 +776,9 @@ def _warn(
     metrics: Sequence[str],
     tokenize: str,
 ) -> None:
-    """Warns of what makes scores doubtful: empty references, tokenized outputs; of slow lines."""
+    """Warns of what makes scores doubtful: empty references, tokenized outputs, an unfit tokenizer;
+    and of slow lines.
+    """
     for name in references:
         blank = [number for number, line in enumerate(texts[name], 1) if not line.strip()]
         for number in blank[:SHOWN]:
@@ -784,6 +792,20 @@ def _warn(
             console.warn(f"{name}: {n:,} lines end in ' .': is the text tokenized?")
     if "ter" in metrics:
         _warn_of_slow_lines(texts, systems)
+    _warn_of_clauses(texts, references, metrics, tokenize)
+
+
+def _warn_of_clauses(
+    texts: dict[str, list[str]], references: Sequence[str], metrics: Sequence[str], tokenize: str
+) -> None:
+    """Warns where metrics take clauses for words, since a reference has no spaces between these."""
+    from synmt_cli.core.text import scripts
+
+    of_tokens = {*metrics} & {*READ_BY["tokenize"]}
+    for name in references if of_tokens else ():
+        if writing := scripts.misread(texts[name], tokenize):
+            console.warn(f"{name} has {writing.advice(tokenize, '--tokenize ')}")
+            return
 
 
 def _warn_of_slow_lines(texts: dict[str, list[str]], systems: Sequence[str]) -> None:

@@ -295,6 +295,8 @@ def run_training(
         if ranks.is_first:
             report_left_out(session)
         session = settled(session, choice, place, ranks.is_first)
+        if ranks.is_first:
+            warn_of_tokenizer(session)
         trainer = session.trainer(place, ranks)
         is_resumed, first_step = trainer.resume(), trainer.state.step
         events = trainer.events(request, limit)
@@ -427,6 +429,18 @@ def report_left_out(session: Session) -> None:
             console.warn(f"{corpus.n_treeless:,} of {len(corpus):,} {name} pairs {problem}")
 
 
+def warn_of_tokenizer(session: Session) -> None:
+    """Says that BLEU in validations will mean little for targets without spaces between words."""
+    from synmt_cli.core.text import scripts
+
+    training = session.config.training
+    if session.dev is None or training.metric != "bleu":
+        return
+    if writing := scripts.misread(session.dev.references, training.tokenize):
+        advice = writing.advice(training.tokenize, "--set training.tokenize=")
+        console.warn(f"the targets of {session.inputs.dev} have {advice}")
+
+
 def show_estimate(session: Session, choice: Choice, folder: str) -> None:
     """Prints the figures of --dry-run. folder: of the run, "" or new or begun."""
     from synmt_cli.core.distributed.ranks import Ranks
@@ -437,6 +451,7 @@ def show_estimate(session: Session, choice: Choice, folder: str) -> None:
     report_left_out(session)
     place = Run(Path(folder)) if folder else None
     session = settled(session, choice, place)
+    warn_of_tokenizer(session)
     trainer = session.trainer(place, Ranks(), is_trial=True)
     length = Length.of(session.train, trainer.settings)
     announce(trainer, length)

@@ -8,11 +8,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
-from synmt_cli.commands import Manual, options
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
+from synmt_cli.core.text import scripts, tokenizers
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.formats.reports.tuning import GREATEST, LEAST, WIDEST, TuningReport
+from synmt_cli.formats.reports.tuning import FIRST_TOKENIZER, GREATEST, LEAST, WIDEST, TuningReport
 from synmt_cli.io import memory, reading, writing
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ MANUAL = Manual(
         "synmt tune -m runs/trees --lenpen 0.6:1.2:0.3 --beam 2 --format json de.trees.jsonl",
         "synmt tune -m runs/base --format json -o lenpen.json dev.jsonl"
         " && synmt translate -m runs/base --tuned lenpen.json test.jsonl > tuned.de",
+        "synmt tune -m runs/base --tokenize char dev.jsonl",
     ),
     see_also=("translate", "score", "train"),
 )
@@ -52,6 +54,14 @@ def tune(
             min=LEAST,
         ),
     ] = None,
+    tokenize: Annotated[
+        str,
+        option(
+            "--tokenize NAME",
+            "A tokenizer of sacreBLEU, for BLEU.",
+            autocompletion=completion.tokenizer,
+        ),
+    ] = FIRST_TOKENIZER,
     get: Annotated[
         Literal["lenpen", "bleu"] | None,
         option("--get", "Print only the best value, or its BLEU."),
@@ -85,11 +95,17 @@ def tune(
     at the same step: with decoders that write trees in a small part of the time. Greater values are
     best then, since no long translation that repeats itself is waited for: try --lenpen 0.2:3.0.
 
-    BLEU is sacreBLEU's, cased, with the tokenizer 13a, against tgt of the records; the first of
-    equal values is the best. closed counts trees that had to be completed.
+    BLEU is sacreBLEU's, cased, against tgt of the records; the first of equal values is the best.
+    closed counts trees that had to be completed.
+
+    --tokenize takes 13a, none, char, intl, zh, ja-mecab, ko-mecab, flores101, flores200 and
+    spBLEU-1K, as synmt score does. 13a is for languages with spaces between words: take zh for
+    Chinese, and char for Japanese, Thai and others without. Tune with the tokenizer that
+    translations are scored with.
     """
     options.refuse({"--get prints one figure: --format does not apply": get and form != "table"})
     values, paths = grid(lenpen), files or ["-"]
+    tokenizers.check(tokenize)
     memory.bound_caches(memory.KERNELS_IN_SEARCH)
     with (
         writing.output(output) as writer,
@@ -99,6 +115,7 @@ def tune(
         from synmt_cli.core.evaluation.tuning import Tuning
         from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, placed
 
+        tokenizers.bleu(tokenize)  # what it lacks is said before anything is translated
         settings = SearchSettings(beam=beam, patience=patience or math.inf, batch_size=batch_size)
         wanted = Wanted(device, "torch", "fp32")
         job = TranslateJob(model, checkpoint, wanted, settings, jobs, threads)
@@ -117,16 +134,29 @@ def tune(
             bar.advance(len(each[0]))
         if not references:
             raise DataError(reading.source_name(paths[0]), None, "no records to tune on")
+        if writing_of_them := scripts.misread(references, tokenize):
+            console.warn(f"the references have {writing_of_them.advice(tokenize, '--tokenize ')}")
         closed: list[int | None] = [*n_closed] if job.writes_trees else [None] * len(values)
         exact = settings.patience == math.inf
-        tuning = Tuning(references, beam, None if exact else settings.patience)
+        tuning = Tuning(references, beam, None if exact else settings.patience, tokenize)
         report = tuning.report(values, lines, n_cut, closed)
+        warn_of_tie(report)
         warn_of_end(report)
         if get is None:
             writer.write(FORMATS[form](report))
         else:
             figure = repr(report.best.lenpen) if get == "lenpen" else f"{report.best.bleu:.2f}"
             writer.write(figure.encode() + b"\n")
+
+
+def warn_of_tie(report: TuningReport) -> None:
+    """Says that BLEU is the same for all values, so that the best one is only the first."""
+    scores = {one.bleu for one in report.values}
+    if len(report.values) > 1 and len(scores) == 1:
+        console.warn(
+            f"all values have the same BLEU, {scores.pop():.2f}: it decides nothing, and "
+            f"{report.best.lenpen:g} is only the first"
+        )
 
 
 def warn_of_end(report: TuningReport) -> None:

@@ -55,6 +55,23 @@ def test_text_of_both_sides_with_rejects_and_counts(run, folder):
     )
 
 
+def test_lengths_in_words_are_doubted_where_there_are_no_spaces(run, folder):
+    """A Chinese line is a word or two; characters are counted whatever the language."""
+    (folder / "long").write_text("One two three four five six seven eight nine ten.\n" * 9)
+    (folder / "zh").write_text("一二三四五六七八九十一二三四五，一二三四五。\n" * 9)
+    pair = ("filter", "long", "--tgt", "zh", *KEPT, "--ratio", 9)
+    warning = b"warning: the target has Han characters without spaces, whose clauses count as words"
+    done = run(*pair, cwd=folder)
+    assert b"kept 0 of 9 pairs; rejected: 9 ratio\n" in done.stderr
+    assert done.stderr.count(warning) == 1
+    done = run(*pair, "--unit", "chars", "--max-len", 49, cwd=folder)
+    assert done.stderr == b"synmt filter: kept 9 of 9 pairs\n"
+    turned = ("filter", "zh", "--tgt", "long", *KEPT)
+    assert b"the source has Han" in run(*turned, "--max-len", 100, cwd=folder).stderr
+    assert b"Han" not in run(*turned, cwd=folder).stderr  # no length is asked for
+    assert b"without" not in run(*PAIR, *KEPT, "--ratio", 9, cwd=folder).stderr
+
+
 def test_nothing_need_be_kept_where_only_the_counts_matter(run, folder):
     nowhere = ("-o", os.devnull, "--tgt-out", os.devnull, "--rejects", os.devnull)
     done = run(*PAIR, *nowhere, "--max-len", 7, cwd=folder)

@@ -2,11 +2,13 @@
 
 import gzip
 import itertools
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 
 import pytest
 from support.program import shell
@@ -89,6 +91,31 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     assert not (folder / "runs/old").exists()
     log = (folder / "runs/vanilla.1.log").read_text()
     assert log.index("step 2 ") < log.index("resuming") < log.index("step 3 ")
+
+
+@pytest.mark.long
+def test_make_compares_models_of_a_language_without_spaces(run, forked, given, tmp_path):
+    """Validation, tuning and scores by characters, and no pair is lost."""
+    lines = gzip.decompress((given / "my text.de.gz").read_bytes()).decode().splitlines()
+    han = {word: chr(0x4E00 + i) for i, word in enumerate(dict.fromkeys(" ".join(lines).split()))}
+    unspaced = ["".join(han[word] for word in line.split()) + "。" for line in lines]
+    (tmp_path / "zh").write_text("".join(line + "\n" for line in unspaced))
+    folder = tmp_path / "e"
+    options = ("--src", given / "my text.en", "--tgt", tmp_path / "zh", "--seeds", 1)
+    done = run("init", folder, *options, "--variants", "vanilla,rel", "--preset", "tiny")
+    assert done.returncode == 0, done.stderr.decode()
+    settings = (folder / "config.toml").read_text()
+    small = SMALL.replace('metric = "loss"', 'tokenize = "zh"')
+    (folder / "config.toml").write_text(small)
+    make(folder, forked, "BEAM=2", "LENPENS=0.6:0.8")
+    assert 'tokenize = "zh"' in settings
+    assert 'tokenize = "zh"' in (folder / "runs/vanilla.1/config.toml").read_text()
+    assert "|tok:zh|" in (folder / "scores.txt").read_text()
+    tuned = json.loads((folder / "output/vanilla.1.lenpen.json").read_text())
+    assert tuned["tokenize"] == "zh"
+    kept = {*(folder / "text/train.tgt").read_text().splitlines()}
+    held_out = [(folder / f"text/{name}.tgt").read_text().splitlines() for name in SETS[1:]]
+    assert kept == {*unspaced}.difference(*held_out)
 
 
 # In place of synmt: writes the files that a command would, and prints the command.
@@ -191,6 +218,72 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     assert {line.split(" ", 4)[4] for line in searches} == wanted
     rules.write_text(text.replace("PRESET := tiny", "PRESET := small"))
     assert sorted(trained(commands())) == sorted(models)
+
+
+def test_another_tokenizer_tunes_and_scores_again_but_trains_nothing(commands):
+    made = commands()
+    given = [line for line in made if line.split()[1] in ("tune", "score") and "-from" not in line]
+    assert len(given) == 5  # two seeds of two systems; and the scores
+    assert all("--tokenize 13a " in line for line in given)
+    assert 'tokenize = "13a" ' in (commands.folder / "config.toml").read_text()
+    made = commands("TOKENIZE=char")
+    assert (trained(made), len(translated(made))) == ([], 6)
+    given = [line for line in made if "--tokenize" in line]
+    assert {line.split()[1] for line in given} == {"tune", "score"}
+    assert all("--tokenize char " in line for line in given)
+    assert commands("TOKENIZE=char") == []
+    (scores, *_) = commands("TOKENIZE=char", "METRICS=chrf,ter")  # which synmt score refuses it for
+    assert "--tokenize" not in scores
+
+
+def test_a_language_without_spaces_is_measured_in_characters(run, forked, tmp_path):
+    """Ten words or more for one of Chinese: no pair is rejected for its ratio."""
+    text = {
+        "en": [
+            f"The man number {n} walks down the long street with two big dogs." for n in range(40)
+        ],
+        "zh": [f"第{n}个男人牵着两条大狗走在长长的街上。" for n in range(40)],
+        "ja": [f"{n}番の男性は二匹の大きな犬を連れて長い通りを歩いています。" for n in range(40)],
+    }
+    for name, lines in text.items():
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines))
+    for src, tgt, tokenize, values in (
+        ("en", "zh", "zh", ("0.9995", "bleu,chrf", "length:10,20,30,40", "600 --ratio 20")),
+        ("zh", "en", "13a", ("0.9995", "bleu,chrf,ter", "chars:20,40,60,80", "600 --ratio 20")),
+        ("zh", "ja", "char", ("0.9995", "bleu,chrf", "chars:20,40,60,80", "200 --ratio 9")),
+    ):
+        folder = tmp_path / f"{src}-{tgt}"
+        options = ("--src", src, "--tgt", tgt, *PLAIN, "--seeds", 1)
+        done = run("init", folder, *options, cwd=tmp_path)
+        told = done.stderr.decode()
+        letters = {"zh": "Han characters without spaces", "char": "kana without spaces"}
+        has = letters.get(tokenize, "spaces between words")
+        line = f"tokenizer {tokenize}: the target has {has}; --tokenize NAME chooses another\n"
+        assert (done.returncode, line in told) == (0, True)
+        assert "lengths are in characters, not words: the " in told
+        rules = (folder / "Makefile").read_text()
+        coverage, metrics, by, limits = values
+        for name, value in {"COVERAGE": coverage, "METRICS": metrics, "BY": by}.items():
+            assert f"\n{name} := {value}\n" in rules
+        assert f"\nTOKENIZE := {tokenize}\n" in rules
+        assert f"synmt filter --from text --unit chars --max-len {limits} " in rules
+        assert "\n# Lengths are in characters: the " in rules
+        settings = tomllib.loads((folder / "config.toml").read_text())
+        assert settings["training"]["tokenize"] == tokenize
+        make(folder, forked, "text/train.src")
+        assert len((folder / "text/train.src").read_bytes().splitlines()) == 32
+
+
+def test_a_tokenizer_that_is_named_is_taken_as_it_is(run, given, tmp_path):
+    done = run("init", tmp_path / "e", *TEXT, *PLAIN, "--tokenize", "intl", cwd=given)
+    assert (done.returncode, b"synmt init: tokenizer" in done.stderr) == (0, False)
+    assert "\nTOKENIZE := intl\n" in (tmp_path / "e/Makefile").read_text()
+    assert 'tokenize = "intl" ' in (tmp_path / "e/config.toml").read_text()
+    (tmp_path / "zh").write_text("一个男人在街上走路。\n" * 200)
+    unfit = ("--src", given / "my text.en", "--tgt", tmp_path / "zh", *PLAIN, "--tokenize", "13a")
+    done = run("init", tmp_path / "f", *unfit, cwd=given)
+    warning = b"warning: the target has Han characters without spaces, whose clauses tokenizer 13a"
+    assert (done.returncode, warning in done.stderr) == (0, True)
 
 
 def test_each_set_is_used_for_what_it_is_for_and_each_seed_is_another_model(commands):
@@ -348,6 +441,7 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
         (["--src", "short", "--tgt", "short too"], 2, "--dev-src, --dev-tgt and --test-src, --"),
         ([*TEXT, "--parser", "short", "--variants", "pascal"], 69, "short"),
         ([*TEXT, "--preset", "tinny"], 2, "tinny"),
+        ([*TEXT, "--tokenize", "zhh"], 2, "no tokenizer 'zhh'; there are 13a, none, char, intl"),
         (
             [*TEXT, "--src-trees", "short", "--variants", "pascal"],
             65,

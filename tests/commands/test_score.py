@@ -111,6 +111,41 @@ def test_buckets_by_source_length(run, folder):
     assert not [line for line in table.splitlines() if line.startswith(b"9+")]
 
 
+def test_buckets_by_characters(run, folder):
+    lines = ["一个男人在街上", "", " 狗 跑 ", "你好。"]
+    (folder / "src").write_text("".join(line + "\n" for line in lines))
+    options = ("--by", "chars:3,4", "--src", "src", "--format", "json", "-M", "chrf")
+    done = run("score", "ref", "base", *options, cwd=folder)
+    buckets = json.loads(done.stdout)["buckets"]
+    n_of = {"0-2": 1, "3": 2, "4+": 1}
+    assert {one["name"]: one["n"] for one in buckets} == n_of
+    done = run(
+        "score", "ref", "base", "--by", "chars", "--src", "src", "--format", "tsv", cwd=folder
+    )
+    assert b"\n0-19\t4\t" in done.stdout
+
+
+def test_a_tokenizer_that_takes_clauses_for_words_is_said(run, folder):
+    chinese = ["一个男人在街上走路。", "两只狗在雪地里奔跑。", "你好。", "没有人来，真可惜。"]
+    (folder / "zh").write_text("".join(line + "\n" for line in chinese))
+    warning = (
+        b"synmt score: warning: zh has Han characters without spaces, whose clauses tokenizer 13a "
+        b"takes for words; use --tokenize zh\n"
+    )
+    for options, n in (
+        ((), 1),
+        (("-M", "ribes"), 1),
+        (("-M", "chrf,ter"), 0),
+        (("--tokenize", "zh"), 0),
+        (("--tokenize", "char"), 0),
+        (("--refs", "ref"), 1),
+    ):
+        done = run("score", "zh", "zh", *options, cwd=folder)
+        assert (done.returncode, done.stderr.count(warning)) == (0, n)
+        assert done.stderr.count(b"without spaces") == n
+    assert b"without spaces" not in run("score", "ref", "new", cwd=folder).stderr
+
+
 def test_fail_under_prints_and_exits_1(run, folder):
     done = run("score", "ref", "new", "--fail-under", "bleu=99.5", cwd=folder)
     assert done.returncode == 1
@@ -179,6 +214,7 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "a=base", "a=new", "--matched"], 2, "--matched compares systems"),
         (["ref", "base", "new", "--paired", "ar", "--p", "koehn"], 2, "--paired ar has no"),
         (["ref", "new", "--by", "length"], 2, "--by length needs --src"),
+        (["ref", "new", "--by", "chars"], 2, "--by chars needs --src"),
         (["ref", "new", "--by", "depth", "--src", "ref"], 2, "--by depth needs --src-trees"),
         (["ref", "new", "--by", "height"], 2, "--by takes length"),
         (["ref", "new", "--by", "deprel:"], 2, "--by takes length"),

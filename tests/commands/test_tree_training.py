@@ -126,6 +126,42 @@ def test_bleu_of_dev_is_that_of_greedy_translations(shop):
     references = [record["tgt"] for record in shop.records("train.jsonl")]
     assert found["value"] == pytest.approx(corpus_bleu(hypotheses, [references]).score)
     assert corpus_bleu(hypotheses, [references], lowercase=True).score > found["value"] > 1
+    shop.train("vanilla", *settings, "training.tokenize=char", run="characters", options=options)
+    events = shop.records("characters/metrics.jsonl")
+    (of_characters,) = [event["value"] for event in events if event["event"] == "dev"]
+    expected = corpus_bleu(hypotheses, [references], tokenize="char").score
+    assert of_characters == pytest.approx(expected)
+    assert of_characters > found["value"] + 1
+
+
+def test_the_tokenizer_of_validations_is_part_of_a_run(shop):
+    """It decides which model is the best. An unfit one is said before training."""
+    options = ("--max-steps", 1, "--dev", "dev.jsonl")
+    shop.train("vanilla", "training.tokenize=zh", run="zh", options=options)
+    assert 'tokenize = "zh"\n' in (shop.folder / "zh/config.toml").read_text()
+    again = {"run": "zh", "options": options, "keep": True}
+    done = shop.train("vanilla", "training.tokenize=char", **again, status=78)
+    assert b"zh was trained with training.tokenize = 'zh', not 'char'" in done.stderr
+    chinese = [{**one, "tgt": "一个男人在街上走路。"} for one in shop.records("dev.jsonl")]
+    options = ("--max-steps", 1, "--dev", shop.write("zh.jsonl", chinese), "--dry-run")
+    told = {
+        tokenize: shop.train("vanilla", f"training.tokenize={tokenize}", run="x", options=options)
+        for tokenize in ("13a", "zh")
+    }
+    warning = b"warning: the targets of zh.jsonl have Han characters without spaces, whose clauses "
+    assert warning in told["13a"].stderr
+    assert b"takes for words; use --set training.tokenize=zh\n" in told["13a"].stderr
+    assert b"Han characters" not in told["zh"].stderr
+
+
+def test_a_tokenizer_that_is_not_there_is_missed_before_training(shop, monkeypatch):
+    monkeypatch.setenv("HOME", str(shop.folder))
+    options = ("--max-steps", 1, "--dev", "dev.jsonl")
+    settings = "training.tokenize=flores200"
+    done = shop.train("vanilla", settings, run="new", options=options, status=69)
+    assert b"tokenizer flores200 needs a model: download " in done.stderr
+    assert not (shop.folder / "new").exists()
+    shop.train("vanilla", settings, "training.metric=loss", run="new", options=options)
 
 
 def test_the_weight_of_arcs_counts_where_dev_is_measured(shop):

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from sacrebleu import corpus_bleu
 
-from synmt_cli.commands.tune import warn_of_end
+from synmt_cli.commands.tune import warn_of_end, warn_of_tie
 from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of
 
 GRID = ("--lenpen", "0:2:1", "--beam", 2)
@@ -168,6 +168,51 @@ def test_a_best_value_at_an_end_is_said(scores, lenpens, said, capfd):
 
 
 @pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        (
+            [0.0, 0.0, 0.0],
+            "all values have the same BLEU, 0.00: it decides nothing, and 0.1 is only",
+        ),
+        ([7.5, 7.5], "the same BLEU, 7.50"),
+        ([0.0, 0.0, 1e-9], ""),
+        ([0.0], ""),
+    ],
+)
+def test_values_that_tie_are_said_to_decide_nothing(scores, said, capfd):
+    values = [TunedValue(i / 10, score, 1.0, 1.0, 0, None) for i, score in enumerate(scores, 1)]
+    warn_of_tie(TuningReport(2, 4, None, best_of(values), values, ""))
+    warning = capfd.readouterr().err
+    assert bool(warning) == bool(said)
+    assert said in warning
+
+
+def test_bleu_is_by_the_tokenizer_asked_for_which_the_report_keeps(shop, learned):
+    hypotheses = shop.translate(learned, "--beam", 2, "--lenpen", 1, "dev.jsonl")
+    hypotheses = hypotheses.stdout.decode().splitlines()
+    records = shop.records("dev.jsonl")
+    # A greeting for each, of Han characters that the model cannot write
+    chinese = [{**one, "tgt": "你好，很高兴认识你。" * 2} for one in records]
+    shop.write("chinese.jsonl", chinese)
+    for file, tokenize, warns in (
+        ("dev.jsonl", "char", False),
+        ("dev.jsonl", "13a", False),
+        ("chinese.jsonl", "13a", True),
+        ("chinese.jsonl", "zh", False),
+    ):
+        options = ("--lenpen", "1:1", "--beam", 2, "--tokenize", tokenize, "--format", "json", file)
+        done = shop("tune", "-m", learned, *options, status=0)
+        report = json.loads(done.stdout)
+        references = [record["tgt"] for record in shop.records(file)]
+        expected = corpus_bleu(hypotheses, [references], tokenize=tokenize)
+        assert report["best"]["bleu"] == pytest.approx(expected.score)
+        assert report["best"]["length_ratio"] == pytest.approx(expected.sys_len / expected.ref_len)
+        assert report["tokenize"] == tokenize
+        warning = b"Han characters without spaces, whose clauses tokenizer 13a takes for words; use"
+        assert (warning + b" --tokenize zh\n" in done.stderr) == warns
+
+
+@pytest.mark.parametrize(
     ("text", "status", "message"),
     [
         ("", 65, b"bad.json: not from `synmt tune --format json`: invalid JSON"),
@@ -222,6 +267,7 @@ def test_a_report_and_something_else_on_stdin_are_refused(shop, others):
         (("--lenpen", "\u0661:\u0662"), 2, b"expected LOW:HIGH"),
         (("--lenpen", "1_0:1_0"), 2, b"expected LOW:HIGH"),
         (("--beam", 1), 2, b"--beam"),
+        (("--tokenize", "zhh"), 2, b"no tokenizer 'zhh'; there are 13a, none, char, intl, zh, ja"),
         (("--get", "bleu", "--format", "tsv"), 2, b"--get prints one figure"),
         (("empty.jsonl",), 65, b"empty.jsonl: no records to tune on"),
         (("bare.jsonl",), 65, b"bare.jsonl:2: no tgt to compare with"),
@@ -258,12 +304,14 @@ def test_several_reports_are_averaged(shop, tuned):
     [
         ("beam", b"b.json: tuned with --beam 7, but a.json with 2"),
         ("patience", b"b.json: tuned with --patience 1, but a.json without --patience"),
+        ("tokenize", b"b.json: tuned with --tokenize zh, but a.json with 13a"),
         ("values", b"b.json: other length penalties than in a.json"),
     ],
 )
 def test_reports_of_other_searches_are_not_averaged(shop, tuned, field, message):
     report = tuned["vanilla"]
-    change = {"beam": 7, "patience": 1, "values": [report["best"]]}
+    change = {"beam": 7, "patience": 1, "tokenize": "zh", "values": [report["best"]]}
+    report = {name: value for name, value in report.items() if name != "tokenize"}  # once 13a
     (shop.folder / "a.json").write_text(json.dumps(report))
     (shop.folder / "b.json").write_text(json.dumps(report | {field: change[field]}))
     command = ("translate", "-m", "vanilla", "--tuned", "a.json", "--tuned", "b.json", "dev.jsonl")

@@ -1,6 +1,7 @@
 """Ways to divide a test set into buckets of segments, the SPEC of `synmt score --by`.
 
 length[:EDGES]     words between white space
+chars[:EDGES]      characters
 depth[:EDGES]      the greatest number of arcs from a word up to the root
 distance[:EDGES]   the longest arc: words from a dependent to its head
 nonprojective      whether an arc spans a word that its head does not dominate
@@ -32,10 +33,15 @@ RARE = 5  # a word is rare if the training text has it less often
 NO_TREE = "no tree"  # the bucket of segments without one
 LABELS = 100  # different ones, at most
 # kind: the edges of its buckets without EDGES
-EDGES = {"depth": (3, 5, 7, 9), "distance": (5, 10, 20, 40), "rare": (1, 2, 3)}
+EDGES = {
+    "chars": (20, 40, 60, 80),
+    "depth": (3, 5, 7, 9),
+    "distance": (5, 10, 20, 40),
+    "rare": (1, 2, 3),
+}
 # kind: what follows it
 FORMS = {
-    **dict.fromkeys(("length", "depth", "distance"), "[:EDGES]"),
+    **dict.fromkeys(("length", "chars", "depth", "distance"), "[:EDGES]"),
     "nonprojective": "",
     "deprel": ":LABEL",
     "rare": ":TRAIN",
@@ -98,7 +104,7 @@ def divided(
     trees: Sequence[Tree] | None,
     words: Callable[[str], Sequence[str]] = str.split,
 ) -> Division:
-    """The division of n segments. lines: for length and rare. trees: for the others.
+    """The division of n segments. lines: for length, chars and rare. trees: for the others.
 
     words: those of a line, for rare. Raises DataError, ReadError for a file that the SPEC names.
     """
@@ -108,6 +114,8 @@ def divided(
             return _by_numbers(spec, [tree.length for tree in trees])
         case "length":
             return _by_numbers(spec, [n_words(line) for line in lines or ()])
+        case "chars":
+            return _by_numbers(spec, [len(line.strip()) for line in lines or ()])
         case "rare":
             return _by_numbers(spec, _rare_words(spec.detail, lines or (), words))
         case "labels":

@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 
-from synmt_cli.core.evaluation.metrics.registry import Metric, build
+from synmt_cli.core.evaluation.metrics.registry import Metric, TextSettings, build
 from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of
 
 
 class Tuning:
     """References, and the translations of each length penalty. Each is at least one line.
 
-    beam, patience: of the search; patience is None where it is exact.
+    beam, patience: of the search; patience is None where it is exact. tokenize: of BLEU.
     """
 
-    def __init__(self, references: Sequence[str], beam: int, patience: float | None) -> None:
-        (self._metric,) = build(["bleu"], [references])
-        self._n, self._search = len(references), (beam, patience)
+    def __init__(
+        self, references: Sequence[str], beam: int, patience: float | None, tokenize: str
+    ) -> None:
+        (self._metric,) = build(["bleu"], [references], TextSettings(tokenize))
+        self._n, self._search, self._tokenize = len(references), (beam, patience), tokenize
 
     def report(
         self,
@@ -26,8 +28,9 @@ class Tuning:
         """hypotheses, n_cut, n_closed: of each of lenpens."""
         each = zip(lenpens, hypotheses, n_cut, n_closed, strict=True)
         values = [_value(self._metric, *one) for one in each]
-        signature = self._metric.signature
-        return TuningReport(self._n, *self._search, best_of(values), values, signature)
+        signature, tokenize = self._metric.signature, self._tokenize
+        best = best_of(values)
+        return TuningReport(self._n, *self._search, best, values, signature, tokenize)
 
 
 def _value(

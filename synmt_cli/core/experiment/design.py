@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from synmt_cli.core.text.scripts import Writing
+from synmt_cli.core.text.tokenizers import DEFAULT
 from synmt_cli.core.variants import Plan, plan
 from synmt_cli.errors import UsageError, quoted
 
@@ -17,6 +19,8 @@ class Design:
 
     split_off: the sets that are cut from the training text, of dev and test. parser: whether
     there is a parser of the source language. known_trees: whether there are trees of its lines.
+    tokenize: of BLEU. src_writing, tgt_writing: how the sides are written without spaces, None
+    where words have spaces between them.
     """
 
     variants: tuple[str, ...]
@@ -25,6 +29,9 @@ class Design:
     split_off: tuple[str, ...]
     parser: bool
     known_trees: bool
+    tokenize: str = DEFAULT
+    src_writing: Writing | None = None
+    tgt_writing: Writing | None = None
 
     @cached_property
     def plans(self) -> dict[str, Plan]:
@@ -59,6 +66,15 @@ class Design:
     def schemes(self) -> tuple[str, ...]:
         """The schemes of `synmt multitask` that any variant is trained on."""
         return tuple(dict.fromkeys(one.data for one in self.plans.values() if one.data))
+
+    @property
+    def unspaced(self) -> str:
+        """`the target has`, or which sides have, no spaces between words; "" if both have them."""
+        sides = {"the source": self.src_writing, "the target": self.tgt_writing}
+        without = [side for side, writing in sides.items() if writing]
+        return (
+            f"{' and '.join(without)} {'has' if len(without) == 1 else 'have'}" if without else ""
+        )
 
     def check(self, tgt_parser: bool) -> None:
         """Raises UsageError if a variant is named twice, or what gives its trees is missing.

@@ -15,6 +15,7 @@ from synmt_cli.core.experiment.makefile import makefile
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.known_trees import KnownTrees, missing
+from synmt_cli.core.text.scripts import Sample, Writing
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.errors import (
     CreateError,
@@ -41,8 +42,22 @@ validate_every = 250  # updates
 save_every = 250
 keep = 5              # checkpoints; the mean of the last ones translates
 patience = 8          # validations in a row; if none improves BLEU or perplexity, training ends
+tokenize = {tokenize:<11}# of that BLEU; TOKENIZE in the Makefile is for tuning and scores
 precision = "{precision}"    # the same for all, so that they compare; {why}
 """
+
+
+@dataclass(frozen=True, slots=True)
+class TextSizes:
+    """What the given text has. n_pairs: of each set. n_tokens: of the target to train on, about.
+
+    src, tgt: how its sides are written without spaces; None where words have spaces between them.
+    """
+
+    n_pairs: dict[str, int]
+    n_tokens: int
+    src: Writing | None
+    tgt: Writing | None
 
 
 @dataclass(frozen=True)
@@ -59,8 +74,8 @@ class Texts:
         sets = {"train": self.train, "dev": self.dev, "test": self.test}
         return {name: sides for name, sides in sets.items() if sides is not None}
 
-    def sizes(self) -> tuple[dict[str, int], int]:
-        """How many pairs each set has, and about how many target tokens there are to train on.
+    def sizes(self) -> TextSizes:
+        """How much there is, and how the text to train on is written.
 
         Reads all files. Raises UsageError for a source that is its target, and DataError or
         ReadError for files that are empty, not parallel, not text, or not there.
@@ -68,6 +83,7 @@ class Texts:
         self._refuse_same()
         n_pairs: dict[str, int] = {}
         n_tokens = 0
+        samples = Sample(), Sample()
         for name, (src, tgt) in self.sets.items():
             n_lines = n_bytes = 0
             for lines in reader.text_rows([src, tgt]):
@@ -75,12 +91,15 @@ class Texts:
                 for path, line in zip((src, tgt), lines, strict=True):
                     reading.refuse_nul(line, path, n_lines)
                 n_bytes += len(lines[1].encode())
+                if name == "train":
+                    for sample, line in zip(samples, lines, strict=True):
+                        sample.add(line)
             if not n_lines:
                 raise DataError(src, None, "no lines")
             n_pairs[name] = n_lines
             if name == "train":
                 n_tokens = n_lines + n_bytes // BYTES_OF_A_PIECE
-        return n_pairs, n_tokens
+        return TextSizes(n_pairs, n_tokens, *(sample.unspaced() for sample in samples))
 
     @property
     def tunes_on_test(self) -> bool:
@@ -198,17 +217,17 @@ def write(
             _link(new / link, path)
         for file, content in (
             ("Makefile", rules),
-            ("config.toml", _settings(*precision)),
+            ("config.toml", _settings(design.tokenize, *precision)),
         ):
             with writing.atomic(new / file) as writer:
                 writer.write(content.encode())
 
 
-def _settings(precision: Precision, why: str) -> str:
+def _settings(tokenize: str, precision: Precision, why: str) -> str:
     """config.toml."""
     about = ABOUT_SETTINGS.format(", ".join(CHANGEABLE_IN_TRAINING))
     comment = textwrap.fill(about, initial_indent="# ", subsequent_indent="# ", width=98)
-    return SETTINGS.format(about=comment, precision=precision, why=why)
+    return SETTINGS.format(about=comment, tokenize=f'"{tokenize}"', precision=precision, why=why)
 
 
 def _link(link: Path, path: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
+from synmt_cli.core.text.scripts import Writing
 
 _HEAD = """\
 # Does syntax help on this text? Written by `synmt init`, and yours to change.
@@ -42,6 +43,8 @@ VARIANTS := {variants}
 SEEDS := {seeds}
 PRESET := {preset}
 VOCABULARY := auto
+# Share of characters that get a piece; the rarest go without. 0.9995 is for Chinese and Japanese.
+COVERAGE := {coverage}
 # Processes that parse, since all else waits for the trees: 0 is one for each core.
 PARSERS := 0
 # Threads of each training, tuning and translation.
@@ -52,8 +55,10 @@ LENPENS := 0.2:1.6
 # Empty: search ends when no translation can be better. 1: it ends as fairseq's does, which is much
 # faster where models write trees, and needs greater penalties, such as 0.2:3.0.
 PATIENCE :=
-METRICS := bleu,chrf,ter
-BY := length:10,20,30,40
+METRICS := {metrics}
+# The words of BLEU and RIBES, in tuning and in scores; config.toml has those of validations.
+TOKENIZE := {tokenize}
+BY := {by}
 
 SEED := $(firstword $(SEEDS))
 SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
@@ -65,11 +70,14 @@ WRITTEN := $(foreach variant,$(WRITERS),$(foreach seed,$(SEEDS),$(variant).$(see
 SHARED := $(firstword $(filter-out $(WRITERS),$(VARIANTS)))
 TUNED := $(SHARED) $(WRITERS)
 SEARCH := $(strip --beam $(BEAM) --lenpen $(LENPENS) $(addprefix --patience ,$(PATIENCE)))
+# Where scores depend on TOKENIZE.
+OF_WORDS := $(findstring bleu,$(METRICS))$(findstring ribes,$(METRICS))$(findstring rare:,$(BY))
 
 # Values as files, written when they change: what depends on one is then made again. (The mean of
 # fewer seeds has another length penalty, too.) make -n writes nothing.
 DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
-CHANGED := $(foreach one,PRESET VOCABULARY SEARCH SEEDS METRICS BY SHARED READERS,$(shell \\
+WATCHED := PRESET VOCABULARY COVERAGE SEARCH TOKENIZE SEEDS METRICS BY SHARED READERS
+CHANGED := $(foreach one,$(WATCHED),$(shell \\
   echo '$($(one))' | cmp -s - data/$(one) || \\
   ( $(if $(DRY),,echo '$($(one))' > data/$(one);) echo data/$(one) )))
 .PHONY: $(if $(DRY),$(CHANGED))
@@ -98,16 +106,21 @@ _SPLIT = """
 """
 _FILTER = """
 # --- Training text: without lines of the other sets, repeated pairs, and very long pairs ---
-
+{lengths}
 text/train.src text/train.tgt &: {src} {tgt} \\
 		text/dev.src text/dev.tgt text/test.src text/test.tgt
 	synmt check --from text --parallel {src} {tgt}
 	synmt check --from text --parallel text/dev.src text/dev.tgt
 	synmt check --from text --parallel text/test.src text/test.tgt
-	synmt filter --from text --max-len 100 --ratio 9 --dedup pair --exclude-format text \\
+	synmt filter --from text {limits} \\
+		--dedup pair --exclude-format text \\
 		--exclude text/dev.src --exclude text/dev.tgt \\
 		--exclude text/test.src --exclude text/test.tgt \\
 		--tgt {tgt} --tgt-out text/train.tgt -o text/train.src {src}
+"""
+_LENGTHS = """\
+# Lengths are in characters: {sides} no spaces between words. 100 words of
+# English are about 600 characters, in Chinese about 170; the limits allow for that.
 """
 _TREES = """
 # --- Trees of the {side} ---
@@ -118,8 +131,9 @@ _TREES = """
 _VOCABULARY = """
 # --- One vocabulary for both languages ---
 {symbols}
-spm.model: text/train.src text/train.tgt data/VOCABULARY{needs}
-	synmt vocab train --size $(VOCABULARY){options} -o $@ text/train.src text/train.tgt
+spm.model: text/train.src text/train.tgt data/VOCABULARY data/COVERAGE{needs}
+	synmt vocab train --size $(VOCABULARY) --character-coverage $(COVERAGE){options} \\
+		-o $@ text/train.src text/train.tgt
 """
 _TREE_SYMBOLS = """
 data/transitions: data/train.tgt.conllu data/dev.tgt.conllu
@@ -197,8 +211,9 @@ models/%/model.safetensors: runs/%.trained
 tuning = $(SEEDS:%=output/$(1).%.lenpen.json)
 
 $(foreach one,$(TUNED),$(call tuning,$(one))): output/%.lenpen.json: \\
-		models/%/model.safetensors data/dev.jsonl data/SEARCH
-	synmt tune -m models/$* $(SEARCH) --threads $(THREADS) --format json -o $@ data/dev.jsonl
+		models/%/model.safetensors data/dev.jsonl data/SEARCH data/TOKENIZE
+	synmt tune -m models/$* $(SEARCH) --threads $(THREADS) --tokenize $(TOKENIZE) \\
+		--format json -o $@ data/dev.jsonl
 
 # --- Translations of the test set ---
 
@@ -247,9 +262,10 @@ _TEST = """
 
 OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
 
-scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src data/METRICS data/BY Makefile
-	synmt score -j 0 -M $(METRICS) --by $(BY) --src text/test.src --format json -o $@ \\
-		text/test.tgt $(OUTPUTS)
+scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src \\
+		data/METRICS data/TOKENIZE data/BY Makefile
+	synmt score -j 0 -M $(METRICS) $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
+		--by $(BY) --src text/test.src --format json -o $@ text/test.tgt $(OUTPUTS)
 
 scores.txt: scores.json
 	synmt score --from-report scores.json -o $@
@@ -276,6 +292,10 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         variants=" ".join(design.variants),
         seeds=" ".join(map(str, range(1, design.n_seeds + 1))),
         preset=design.preset,
+        coverage=_coverage(design),
+        metrics="bleu,chrf" if design.tgt_writing else "bleu,chrf,ter",
+        tokenize=design.tokenize,
+        by=_buckets(design.src_writing),
         judged=" trees.txt" if design.writers else "",
         readers=" ".join(design.readers),
         writers=" ".join(design.writers),
@@ -336,7 +356,32 @@ def _sets(design: Design, n_pairs: int) -> Iterator[str]:
         parts = " ".join(f"--part {name}={size}" for name in design.split_off)
         yield _SPLIT.format(files=files, parts=parts, src=f"{raw}src", tgt=f"{raw}tgt")
         raw = "text/raw."
-    yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
+    lengths = _LENGTHS.format(sides=design.unspaced) if design.unspaced else ""
+    limits = _limits(design)
+    yield _FILTER.format(lengths=lengths, limits=limits, src=f"{raw}src", tgt=f"{raw}tgt")
+
+
+def _limits(design: Design) -> str:
+    """Options of synmt filter: what is too long. A dense character counts like three others."""
+    if not design.unspaced:
+        return "--max-len 100 --ratio 9"
+    writings = design.src_writing, design.tgt_writing
+    n_dense = sum(one is not None and one.is_dense for one in writings)
+    longest = 200 if n_dense == 2 else 600  # characters of about 100 words
+    return f"--unit chars --max-len {longest} --ratio {20 if n_dense == 1 else 9}"
+
+
+def _coverage(design: Design) -> str:
+    """Not all of thousands of characters, of which many are seen once or twice."""
+    writings = design.src_writing, design.tgt_writing
+    return "0.9995" if any(one is not None and one.is_dense for one in writings) else "1"
+
+
+def _buckets(writing: Writing | None) -> str:
+    """The SPEC of synmt score --by, for sources of this writing."""
+    if writing is None:
+        return "length:10,20,30,40"
+    return "chars:20,40,60,80" if writing.is_dense else "chars:50,100,150,200"
 
 
 def _trees(design: Design) -> Iterator[str]:

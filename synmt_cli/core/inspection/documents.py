@@ -356,6 +356,7 @@ def _of_tuning(value: Any) -> Facts:
         "segments": value["segments"],
         "beam": value["beam"],
         **({} if value.get("patience") is None else {"patience": value["patience"]}),
+        **({"tokenize": value["tokenize"]} if "tokenize" in value else {}),
         "values": len(value["values"]),
         "best": {name: value["best"][name] for name in names},
     }

@@ -19,6 +19,7 @@ from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import SEED, Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
+from synmt_cli.core.text.tokenizers import DEFAULT, Tokenizer
 from synmt_cli.core.variants.declared import declared
 from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, UsageError, quoted
 from synmt_cli.io import json_files, regular_files
@@ -90,6 +91,11 @@ class Training:
         "what makes a model better: BLEU of greedy translations, the accuracy of target "
         "tokens, or the loss, which is quickest; of equal ones the lower perplexity decides",
     ] = "bleu"
+    tokenize: Annotated[
+        Tokenizer,
+        "tokenizer of sacreBLEU for the metric bleu, as in synmt score --tokenize: zh for Chinese, "
+        "char for other targets without spaces between words",
+    ] = DEFAULT
     keep: Annotated[int, "how many checkpoints to keep", Bounds(1)] = 2
     precision: Annotated[
         Precision,
@@ -135,6 +141,14 @@ DIGESTS = {
     "parser.sha256": ("a parser", "another parser", "that one"),
 }
 
+
+@dataclass(frozen=True, slots=True)
+class SameAs:
+    """The value of another setting of the same section."""
+
+    name: str
+
+
 # Settings that config.toml of earlier versions lacks, and what held before there were any: a value,
 # or that of another setting of the section. A new setting of model, training or a variant has its
 # place here, so that runs which are in progress go on as they began.
@@ -144,19 +158,20 @@ LATER: dict[str, Any] = {
     "training.prefix_share": 1.0,
     "training.micro_tokens": 0,
     "training.transition_weight": 1.0,
-    "training.transition_smoothing": "label_smoothing",
+    "training.transition_smoothing": SameAs("label_smoothing"),
     "training.shard": False,
     "training.compile": False,
-    "model.decoder_positions": "positions",
+    "training.tokenize": "13a",
+    "model.decoder_positions": SameAs("positions"),
 }
 # Defaults that have changed since, in the same form: a run that was begun with one of them keeps
 # it, also where an earlier resume has written what config.toml lacked.
 EARLIER_DEFAULTS: dict[str, Any] = {
     "training.seed": 1,
     "training.transition_weight": 1.0,
-    "training.transition_smoothing": "label_smoothing",
+    "training.transition_smoothing": SameAs("label_smoothing"),
     "training.max_epochs": 0,  # in tiny and small too
-    "model.decoder_positions": "positions",
+    "model.decoder_positions": SameAs("positions"),
 }
 
 
@@ -414,7 +429,7 @@ def unsaid(tables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _held(table: Mapping[str, Any], before: Any) -> Any:
     """A value of LATER or EARLIER_DEFAULTS in a section; None where that has no such setting."""
-    return table.get(before) if isinstance(before, str) else before
+    return table.get(before.name) if isinstance(before, SameAs) else before
 
 
 def as_begun(tables: Mapping[str, Any]) -> SettingsLayer:

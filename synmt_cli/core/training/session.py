@@ -34,6 +34,7 @@ from synmt_cli.core.run.config import (
 )
 from synmt_cli.core.run.directory import PARSER, Run
 from synmt_cli.core.run.presets import AUTO, SIZES, by_data
+from synmt_cli.core.text import tokenizers
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
@@ -207,6 +208,8 @@ def open_session(
     processes; None: they are kept in memory. watch: called with the number of records just read.
     """
     _refuse_unusable(inputs)
+    if inputs.dev and config.training.metric == "bleu":
+        tokenizers.bleu(config.training.tokenize)  # what it lacks is said now, not after an hour
     chosen = own_device(device)
     vocabularies = _vocabularies(inputs)
     targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))

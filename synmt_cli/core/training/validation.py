@@ -18,6 +18,7 @@ from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training
+from synmt_cli.core.text import tokenizers
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.training.batches import cut
 from synmt_cli.core.training.events import TokenFigures
@@ -116,11 +117,10 @@ class Validation:
         return found
 
     def _bleu(self) -> tuple[float, int]:
-        """sacreBLEU (13a, cased) of greedy translations of the raw lines, and how many of them
+        """sacreBLEU (cased) of greedy translations of the raw lines, and how many of them
         ended before their tree was one.
         """
-        from sacrebleu.metrics.bleu import BLEU
-
+        metric = tokenizers.bleu(self.settings.tokenize)
         n_closed = 0
         hypotheses = [""] * len(self.dev)
         order = np.argsort(-self.dev.source.lengths, kind="stable")
@@ -136,7 +136,7 @@ class Validation:
             for row, ((best, *_),) in some:
                 hypotheses[row] = self.target.decode(best.ids)
                 n_closed += best.n_closing > 0
-        return float(BLEU().corpus_score(hypotheses, [self.dev.references]).score), n_closed
+        return float(metric.corpus_score(hypotheses, [self.dev.references]).score), n_closed
 
     def _unless_asked(self, batches: Iterable[Array], doing: str) -> Iterator[Array]:
         """Yields the batches. Raises Abandoned once an end is asked for."""

@@ -13,6 +13,7 @@ from synmt_cli.io import reading
 COMMAND = "tune"
 GREATEST, WIDEST, LEAST = 10, 1000, 0.01  # length penalty, beam, patience
 ROUNDING = 1e-6  # by which BLEU may be above 100, and the brevity penalty above 1
+FIRST_TOKENIZER = "13a"  # of reports that do not name one
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class TunedValue:
 class TuningReport:
     """All values in rising order; best is the first with the highest BLEU.
 
-    patience: of the search, None where it ended when no prefix could be better.
+    patience: of the search, None where it ended when no prefix could be better. tokenize: BLEU's
+    tokenizer.
     """
 
     segments: int
@@ -45,6 +47,7 @@ class TuningReport:
     best: TunedValue
     values: list[TunedValue]
     signature: str
+    tokenize: str = FIRST_TOKENIZER
 
     def sections(self) -> Iterator[Table | Notes]:
         """The table, and which value is the best."""
@@ -79,6 +82,7 @@ class TuningReport:
                 "best": int(one is self.best),
                 "beam": self.beam,
                 **({} if self.patience is None else {"patience": self.patience}),
+                "tokenize": self.tokenize,
                 "segments": self.segments,
             }
 
@@ -91,40 +95,46 @@ def read(path: str) -> TuningReport:
         best = values.index(_value(document["best"]))
         segments, beam = documents.count(document["segments"]), documents.count(document["beam"])
         patience = _patience(document.get("patience"))  # reports did not have it at first
+        tokenize = documents.text(document.get("tokenize", FIRST_TOKENIZER))  # nor this
         if not 1 <= beam <= WIDEST:
             raise ValueError
         signature = str(document["signature"])
     except (KeyError, TypeError, ValueError):
         problem = "values are missing, of other types or out of range"
         raise documents.foreign(source, COMMAND, problem) from None
-    return TuningReport(segments, beam, patience, values[best], values, signature)
+    return TuningReport(segments, beam, patience, values[best], values, signature, tokenize)
 
 
 def read_all(paths: Sequence[str]) -> TuningReport:
     """The means over several models, such as seeds; best is that of the means.
 
-    Raises DataError, also where files differ in beam, patience or length penalties, and ReadError.
+    Raises DataError, also where files differ in beam, patience, tokenizer or length penalties, and
+    ReadError.
     """
     reports = [read(path) for path in paths]
     if len(reports) == 1:
         return reports[0]
     first, first_path = reports[0], reading.source_name(paths[0])
     for path, report in zip(paths, reports, strict=True):
-        if report.beam != first.beam:
-            problem = f"tuned with --beam {report.beam}, but {first_path} with {first.beam}"
-            raise DataError(reading.source_name(path), None, problem)
-        if report.patience != first.patience:
-            problem = (
-                f"tuned {with_patience(report.patience)}, "
-                f"but {first_path} {with_patience(first.patience)}"
-            )
-            raise DataError(reading.source_name(path), None, problem)
-        if [one.lenpen for one in report.values] != [one.lenpen for one in first.values]:
-            problem = f"other length penalties than in {first_path}"
+        if problem := _difference(report, first, first_path):
             raise DataError(reading.source_name(path), None, problem)
     values = [_mean(each) for each in zip(*(report.values for report in reports), strict=True)]
     n_segments = sum(report.segments for report in reports)
     return replace(first, segments=n_segments, best=best_of(values), values=values)
+
+
+def _difference(report: TuningReport, first: TuningReport, path: str) -> str:
+    """What sets a report apart from the first one, at `path`, so that they have no mean; or ""."""
+    searches = (
+        (f"with --beam {one.beam}", with_patience(one.patience), f"with --tokenize {one.tokenize}")
+        for one in (report, first)
+    )
+    for own, other in zip(*searches, strict=True):
+        if own != other:
+            return f"tuned {own}, but {path} {other}"
+    if [one.lenpen for one in report.values] != [one.lenpen for one in first.values]:
+        return f"other length penalties than in {path}"
+    return ""
 
 
 def with_patience(patience: float | None) -> str:

@@ -182,7 +182,8 @@ def test_settings_newer_than_a_run_are_what_held_without_them():
     assert unsaid(tables) == {
         "model": {"decoder_positions": "none"},
         "training": {"max_epochs": 0, "batch_sentences": 0, "prefix_share": 1.0, "compile": False}
-        | {"micro_tokens": 0, "transition_weight": 1.0, "transition_smoothing": 0.2},
+        | {"micro_tokens": 0, "transition_weight": 1.0, "transition_smoothing": 0.2}
+        | {"tokenize": "13a"},
     }
     resolve(None, "base", [SettingsLayer(unsaid(tables), "")])  # all of them are settings
     now = resolve(None, "tiny", []).to_toml()

@@ -8,7 +8,6 @@ sentences (a bucket, a bootstrap sample).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -20,28 +19,13 @@ from synmt_cli import __version__, pool
 from synmt_cli.core.evaluation.metrics import formulas, ngrams
 from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.ribes import ALPHA, BETA, ribes
-from synmt_cli.errors import Unavailable, UsageError, quoted
+from synmt_cli.core.text import tokenizers
+from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats.reports.score.scores import MetricInfo, Parts
 
 if TYPE_CHECKING:
     from sacrebleu import BLEU, CHRF
     from sacrebleu.metrics.base import Metric as SacrebleuMetric
-
-# What `--tokenize` takes, for BLEU and RIBES. sacreBLEU's `spm` is flores101 by an older name.
-TOKENIZERS = (
-    "13a",
-    "none",
-    "char",
-    "intl",
-    "zh",
-    "ja-mecab",
-    "ko-mecab",
-    "flores101",
-    "flores200",
-    "spBLEU-1K",
-)
-EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}  # tokenizer: extra of the package sacrebleu
-
 
 ORDER, CHARACTER_ORDER = 4, 6  # of BLEU's and chrF's n-grams
 
@@ -50,11 +34,11 @@ ORDER, CHARACTER_ORDER = 4, 6  # of BLEU's and chrF's n-grams
 class TextSettings:
     """Settings of metrics on text, the options of sacreBLEU.
 
-    tokenize: one of TOKENIZERS, for BLEU and RIBES. lowercase: for BLEU and chrF; TER and RIBES
-    always ignore case. smooth, smooth_value, order: of BLEU. char_order: of chrF.
+    tokenize: a tokenizer of sacreBLEU, for BLEU and RIBES. lowercase: for BLEU and chrF; TER and
+    RIBES always ignore case. smooth, smooth_value, order: of BLEU. char_order: of chrF.
     """
 
-    tokenize: str = "13a"
+    tokenize: str = tokenizers.DEFAULT
     lowercase: bool = False
     smooth: str = "exp"
     smooth_value: float | None = None
@@ -97,8 +81,7 @@ def check(names: Sequence[str], tokenize: str) -> None:
     for name in names:
         if name not in METRICS:
             raise UsageError(f"no metric {quoted(name)}; there are {', '.join(METRICS)}")
-    if tokenize not in TOKENIZERS:
-        raise UsageError(f"no tokenizer {quoted(tokenize)}; there are {', '.join(TOKENIZERS)}")
+    tokenizers.check(tokenize)
 
 
 def build(
@@ -117,7 +100,7 @@ def build(
 
 def _bleu(name: str, references: References, settings: TextSettings, jobs: int) -> Metric:
     fast = len(references) == 1
-    metric = _with_tokenizer(
+    metric = tokenizers.bleu(
         settings.tokenize,
         lowercase=settings.lowercase,
         smooth_method=settings.smooth,
@@ -316,37 +299,16 @@ def _best_ribes(hypothesis: list[str], references: list[list[str]]) -> tuple[flo
 
 
 def lowercase_words(name: str) -> tuple[Callable[[str], list[str]], str]:
-    """The words of a line, in lower case, by one of TOKENIZERS; and the tokenizer's signature.
+    """The words of a line, in lower case, by a tokenizer of sacreBLEU; and its signature.
 
     Raises Unavailable if its package or model is missing.
     """
-    tokenizer = _with_tokenizer(name).tokenizer
+    tokenizer = tokenizers.bleu(name).tokenizer
 
     def words(line: str) -> list[str]:
         return str(tokenizer(line.lower().rstrip())).split()
 
     return words, str(tokenizer.signature())
-
-
-def _with_tokenizer(name: str, **options: Any) -> BLEU:
-    """A BLEU with that tokenizer. Raises Unavailable if its package or model is missing."""
-    from sacrebleu import BLEU
-    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
-    from sacrebleu.utils import SACREBLEU_DIR
-
-    if name in SPM_MODELS:
-        url = SPM_MODELS[name]["url"]
-        path = os.path.join(SACREBLEU_DIR, "models", os.path.basename(url))
-        if not os.path.exists(path):  # sacreBLEU would download it; synmt uses no network
-            raise Unavailable(f"tokenizer {name} needs a model: download {url} to {path}")
-    try:
-        # force: the command warns of text that looks tokenized, not the library.
-        return BLEU(tokenize=name, force=True, **options)
-    except (ImportError, RuntimeError, OSError) as error:
-        if name in EXTRAS:
-            install = f"pip install 'sacrebleu[{EXTRAS[name]}]'"
-            raise Unavailable(f"tokenizer {name} needs a package: {install}") from error
-        raise Unavailable(f"tokenizer {name}: {error}") from error
 
 
 METRICS: Mapping[str, Builder] = {
