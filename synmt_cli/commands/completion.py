@@ -135,10 +135,10 @@ grouping = one_of(lambda: ("deprel", "upos", "distance:2,3,7", "length:20,30,40,
 
 
 def checkpoint(ctx: typer.Context, incomplete: str) -> Iterator[Item]:
-    """`best`, `last`, and the steps that the run of -m has."""
+    """`best`, `last`, and the steps that the run of -m, or of --pretrained, has."""
     yield "best", "the best on dev"
     yield "last", "the newest"
-    runs = ctx.params.get("model") or ()
+    runs = ctx.params.get("model") or ctx.params.get("pretrained") or ()
     for run in [runs] if isinstance(runs, str) else runs:
         for folder in sorted(Path(run, "checkpoints").glob("step-*")):
             yield folder.name, ""

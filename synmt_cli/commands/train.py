@@ -9,6 +9,7 @@ import math
 import re
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from synmt_cli.core.training.events import Event, Pulse, Validated
     from synmt_cli.core.training.length import Length
     from synmt_cli.core.training.loop import Trainer
+    from synmt_cli.core.training.pretrained import Pretrained
     from synmt_cli.core.training.session import Session
 
 MANUAL = Manual(
@@ -57,9 +59,13 @@ MANUAL = Manual(
         "--run runs/g --max-steps 4",
         "synmt train --variant gcn --preset tiny --set training.prefix_share=0.1 "
         "--train de.trees.jsonl --run runs/gcn --max-steps 2",
+        "synmt train --pretrained runs/base --set lr=0.0003 --set warmup=100 --train train.jsonl "
+        "--dev dev.jsonl --run runs/fine --max-steps 4",
         "synmt train --preset paper-pascal-nc11-en-de --train train.jsonl --dry-run",
     ),
-    see_also=("featurize", "variants", "settings", "config", "multitask", "translate"),
+    see_also=(
+        *("featurize", "variants", "settings", "config", "multitask", "translate", "average"),
+    ),
 )
 METRICS = {"bleu": "BLEU", "accuracy": "accuracy"}
 TRIAL = 5.0, 20  # seconds and updates at most that --dry-run times
@@ -117,6 +123,17 @@ def train(
     parser_link: Annotated[
         bool, option("--parser-link", "Keep the parser's path in the run, not a copy.")
     ] = False,
+    pretrained: Annotated[
+        str, option("--pretrained RUN", "Trained model whose weights the training begins with.")
+    ] = "",
+    checkpoint: Annotated[
+        str,
+        option(
+            "--checkpoint NAME",
+            "best, last or step-N of --pretrained.",
+            autocompletion=completion.checkpoint,
+        ),
+    ] = "best",
     max_steps: Annotated[int | None, option("--max-steps N", "Updates in all.", min=1)] = None,
     time_limit: Annotated[
         str, option("--time-limit TIME", "Save and exit with 75 after this time: 90s, 30m, 2h, 1d.")
@@ -196,6 +213,19 @@ def train(
     settings` lists all, with their defaults, bounds and values in the presets; `synmt variants`
     lists the variants. Names joined by + are combined.
 
+    --pretrained RUN begins with the weights of a trained model instead of random ones: to adapt it
+    to other text (fine-tuning), to learn from better trees, or to add a variant to a plain model.
+    RUN is a run directory or an average; --checkpoint takes another of its checkpoints than the
+    best. The new model has RUN's vocabulary, sizes and variant. --variant may add to the variant;
+    parameters that this brings are random, and counted. Other differences in the model are refused
+    (78), but for dropout. The preset is RUN's by default; the sizes of another are ignored. Only
+    weights are taken: updates count from 0, and optimizer, order of the data and learning rate
+    start anew. A preset's learning rate is for random weights and spoils trained ones, so set a
+    lower one and a short warm-up, and end early: --set lr=0.0003 --set warmup=100 --set
+    validate_every=100 --set patience=5. Labels that RUN does not know get vectors of their own; all
+    others keep theirs. config.toml records RUN and the SHA-256 of its weights. Once the new run has
+    a checkpoint, it resumes without RUN.
+
     --tensorboard DIR gets the figures of metrics.jsonl, from the first update on, also for a
     resumed run. Give each run its own folder, and point tensorboard --logdir at their parent. It
     needs tensorboardX: pip install 'synmt-cli[tensorboard]'.
@@ -242,7 +272,12 @@ def train(
         raise UsageError("--run DIR is missing (or --dry-run)")
     if run:
         options.refuse_no_folder("--run", run)
-    options.refuse({"--parser-link is for --parser": parser_link and not parser})
+    options.refuse(
+        {
+            "--parser-link is for --parser": parser_link and not parser,
+            "--checkpoint is for --pretrained": checkpoint != "best" and not pretrained,
+        }
+    )
     flags = {"max_steps": max_steps, "seed": seed, "precision": precision}
     choice = resolve(variant, preset, config, settings or (), flags)
     if tensorboard:
@@ -250,6 +285,8 @@ def train(
 
         require()
     memory.bound_caches(memory.KERNELS_IN_TRAINING)
+    begun = beginning(pretrained, checkpoint, run)
+    choice = over(choice, begun)
     resolved = choice.provisional()  # refused once, not by each process
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)
@@ -261,7 +298,7 @@ def train(
         from synmt_cli.core.training.session import Inputs, open_session
 
         set_threads(threads)
-        inputs = Inputs(train, dev, spm, tgt_spm, parser, parser_link, num_workers)
+        inputs = Inputs(train, dev, spm, tgt_spm, parser, parser_link, num_workers, begun)
         open_it = partial(open_session, resolved, inputs, device, request)
         if dry_run:
             if nproc > 1:
@@ -272,6 +309,28 @@ def train(
             return 0
         with ranks.joined(ranks.own_device(device)) as together:
             return run_training(open_it, choice, Path(run), tensorboard, request, limit, together)
+
+
+def beginning(name: str, checkpoint: str, folder: str) -> Pretrained | None:
+    """The model that the run in a folder begins with, or began with, if any. Raises SynmtError."""
+    from synmt_cli.core.run.directory import Run
+    from synmt_cli.core.training.saving.run_folder import begun_with
+
+    run = Run(Path(folder)) if folder else None
+    if not name and not (run and "pretrained" in (begun_with(run) or {})):
+        return None
+    from synmt_cli.core.training import pretrained  # loads torch
+
+    return pretrained.find(name, checkpoint, run)
+
+
+def over(choice: Choice, begun: Pretrained | None) -> Choice:
+    """The choice over what the model is that a run begins with. Raises SynmtError."""
+    if begun is None:
+        return choice
+    choice = begun.choice(choice)
+    begun.refuse_another(choice.provisional())
+    return choice
 
 
 def run_training(
@@ -301,7 +360,7 @@ def run_training(
         is_resumed, first_step = trainer.resume(), trainer.state.step
         events = trainer.events(request, limit)
         if not ranks.is_first:
-            *_, end = events
+            (end,) = deque(events, maxlen=1)
             return 0 if getattr(end, "finished", False) else Stopped.exit_code
         if is_resumed:
             console.info(f"resuming {path} at step {first_step:,}")
@@ -310,6 +369,8 @@ def run_training(
                     f"{path} is past training.{behind}: no update is made, and it does "
                     "not compare with runs that end there"
                 )
+        else:
+            report_beginning(session, trainer)
         length = Length.of(session.train, trainer.settings)
         announce(trainer, length)
         follow(trainer, events, place, tensorboard, length)
@@ -441,6 +502,15 @@ def warn_of_tokenizer(session: Session) -> None:
         console.warn(f"the targets of {session.inputs.dev} have {advice}")
 
 
+def report_beginning(session: Session, trainer: Trainer) -> None:
+    """Says with whose weights a run begins, and what is new to that model."""
+    if begun := session.inputs.pretrained:
+        labels = session.train.encoding.labels
+        for line in begun.told(trainer.model, trainer.vocabularies, labels):
+            console.info(line)
+        console.info(f"preset {session.config.preset}, except for its sizes")
+
+
 def show_estimate(session: Session, choice: Choice, folder: str) -> None:
     """Prints the figures of --dry-run. folder: of the run, "" or new or begun."""
     from synmt_cli.core.distributed.ranks import Ranks
@@ -453,6 +523,7 @@ def show_estimate(session: Session, choice: Choice, folder: str) -> None:
     session = settled(session, choice, place)
     warn_of_tokenizer(session)
     trainer = session.trainer(place, Ranks(), is_trial=True)
+    report_beginning(session, trainer)
     length = Length.of(session.train, trainer.settings)
     announce(trainer, length)
     figures = estimate(trainer.model, session.train, trainer.settings)

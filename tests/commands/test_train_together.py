@@ -69,6 +69,29 @@ def test_two_processes_give_the_losses_of_one(start, tmp_path):
     assert json.loads((tmp_path / "two/env.json").read_bytes())["processes"] == 2
 
 
+@pytest.mark.parametrize("shard", ["false", "true"])
+def test_all_processes_begin_with_the_pretrained_model(start, tmp_path, shard):
+    """No update changes anything: each process has these weights, or its part of them."""
+    status, errors = ended(start("--max-steps", 2, "--variant", "tags", run="old"))
+    assert status == 0, errors
+    still = ("--set", "training.lr=0", "--set", "training.initial_lr=0", "--max-steps", 1)
+    how = ("--nproc", 2, "--set", f"training.shard={shard}", "--pretrained", tmp_path / "old")
+    status, errors = ended(start(*still, *how, run="new"))
+    assert status == 0, errors
+    assert errors.count("begins with the weights of ") == 1
+    assert losses(tmp_path / "new") == pytest.approx(losses(tmp_path / "old"), rel=1e-6)
+    one, other = weights(tmp_path / "old", 2), weights(tmp_path / "new", 1)
+    assert one.keys() == other.keys()
+    assert all(one[name].equal(other[name]) for name in one)
+    more = ("--max-steps", 3, *still[:-2], *how[:-2])  # resumes without it
+    status, errors = ended(start(*more, run="new"))
+    assert status == 0, errors
+    status, errors = ended(start(*still, *how, "--variant", "gps", run="newer"))
+    assert status == 78
+    assert errors.count("old has variant = 'tags', not 'gps'") == 1
+    assert not (tmp_path / "newer").exists()
+
+
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))

@@ -45,7 +45,9 @@ FIELDS: json_files.Fields = {
 
 def made_of(reader: CorpusReader, paths: Sequence[str]) -> dict[str, Any]:
     """Everything that decides which numbers a cache has. Raises ReadError, UsageError."""
+    known = {"labels": list(reader.labels)} if reader.labels else {}
     return {
+        **known,
         "format": FORMAT,
         "order": sys.byteorder,
         "vocabulary": reader.vocabularies.fingerprint,
@@ -92,7 +94,7 @@ def make(
     wanted = made_of(reader, paths)
     with atomic_folder(folder, replace=True) as beside:
         digests = [sha256(path) for path in paths]
-        encoding = Encoding(reader.needs, Labels(growing=True))
+        encoding = reader.encoding()
         corpus, seals = reader.corpus(chunks, encoding, beside)
         encoding.labels.growing = False
         for path, (_, *state) in zip(paths, wanted["files"], strict=True):

@@ -67,8 +67,9 @@ class CorpusReader:
     """Reads the records that one model is trained on.
 
     needs: features of the source. check: refuses a record that does not suit the variant, given
-    its file and line. Records that are not `ok`, have an empty side, or have more than max_length
-    pieces (transitions do not count) are left out and counted.
+    its file and line. labels: those that are known before, the first ones of the corpus. Records
+    that are not `ok`, have an empty side, or have more than max_length pieces (transitions do not
+    count) are left out and counted.
     """
 
     vocabularies: Vocabularies
@@ -76,6 +77,11 @@ class CorpusReader:
     targets: Targets
     max_length: int
     check: Callable[[Record, tuple[str, int]], None] | None = None
+    labels: Sequence[str] = ()
+
+    def encoding(self) -> Encoding:
+        """A new encoding for a corpus, whose labels grow."""
+        return Encoding(self.needs, Labels(self.labels, growing=True))
 
     def dtypes(self) -> dict[str, type]:
         """The columns of a corpus, and the types of their values."""

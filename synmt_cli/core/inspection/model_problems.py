@@ -46,7 +46,7 @@ def of_run(run: Run) -> Iterator[SynmtError]:
 def _of_parts(run: Run) -> Iterator[SynmtError]:
     yield from run.misplaced()
     parts = (partial(read_config, run), run.vocabularies, run.labels, run.parser)
-    for part in (*parts, run.read_environment, run.check_parser):
+    for part in (*parts, run.pretrained, run.read_environment, run.check_parser):
         yield from problem_of(part)
     if os.path.lexists(run.metrics):
         yield from _of_metrics(run)

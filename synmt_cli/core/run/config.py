@@ -131,6 +131,7 @@ CHANGEABLE_IN_TRAINING = (
 )
 CHANGEABLE = {f"training.{key}" for key in CHANGEABLE_IN_TRAINING} | {
     *("preset", "data.train", "data.dev", "parser.file"),
+    *("pretrained.run", "pretrained.checkpoint", "pretrained.labels"),  # its digest tells
 }
 
 
@@ -139,6 +140,7 @@ DIGESTS = {
     "data.train_sha256": ("training records", "other training records", "those"),
     "data.dev_sha256": ("dev records", "other dev records", "those"),
     "parser.sha256": ("a parser", "another parser", "that one"),
+    "pretrained.sha256": ("a pretrained model", "another pretrained model", "that one, none"),
 }
 
 
@@ -392,7 +394,7 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
             yield section, key, tuple(map(float, value)) if is_pair else value
 
 
-INFORMATION = ("vocabulary", "parser", "data", "format")  # also in a run's config.toml
+INFORMATION = ("vocabulary", "parser", "pretrained", "data", "format")  # also in config.toml
 
 
 def _options(section: str) -> dict[str, Option]:

@@ -1,6 +1,7 @@
 """A run directory: the paths and small files of a trained model. Never loads torch.
 
-config.toml          the resolved configuration, and digests of vocabulary, parser and data
+config.toml          the resolved configuration, and digests of vocabulary, parser and data, and
+                     of the weights that training began with, where those were a model's
 spm.model            the subword vocabulary (spm.tgt.model too, where the target has its own)
 parser.udpipe        a copy of the parser that makes trees of text, where the run has one
 labels.json          the dependency labels, in the order of their ids
@@ -338,3 +339,20 @@ class Run:
             case {"file": str(file), "sha256": str(sha256)}:
                 return file, sha256
         raise ConfigError(f"{self.config}: [parser] needs file and sha256, both texts")
+
+    def pretrained(self) -> dict[str, Any] | None:
+        """The model of `train --pretrained`: its run as given, checkpoint, SHA-256, labels.
+
+        labels: how many of this run's labels were that model's, the first ones. Raises DataError,
+        ReadError, ConfigError.
+        """
+        match self.tables().get("pretrained"):
+            case None:
+                return None
+            case {"run": str(), "checkpoint": str(), "sha256": str(), "labels": int(n)} as table:
+                if 0 <= n <= len(self.labels()) and not isinstance(n, bool):
+                    return dict(table)
+        raise ConfigError(
+            f"{self.config}: [pretrained] needs run, checkpoint and sha256, all texts, and labels, "
+            f"a number up to that of {LABELS}"
+        )

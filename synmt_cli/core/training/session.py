@@ -15,8 +15,6 @@ from synmt_cli import signals
 from synmt_cli.core import variants
 from synmt_cli.core.data import cache
 from synmt_cli.core.data.corpus import Corpus, refuse_empty, refuse_treeless
-from synmt_cli.core.data.encoding import Encoding
-from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader, RecordLines, lines_of
 from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.data.task_tags import refuse_parse, refuse_untagged
@@ -39,6 +37,7 @@ from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.loop import Trainer
+from synmt_cli.core.training.pretrained import Pretrained
 from synmt_cli.core.training.saving import run_folder
 from synmt_cli.errors import (
     ConfigError,
@@ -60,7 +59,7 @@ class Inputs:
     """Files of a training run. dev, spm, spm_target and parser may be "".
 
     link_parser: the run names the parser instead of having a copy. jobs: processes that read the
-    records, 0 for every core.
+    records, 0 for every core. pretrained: the model whose weights it begins with.
     """
 
     train: Sequence[str]
@@ -70,6 +69,7 @@ class Inputs:
     parser: str = ""
     link_parser: bool = False
     jobs: int = 1
+    pretrained: Pretrained | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,8 @@ class Session:
         if parser := self.inputs.parser:
             file = as_text(os.path.abspath(parser)) if self.inputs.link_parser else PARSER
             tables["parser"] = {"file": file, "sha256": sha256(parser)}
+        if self.inputs.pretrained:
+            tables["pretrained"] = dict(self.inputs.pretrained.record)
         return tables
 
     def settled(self, choice: Choice, run: Run | None = None) -> tuple["Session", list[str]]:
@@ -131,7 +133,9 @@ class Session:
         return name, f"{why}; --preset NAME chooses another"
 
     def trainer(self, run: Run | None, ranks: Ranks, *, is_trial: bool = False) -> Trainer:
-        """Builds the model with this run's seed; the first process writes or checks the run.
+        """Builds the model with this run's seed, or with the weights of the pretrained one.
+
+        The first process writes or checks the run.
 
         is_trial: nothing is written, and run may be None, for a new one. Trainer.why says why its
         precision was taken.
@@ -139,6 +143,9 @@ class Session:
         torch.manual_seed(self.config.training.seed)
         labels = self.train.encoding.labels
         model = build(self.config, self.vocabularies, len(labels))
+        pretrained = self.inputs.pretrained
+        if pretrained and not (run and run.steps()):  # else the checkpoint has all weights
+            pretrained.begin(model, self.vocabularies, labels, ranks)
         taken, why = self._precision(model, run, ranks)
         training = replace(self.config.training, precision=taken)
         refuse_shard(training, self.config.variant, model.rereads)  # a run may begin with fp16
@@ -214,7 +221,8 @@ def open_session(
     vocabularies = _vocabularies(inputs)
     targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
     needed, limit = needs(config, training=True), config.training.max_length
-    reader = reader_of_dev = CorpusReader(vocabularies, needed, targets, limit)
+    labels = inputs.pretrained.labels if inputs.pretrained else ()
+    reader = reader_of_dev = CorpusReader(vocabularies, needed, targets, limit, labels=labels)
     if variants.plan(config.variant).data == "multitask":
         reader = reader_of_dev = replace(reader, check=refuse_untagged)
         if config.training.metric == "bleu":
@@ -227,7 +235,7 @@ def open_session(
             watch(chunk.n)
 
     if run is None:
-        encoding = Encoding(reader.needs, Labels(growing=True))
+        encoding = reader.encoding()
         train, _ = reader.corpus(chunks(inputs.train), encoding)
         encoding.labels.growing = False
         digests: list[str] = []
@@ -336,10 +344,15 @@ def _vocabularies(inputs: Inputs) -> Vocabularies:
         if first is None:
             raise DataError(" ".join(inputs.train), None, "no records to train on")
         fingerprint = records.from_bytes(first.lines[0], first.name).vocab
+        if inputs.pretrained:
+            return inputs.pretrained.vocabularies(fingerprint)
         folders = [*(Path(path).parent for path in inputs.train), Path()]
         return run_folder.find_vocabularies(fingerprint, folders)
     source = Vocabulary.load(inputs.spm)
     target = Vocabulary.load(inputs.spm_target) if inputs.spm_target else source
     if target.fingerprint == source.fingerprint:
         target = source
-    return Vocabularies(source, target)
+    vocabularies = Vocabularies(source, target)
+    if inputs.pretrained:
+        inputs.pretrained.vocabularies(vocabularies.fingerprint)
+    return vocabularies

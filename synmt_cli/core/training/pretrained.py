@@ -1,0 +1,243 @@
+"""The trained model whose weights a new training begins with (`train --pretrained`).
+
+The new model has its weights, vocabulary, sizes and variant, to which other variants may be added.
+The optimizer, the order of the data and the schedule are the new training's own. The labels of the
+pretrained model come first, in their order, so each row of a table keeps its label. A label that it
+does not know gets a row of its own: a copy of the row that the model reads for it, that of `nsubj`
+for `nsubj:outer`, or a random one where it knows neither. Parameters of added variants are random.
+
+config.toml records which model it was. A run that has a checkpoint no longer needs that model.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from synmt_cli.core import variants
+from synmt_cli.core.data.labels import NONE, Labels
+from synmt_cli.core.distributed.ranks import Ranks
+from synmt_cli.core.model import initialisation
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run import tensors
+from synmt_cli.core.run.building import build, read_config
+from synmt_cli.core.run.config import Choice, Config, SettingsLayer, flatten
+from synmt_cli.core.run.directory import Run
+from synmt_cli.core.run.presets import AUTO, PRESETS
+from synmt_cli.core.text.vocabulary import Vocabularies
+from synmt_cli.core.training.saving.run_folder import begun_with
+from synmt_cli.errors import ConfigError, DataError
+from synmt_cli.io.digests import size_and_sha256
+from synmt_cli.io.json_files import as_text
+
+# Of [model], what holds for training alone and so may be another than the model's.
+RATES = ("model.dropout", "model.attention_dropout", "model.activation_dropout")
+PLAIN = "vanilla"
+SHOWN = 5  # labels
+
+
+@dataclass(frozen=True, slots=True)
+class Pretrained:
+    """A trained model.
+
+    run: its run directory; for a training that has begun and does not name it again, that of the
+    training itself. config: of the run. labels: of the model. record: what config.toml says of it.
+    weights: the file; None where a training that has begun does not name it again.
+    """
+
+    run: Run
+    config: Config
+    labels: Sequence[str]
+    record: Mapping[str, Any]
+    weights: Path | None
+
+    def choice(self, choice: Choice) -> Choice:
+        """The choice over the model's own variant and sizes. Raises ConfigError for another one.
+
+        The preset is that of the model unless the user chose one.
+        """
+        named = [one.text_of("variant") for one in choice.layers if "variant" in one.tables]
+        of_preset = PRESETS.get(choice.preset, {}).get("variant", "")
+        wanted = choice.variant or [of_preset, *named][-1] or self.config.variant
+        self._refuse_less(wanted)
+        stored = self.run.tables().get("preset")
+        own = stored if isinstance(stored, str) and stored in PRESETS else AUTO
+        layer = SettingsLayer(_architecture(self.config), str(self.run.config))
+        preset = own if choice.preset == AUTO else choice.preset
+        return replace(choice, variant=wanted, preset=preset, layers=[layer, *choice.layers])
+
+    def _refuse_less(self, wanted: str) -> None:
+        """Raises ConfigError unless a variant is the model's, or adds to it."""
+        own = [name for name in self.config.variant.split("+") if name != PLAIN]
+        if own != [name for name in wanted.split("+") if name in own]:
+            variant = self.config.variant
+            raise ConfigError(
+                f"{self.run.folder} has variant = {variant!r}, not {wanted!r}; --variant can only "
+                f"add to it, as {variant}+NAME"
+            )
+
+    def refuse_another(self, config: Config) -> None:
+        """Raises ConfigError where settings ask for another model than this one."""
+        if self.weights is None:  # the run itself says what may not change
+            return
+        own, wanted = flatten(_architecture(self.config)), flatten(_architecture(config))
+        for key, value in own.items():
+            if not key.startswith("training.") and key not in RATES and wanted[key] != value:
+                raise ConfigError(
+                    f"{self.run.folder} has {key} = {value!r}, not {wanted[key]!r}; a training "
+                    "that begins with its weights keeps it"
+                )
+
+    def vocabularies(self, fingerprint: str | None) -> Vocabularies:
+        """The model's. Raises ConfigError if another one is asked for; None asks for none."""
+        own = self.run.vocabularies()
+        if fingerprint not in (None, own.fingerprint):
+            raise ConfigError(
+                f"{self.run.folder} has vocabulary {own.fingerprint}, not {fingerprint}; make the "
+                "records with its spm.model"
+            )
+        return own
+
+    def begin(
+        self, model: Transformer, vocabularies: Vocabularies, labels: Labels, ranks: Ranks
+    ) -> None:
+        """Gives a new model these weights; what they do not have stays as it was drawn.
+
+        labels: of the model. Every process calls it. Raises ReadError, DataError for damaged
+        weights, ConfigError for those of another model.
+        """
+        path = self._named_weights()
+        digest = float(int(self.record["sha256"][:12], 16))
+        if ranks.from_first([digest]) != [digest]:
+            raise ConfigError(
+                f"{path}: not the weights that the first process begins with; all processes have "
+                "to see the same model"
+            )
+        outline = self._outline(vocabularies)
+        old = tensors.read(path, tensors.fitting(outline, vocabularies.fingerprint, path))[0]
+        if _sha256(path) != self.record["sha256"]:
+            raise DataError(str(path), None, "it changes while it is read")
+        places, own = _places(model), _places(outline)
+        if lost := own.keys() - places.keys():
+            raise ConfigError(f"{path}: parameter {own[min(lost)]} is not part of the new model")
+        parameters = dict(model.named_parameters())
+        with torch.no_grad():
+            for place, name in own.items():
+                parameter = parameters[places[place]]
+                values = old[name]
+                if values.shape != parameter.shape:
+                    values = self._with_new_rows(values, parameter, labels)
+                if values.shape != parameter.shape:
+                    was, now = tuple(values.shape), tuple(parameter.shape)
+                    raise ConfigError(f"{path}: {name} has shape {was}, not {now}")
+                parameter.copy_(values)
+
+    def _named_weights(self) -> Path:
+        if self.weights is None:
+            raise ConfigError(
+                "this run has no checkpoint yet, so it still needs the weights that it begins "
+                f"with: name them by --pretrained {self.record['run']}"
+            )
+        return self.weights
+
+    def _outline(self, vocabularies: Vocabularies) -> Transformer:
+        """The model without values."""
+        with initialisation.without_values():
+            return build(self.config, vocabularies, len(self.labels))
+
+    def _with_new_rows(self, old: Tensor, fresh: Tensor, labels: Labels) -> Tensor:
+        """Rows of labels, (1 + those of the model, D) -> (1 + all, D), if these are such rows."""
+        if fresh.shape[1:] != old.shape[1:] or len(fresh) - len(old) != len(self._new(labels)):
+            return old
+        values = torch.cat((old, fresh[len(old) :]))
+        known = Labels(self.labels)
+        for row, name in enumerate(self._new(labels), len(old)):
+            if (like := known.id(name)) != NONE:
+                values[row] = old[like]
+        return values
+
+    def _new(self, labels: Labels) -> list[str]:
+        """The labels that the model does not know."""
+        return labels.names[len(self.labels) :]
+
+    def told(self, model: Transformer, vocabularies: Vocabularies, labels: Labels) -> Iterator[str]:
+        """What a new model begins with, for people."""
+        yield f"begins with the weights of {self.record['run']} ({self.record['checkpoint']})"
+        n_parameters, n_own = _size(model), _size(self._outline(vocabularies))
+        if n_parameters > n_own:
+            yield f"{n_parameters - n_own:,} of {n_parameters:,} parameters are new"
+            if names := self._new(labels):
+                more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+                yield f"labels that are new to it: {', '.join(names[:SHOWN])}{more}"
+
+
+def find(name: str, checkpoint: str, run: Run | None) -> Pretrained | None:
+    """The model that a training begins with, or began with. Raises SynmtError.
+
+    name: of its run, or "". checkpoint: `best`, `last` or `step-N`. run: of the training, new or
+    begun. One that has begun remembers its model, which may be gone since.
+    """
+    known = _remembered(run) if run is not None else None
+    is_gone = known and known.record["run"] == as_text(name) and not os.path.lexists(name)
+    return known if is_gone or not name else _named(name, checkpoint)
+
+
+def _named(name: str, checkpoint: str) -> Pretrained:
+    run = Run(Path(name))
+    checkpoint = run.named(checkpoint)
+    config, weights, labels = read_config(run), run.weights(checkpoint), run.labels()
+    record = {
+        "run": as_text(name),
+        "checkpoint": checkpoint,
+        "sha256": _sha256(weights),
+        "labels": len(labels),
+    }
+    return Pretrained(run, config, labels, record, weights)
+
+
+def _remembered(run: Run) -> Pretrained | None:
+    if begun_with(run) is None or (record := run.pretrained()) is None:
+        return None
+    labels = run.labels()[: record["labels"]]
+    return Pretrained(run, read_config(run), labels, record, None)
+
+
+def _sha256(weights: Path) -> str:
+    return size_and_sha256(str(weights), follow=False)[1]
+
+
+def _architecture(config: Config) -> dict[str, Any]:
+    """The tables that make a model. The weight of arcs is one: the search corrects for it."""
+    options = {name: dict(own) for name, own in config.options.items() if own}
+    tables = {"model": asdict(config.model), **options}
+    if variants.plan(config.variant).transitions:
+        tables["training"] = {"transition_weight": config.training.transition_weight}
+    return tables
+
+
+def _places(model: Transformer) -> dict[str, str]:
+    """place -> name of each parameter. A place has a modifier's variant instead of its number.
+
+    So it is the same whatever other variants there are.
+    """
+    places = {}
+    for name, _ in model.named_parameters():
+        stack, _, rest = name.partition(".modifiers.")
+        place = name
+        if rest:
+            number, _, own = rest.partition(".")
+            modifiers = (model.encoder if stack == "encoder" else model.decoder).modifiers
+            names = [modifier.name for modifier in modifiers]
+            variant = names[int(number)]
+            place = f"{stack}.{variant}.{names[: int(number)].count(variant)}.{own}"
+        places[place] = name
+    return places
+
+
+def _size(model: Transformer) -> int:
+    return sum(math.prod(parameter.shape) for parameter in model.parameters())
