@@ -73,6 +73,7 @@ def filter(
     projective: Annotated[
         bool, option("--projective", "Only source trees without crossing arcs.")
     ] = False,
+    on_bad_tree: options.OnBadTree = "error",
     exclude: Annotated[
         list[str] | None,
         option("--exclude FILE", "Reject the lines of this file, such as a test set; repeatable."),
@@ -141,6 +142,13 @@ def filter(
       exclude         FILEs are text, records or CoNLL-U; both sides of records count
       lang            the likeliest of the 139 languages of py3langid, on both sides
       dedup           among the pairs that pass all other tests
+
+    A sentence of CoNLL-U that is not a tree, such as one with two roots, ends the run; with
+    --on-bad-tree failed it is a failed one, which the test status rejects. With --format marked it
+    becomes a block with synmt_status failed in its place, so that every command reads the output:
+
+    \b
+      synmt filter --on-bad-tree failed --min-len 0 --format marked other.conllu > trees.conllu
 
     Lengths are those of the lines, whatever the input is, so that text and the records made
     of it give the same pairs. --min-len 0 also lets pairs of blank lines through all tests.
@@ -217,7 +225,7 @@ def filter(
     )
     with (
         outputs.opened(mode, output, tgt_out, rejects, line_buffered) as destinations,
-        pairs.opened(paths, kind, tgt, align_scores) as stream,
+        pairs.opened(paths, kind, tgt, align_scores, on_bad_tree) as stream,
         console.progress("filtered", unit="pairs", files=paths, output=output) as bar,
     ):
         for pair, reason in bar.finished(sieve.sift(bar.taken(stream), jobs)):
