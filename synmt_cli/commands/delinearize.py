@@ -12,6 +12,7 @@ from synmt_cli.core.jobs.delinearize import DelinearizeJob, Format, TransitionLi
 from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
+from synmt_cli.formats import record
 from synmt_cli.formats.detect import detected
 from synmt_cli.io import reading, writing
 
@@ -101,5 +102,7 @@ def delinearizing(
 def _lines(files: Sequence[str], kind: str) -> Iterator[TransitionLine]:
     ids = map(str, itertools.count(1))
     for kind_of_file, source in detected(files, kind):
-        for number, data in enumerate(reading.lines(source), 1):
-            yield TransitionLine(source.name, number, next(ids), data, kind_of_file == "jsonl")
+        is_json = kind_of_file == "jsonl"
+        lines = record.lines(source) if is_json else reading.lines(source)
+        for number, data in enumerate(lines, 1):
+            yield TransitionLine(source.name, number, next(ids), data, is_json)

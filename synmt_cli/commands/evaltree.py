@@ -29,9 +29,9 @@ MANUAL = Manual(
     output="A table, or with `--format tsv` one line for each group and metric, or with"
     ' `--format json` one object: `{"gold": "gold.conllu", "system": "<stdin>", "subtypes":'
     ' false, "scores": {"las": {"precision": 77.1, "recall": 77.1, "f1": 77.1, …}, …}, "by":'
-    ' null, "groups": []}`. Several systems have a table of F1 and one of tests; in JSON `{"gold":'
-    ' …, "systems": [{"name": "b.conllu", "scores": {…}, "groups": [], "paired": {"las": {"delta":'
-    ' 1.2, "p": 0.001, …, "p_corrected": 0.002}}}]}`.',
+    ' null, "groups": [], "punct": true}`. Several systems have a table of F1 and one of tests; in'
+    ' JSON `{"gold": …, "systems": [{"name": "b.conllu", "scores": {…}, "groups": [], "paired":'
+    ' {"las": {"delta": 1.2, "p": 0.001, …, "p_corrected": 0.002}}}], "punct": true}`.',
     memory="The longest run of sentences until both streams end one at the same character: one"
     f" pair where the sentences agree. A sentence has at most {conllu.SENTENCE_LIMIT // 2**20}"
     " MiB. For several systems also some numbers for each sentence.",
@@ -41,6 +41,7 @@ MANUAL = Manual(
         "synmt perturb --label-noise 0.2 dev.en.conllu | synmt evaltree dev.en.conllu --by deprel",
         "synmt perturb --head-noise 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --by distance",
         "synmt perturb --head-noise 0.1 dev.en.conllu | synmt evaltree dev.en.conllu --get las",
+        "synmt parse -m en.udpipe test.en | synmt evaltree --no-punct test.en.conllu",
         "synmt perturb --head-noise 0.1 dev.en.conllu > a.conllu"
         " && synmt perturb --head-noise 0.3 dev.en.conllu"
         " | synmt evaltree dev.en.conllu a.conllu - -M las,mlas --paired ar",
@@ -59,6 +60,9 @@ def evaltree(
     ] = None,
     subtypes: Annotated[
         bool, option("--subtypes", "Compare labels with subtypes: nsubj:pass is not nsubj.")
+    ] = False,
+    no_punct: Annotated[
+        bool, option("--no-punct", "Leave out words that are punctuation in GOLD (UPOS PUNCT).")
     ] = False,
     by: Annotated[
         str | None,
@@ -118,8 +122,14 @@ def evaltree(
     The metrics are those of the CoNLL 2018 shared task, in percent, by the rules of its script
     conll18_ud_eval.py, and LA, the words with the right label. As there, labels are compared
     without their subtypes, unless --subtypes is given, UFeats are the universal features alone, and
-    punctuation counts. Where tokens differ right before a multiword token, the script may align a
-    word or two differently from what its own rules say.
+    punctuation counts, unless --no-punct is given. Where tokens differ right before a multiword
+    token, the script may align a word or two differently from what its own rules say.
+
+    --no-punct leaves words out of all figures but those of tokens and sentences where GOLD's UPOS
+    is PUNCT, whatever SYSTEM says; a word that only SYSTEM has goes by its own tag. The words below
+    a punctuation mark still count. Figures without punctuation in papers may follow other rules:
+    eval.pl of CoNLL-X goes by the characters of the form, so that % is punctuation too, which UD
+    tags SYM; evaluations on the Penn Treebank go by its tags.
 
     SYSTEM may split the text of GOLD into other sentences, tokens and words; white space is
     ignored. Words that are tokens are aligned where they span the same characters; words under a
@@ -172,7 +182,7 @@ def evaltree(
     test = _test(paired, samples, seed) if len(systems) > 1 and not get else None
     with writing.output(output) as writer, ExitStack() as inputs:
         golds, *sources = (inputs.enter_context(reading.open_source(x)) for x in (gold, *systems))
-        settings = Settings(subtypes, groups, test, tested)
+        settings = Settings(subtypes, not no_punct, groups, test, tested)
         report: TreeReport | ParserReport
         files = [gold, *systems]
         with console.progress("compared", None, "sentences", files, output) as bar:
@@ -190,9 +200,13 @@ def evaltree(
 
 @dataclass(frozen=True)
 class Settings:
-    """What is compared. by: None without groups. test: None without tests. tested: metrics."""
+    """What is compared. by: None without groups. test: None without tests. tested: metrics.
+
+    punct: whether punctuation counts.
+    """
 
     subtypes: bool
+    punct: bool
     by: Grouping | None
     test: SignificanceTest | None
     tested: list[str]
@@ -210,7 +224,7 @@ def _one(
     from synmt_cli.core.evaluation.trees.word_alignment import aligned_spans
     from synmt_cli.formats.reports.tree_scores import TreeReport
 
-    attachment = Attachment(settings.subtypes, settings.by)
+    attachment = Attachment(settings.subtypes, settings.by, settings.punct)
     names = gold.name, system.name
     spans = aligned_spans(conllu.read(gold), conllu.read(system), names)
     for span in bar.finished(bar.taken(spans)):
@@ -218,7 +232,8 @@ def _one(
         bar.advance(len(span.gold))
     scores = attachment.scores()
     _refuse_no_words(gold, scores["words"].gold)
-    return TreeReport(*names, settings.subtypes, scores, settings.kind, attachment.groups())
+    groups = attachment.groups()
+    return TreeReport(*names, settings.subtypes, scores, settings.kind, groups, settings.punct)
 
 
 def _several(
@@ -232,7 +247,7 @@ def _several(
     from synmt_cli.core.evaluation.trees.tree_comparison import ParserComparison, units
     from synmt_cli.formats.reports.tree_comparison import ParserReport
 
-    build = partial(Attachment, settings.subtypes, settings.by)
+    build = partial(Attachment, settings.subtypes, settings.by, settings.punct)
     comparison = ParserComparison(len(systems), settings.tested, build)
     names = [gold.name, *(system.name for system in systems)]
     read = units(conllu.read(gold), [*map(conllu.read, systems)], names)
@@ -246,7 +261,8 @@ def _several(
     n = comparison.n_units
     if test and (problem := doubt(test, n, "sentences")):
         console.warn(problem)
-    return ParserReport(gold.name, settings.subtypes, n, parsers, settings.kind, *facts)
+    kind, punct = settings.kind, settings.punct
+    return ParserReport(gold.name, settings.subtypes, n, parsers, kind, *facts, punct)
 
 
 def _refuse_no_words(gold: reading.Source, n: int) -> None:

@@ -19,6 +19,7 @@ from synmt_cli.core.jobs.work import (
     with_target_trees,
     with_targets,
 )
+from synmt_cli.core.segments.bad_trees import OnBadTree
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.core.trees.features import EMITTED
@@ -35,6 +36,7 @@ MANUAL = Manual(
         "synmt featurize --spm spm.model --tgt-conllu dev.de.conllu dev.en.conllu > trees.jsonl",
         "synmt featurize --from text --spm spm.model --tgt dev.de dev.en > plain.jsonl",
         "synmt featurize --strict dev.en.conllu > /dev/null",
+        "synmt featurize --on-bad-tree failed --tgt dev.de dev.en.conllu > words.jsonl",
         "synmt featurize --spm spm.model --emit depth,parent_middle test.en.conllu -o depths.jsonl",
         "synmt parse -m en.udpipe test.en | synmt featurize --spm spm.model -j 2 -o test.en.jsonl",
     ),
@@ -59,6 +61,7 @@ def featurize(
     split_transitions: options.SplitTransitions = False,
     glue: options.Glue = False,
     multiword: options.MultiwordTokens = "words",
+    on_bad_tree: options.OnBadTree = "error",
     emit: Annotated[
         str,
         option(
@@ -88,6 +91,12 @@ def featurize(
     --strict stops at the first. The id is that of the comments (synmt_line, sent_id), which need
     not be unique, or else the number of the segment.
 
+    A sentence that is not a tree, such as one with two roots, ends the run, as does any other error
+    in a block. With --on-bad-tree failed it becomes a record with status failed in its place, so
+    that lines and targets stay together: the reason names the file and the line, and src is the
+    comment text, or without one the forms. Of several sentences of one line each must be a tree.
+    NUL characters and bytes that are not UTF-8 end the run all the same.
+
     --tgt-conllu gives targets with trees, which become transitions as in synmt linearize, in the
     field transitions; tgt is their text. A target without transitions (see synmt linearize, and
     --on-nonprojective) makes its segment failed, so that it is not trained on: use the option for
@@ -108,6 +117,8 @@ def featurize(
     is_text = kind == "text"
     if is_text and names:
         raise UsageError("--emit is for CoNLL-U: text has no trees")
+    if is_text and tgt_conllu is None and on_bad_tree != "error":
+        raise UsageError("--on-bad-tree is for CoNLL-U: text has no trees")
     if tgt_spm is not None and (target is None or spm is None):
         raise UsageError("--tgt-spm needs --spm and --tgt or --tgt-conllu")
     how = on_nonprojective, split_transitions, glue, multiword
@@ -116,7 +127,7 @@ def featurize(
             "--on-nonprojective, --split-transitions, --glue and --multiword are for --tgt-conllu"
         )
     recipe = pool.Recipe(
-        partial(featurizing, spm, tgt_spm, names, strict, how),
+        partial(featurizing, spm, tgt_spm, names, strict, how, on_bad_tree),
         tuple(path for path in (spm, tgt_spm) if path is not None),
         pool.Care(where=where, warn=console.warn),
     )
@@ -135,12 +146,13 @@ def featurizing(
     emit: tuple[str, ...],
     strict: bool,
     options: tuple[Any, ...],
+    on_bad_tree: OnBadTree,
 ) -> Callable[[Work], Done]:
     """The function of a worker. options: those of Linearizer. Raises SynmtError."""
     source = None if spm is None else Vocabulary.load(spm)
     target = None if tgt_spm is None else Vocabulary.load(tgt_spm)
     linearizer = Linearizer(target or source, *options)
-    return Featurizer(source, target, emit, strict, linearizer).run
+    return Featurizer(source, target, emit, strict, linearizer, on_bad_tree).run
 
 
 def _names(emit: str) -> tuple[str, ...]:

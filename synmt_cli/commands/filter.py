@@ -74,6 +74,7 @@ def filter(
     projective: Annotated[
         bool, option("--projective", "Only source trees without crossing arcs.")
     ] = False,
+    on_bad_tree: options.OnBadTree = "error",
     exclude: Annotated[
         list[str] | None,
         option("--exclude FILE", "Reject the lines of this file, such as a test set; repeatable."),
@@ -146,6 +147,13 @@ def filter(
     White space parts Chinese, Japanese, Thai and others into whole clauses: use --unit chars where
     a side has no spaces between words. Then 100 English words are about 600 characters, 170 in
     Chinese, 440 in Thai.
+
+    A sentence of CoNLL-U that is not a tree, such as one with two roots, ends the run; with
+    --on-bad-tree failed it is a failed one, which the test status rejects. With --format marked it
+    becomes a block with synmt_status failed in its place, so that every command reads the output:
+
+    \b
+      synmt filter --on-bad-tree failed --min-len 0 --format marked other.conllu > trees.conllu
 
     Lengths are those of the lines, whatever the input is, so that text and the records made
     of it give the same pairs. --min-len 0 also lets pairs of blank lines through all tests.
@@ -224,7 +232,7 @@ def filter(
     samples = [Sample() for _ in pairs.SIDES] if counts_words else []
     with (
         outputs.opened(mode, output, tgt_out, rejects, line_buffered) as destinations,
-        pairs.opened(paths, kind, tgt, align_scores) as stream,
+        pairs.opened(paths, kind, tgt, align_scores, on_bad_tree) as stream,
         console.progress("filtered", unit="pairs", files=paths, output=output) as bar,
     ):
         for pair, reason in bar.finished(sieve.sift(bar.taken(stream), jobs)):

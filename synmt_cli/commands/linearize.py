@@ -10,6 +10,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.jobs.linearize import LinearizeJob
 from synmt_cli.core.jobs.linearize import symbols as symbols_of
 from synmt_cli.core.jobs.work import Done, Work, batches, cut_by_line, where
+from synmt_cli.core.segments.bad_trees import BadTrees, OnBadTree
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.formats import conllu
@@ -42,6 +43,7 @@ def linearize(
     split_transitions: options.SplitTransitions = False,
     glue: options.Glue = False,
     multiword: options.MultiwordTokens = "words",
+    on_bad_tree: options.OnBadTree = "error",
     format: Annotated[
         Literal["text", "jsonl", "symbols"],
         option(
@@ -74,6 +76,9 @@ def linearize(
     is not lifted. Failed lines and lifted trees are counted at the end; --strict ends at the
     first line that fails.
 
+    A sentence that is not a tree, such as one with two roots, ends the run; with --on-bad-tree
+    failed its line is empty and counted. --format symbols then leaves it out.
+
     synmt delinearize restores words, tree and labels, character by character. A word that looks
     like an arc begins with a backslash; \s in a word is a space, \r a carriage return, \b a
     byte-order mark, and \\ a backslash. With --glue it restores the spaces too, if they are
@@ -91,14 +96,22 @@ def linearize(
         options.refuse(
             {"--format symbols lists labels: it takes no --spm, --strict": spm or strict}
         )
-        sentences = (one for source in reading.sources(files or ()) for one in conllu.read(source))
+        bad = BadTrees()
+        instead = bad if on_bad_tree == "failed" else None
+        sentences = (
+            one
+            for source in reading.sources(files or ())
+            for one in conllu.read(source, instead=instead)
+        )
         with writing.output(output) as writer:
             for symbol in symbols_of(sentences, split_transitions, glue):
                 writer.write(symbol.encode() + b"\n")
+        for warning in bad.warnings():
+            console.warn(warning)
         return
     how = on_nonprojective, split_transitions, glue, multiword
     recipe = pool.Recipe(
-        partial(linearizing, spm, how, format == "jsonl", strict),
+        partial(linearizing, spm, how, format == "jsonl", strict, on_bad_tree),
         () if spm is None else (spm,),
         pool.Care(where=where, warn=console.warn),
     )
@@ -107,8 +120,8 @@ def linearize(
 
 
 def linearizing(
-    spm: str | None, how: tuple[Any, ...], as_json: bool, strict: bool
+    spm: str | None, how: tuple[Any, ...], as_json: bool, strict: bool, on_bad_tree: OnBadTree
 ) -> Callable[[Work], Done]:
     """The function of a worker. how: options of Linearizer. Raises SynmtError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
-    return LinearizeJob(Linearizer(vocabulary, *how), as_json, strict).run
+    return LinearizeJob(Linearizer(vocabulary, *how), as_json, strict, on_bad_tree).run

@@ -155,6 +155,15 @@ PropertyFormat = Annotated[
     Literal["tsv", "json"], option("--format", "A property a line, or one JSON object for all.")
 ]
 
+OnBadTree = Annotated[
+    Literal["error", "failed"],
+    option(
+        "--on-bad-tree",
+        "A sentence of CoNLL-U that is not a tree: error ends the run, failed makes it a failed "
+        "segment.",
+    ),
+]
+
 # Work.
 Jobs = Annotated[int, option("-j, --jobs N", "Processes; 0 uses every core.", min=0, max=9999)]
 Strict = Annotated[bool, option("--strict", "End at the first failed or skipped segment (65).")]

@@ -9,6 +9,7 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import parse as job
 from synmt_cli.core.jobs.work import where_of_lines
+from synmt_cli.core.segments.known_trees import KnownFile
 from synmt_cli.core.text import udpipe
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import EMPTY, FAILED
@@ -38,6 +39,7 @@ def parse(
         str,
         option("--known FILE", "CoNLL-U: lines with the text of one of its trees get this tree."),
     ] = "",
+    on_bad_tree: options.OnBadTree = "error",
     input: Annotated[
         job.InputKind,
         option(
@@ -78,11 +80,13 @@ def parse(
     With --known, a line that is the text of a tree in FILE gets this tree, unchanged but for its
     id: the comment text has to be the line, or without one the words joined. Of trees with the same
     text the first counts. All other lines are parsed; without -m they are an error. How many lines
-    have a tree is said at the end.
+    have a tree is said at the end. A sentence in FILE that is not a tree, such as one with two
+    roots, ends the run. With --on-bad-tree failed its line is parsed like one that has no tree, and
+    without -m it becomes a failed record with the reason; both are counted.
 
     With --from conllu, ranges, comments, MISC, empty nodes and DEPS stay as they are: DEPS may then
-    name another head than the new HEAD. Sentences may have trees, which are replaced, or `_` for
-    every HEAD, as from a tokenizer.
+    name another head than the new HEAD. HEAD and DEPREL are replaced, whatever they are: a tree, or
+    none, or `_` for every word, as from a tokenizer.
 
     Most of the time goes into tags. Models that were trained with a tagger for tags and another
     for lemmas, as the published ones are, need not run the second: with --no-lemmas LEMMA is `_`
@@ -97,6 +101,7 @@ def parse(
             "--beam is of a parser: give -m MODEL": beam != udpipe.BEAM and not model,
             "--no-lemmas is of a parser: give -m MODEL": no_lemmas and not model,
             "--segment split is of a parser: give -m MODEL": segment == "split" and not model,
+            "--on-bad-tree is for the trees of --known": on_bad_tree != "error" and not known,
             "--known is for text: --from conllu has sentences of its own": known
             and input == "conllu",
             "--segment split is for --from text: other input has its own sentences": segment
@@ -105,12 +110,14 @@ def parse(
         }
     )
     options.refuse_two_stdins([*(files or ["-"]), known])
+    file = KnownFile(known, on_bad_tree)
     recipe = pool.Recipe(
-        partial(job.parsing, model, input, segment, strict, beam, not no_lemmas, known),
+        partial(job.parsing, model, input, segment, strict, beam, not no_lemmas, file),
         tuple(path for path in (model, known) if path),
         pool.Care(where=where_of_lines, warn=console.warn),
     )
     failures: Counter[str] = Counter()
+    known_failures: Counter[str] = Counter()
     n_known = n_empty = 0
     with console.progress("parsed", files=files or ["-"], output=output) as bar:
         segments = bar.taken(job.segments(files or (), input))
@@ -122,10 +129,16 @@ def parse(
                 n_empty += parsed.status == EMPTY
                 if parsed.status == FAILED:
                     failures[parsed.reason] += 1
+                elif parsed.known_failure:
+                    known_failures[parsed.known_failure] += 1
                 bar.advance()
     if known and model:
         say = console.info if n_known else console.warn
         say(f"{n_known:,} of {bar.done - n_empty:,} lines have a tree in {known}")
-    if failures:
-        reasons = "; ".join(f"{reason} ({n:,})" for reason, n in failures.most_common(5))
-        console.warn(f"{failures.total():,} of {bar.done:,} segments failed: {reasons}")
+    for counts, what in (
+        (known_failures, f"lines have a tree in {known} that failed, and were parsed"),
+        (failures, "segments failed"),
+    ):
+        if counts:
+            reasons = "; ".join(f"{reason} ({n:,})" for reason, n in counts.most_common(5))
+            console.warn(f"{counts.total():,} of {bar.done:,} {what}: {reasons}")

@@ -48,6 +48,7 @@ def translate(
     ],
     files: options.Files = None,
     kind: options.InputKind = "auto",
+    on_bad_tree: options.OnBadTree = "error",
     parser: options.RunParser = "",
     beam: Annotated[
         int | None,
@@ -141,8 +142,9 @@ def translate(
     Only the run directory is needed. Text is parsed by the parser that the run names (train
     --parser) or by --parser, and split into pieces; models without syntax need no parser. A segment
     whose parse failed, or that has no tree, is translated with each piece as its own parent, and
-    counted. An empty line stays empty and never reaches the model. A source of more than
-    --max-pieces pieces is translated in parts without its tree, and the parts are joined.
+    counted; with --on-bad-tree failed a sentence of CoNLL-U that is not a tree is such a segment,
+    and does not end the run. An empty line stays empty and never reaches the model. A source of
+    more than --max-pieces pieces is translated in parts without its tree, and the parts are joined.
 
     The score of a translation is log P / length^A, with the end of sentence counted, as in fairseq
     (not GNMT's). The search ends when no prefix can still enter the n-best by that score, or with
@@ -246,7 +248,7 @@ def translate(
         forms = [written(name, target, counts, nbest) for name in names]
         needs_trees = bool(job.members.encoding.needs)
         reader = job.reader(parser, ahead=window)
-        records = placed(reader.read(paths, kind), strict)
+        records = placed(reader.read(paths, kind, on_bad_tree), strict)
         waited = (lambda: reader.waited) if reading.is_streamed(paths) else None
         for translated in job.translated(records, window, console.warn, bar, waited):
             for one in translated:

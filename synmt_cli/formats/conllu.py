@@ -3,23 +3,23 @@
 https://universaldependencies.org/format.html. Only LF ends a line and only TAB separates
 columns, so a FORM may hold any other character. Every sentence read is a tree: word ids run
 from 1, each HEAD is 0 or a word, exactly one HEAD is 0, no word is above itself. No column is
-empty. Comments stand before the first word. Sentences that are to be parsed may have `_` for all
-their HEADs instead.
+empty. Comments stand before the first word. HEAD may be anything in sentences that are to be
+parsed.
 
 Memory is one sentence and a chunk of the stream. A sentence has at most SENTENCE_LIMIT bytes.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from synmt_cli.errors import DataError, quoted
+from synmt_cli.errors import DataError, Place, quoted
 from synmt_cli.formats.arcs import all_reach_root, node_on_cycle
 from synmt_cli.io import reading
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
-NO_HEAD = "_"  # of words that are to be parsed
+NO_HEAD = "_"  # of a word without a tree
 SENTENCE_LIMIT = 32 * 2**20  # bytes
 N_CACHED = 2**16  # longer sentences are read row by row
 
@@ -43,7 +43,7 @@ class Sentence:
     source, line: the file and the physical line (from 1) where the block begins. comments:
     with their `#`. rows: every line below them, split, ranges and empty nodes included.
     words: the rows of syntactic words, the same lists as in `rows`. heads: the 1-based HEAD
-    of each word as in the file, 0 is the root; empty in a sentence without a tree.
+    of each word as in the file, 0 is the root; empty where it was not read.
     """
 
     comments: list[str]
@@ -98,6 +98,11 @@ class Sentence:
         return self.metadata().get(key)
 
 
+# Makes the sentence that takes the place of a bad block, from what can be read of it and the error.
+# There are no rows unless only the tree is wrong.
+Instead = Callable[[Sentence, DataError], Sentence]
+
+
 @dataclass(frozen=True, slots=True)
 class RawBlocks:
     """Whole blocks as bytes, each ending with a blank line; `line` is the first one's."""
@@ -113,13 +118,16 @@ class RawBlocks:
         return self.data.count(b"\n\n")
 
 
-def read(source: reading.Source, *, trees: bool = True) -> Iterator[Sentence]:
-    """Yields the sentences of a source as they end. trees: each must have one.
+def read(
+    source: reading.Source, *, trees: bool = True, instead: Instead | None = None
+) -> Iterator[Sentence]:
+    """Yields the sentences of a source as they end.
 
-    Raises DataError, ReadError.
+    trees: each must have one; else HEAD is not read. instead: makes the sentences of blocks that
+    are wrong, which raise DataError without it. Raises DataError, ReadError.
     """
     for batch in batches(source):
-        yield from sentences(batch, trees=trees)
+        yield from sentences(batch, trees=trees, instead=instead)
 
 
 def batches(source: reading.Source) -> Iterator[RawBlocks]:
@@ -152,8 +160,13 @@ def batches(source: reading.Source) -> Iterator[RawBlocks]:
         yield RawBlocks(source.name, first, rest + b"\n\n")
 
 
-def sentences(batch: RawBlocks, *, trees: bool = True) -> Iterator[Sentence]:
-    """Yields the sentences of a batch, as `read` does. Raises DataError at the first bad line."""
+def sentences(
+    batch: RawBlocks, *, trees: bool = True, instead: Instead | None = None
+) -> Iterator[Sentence]:
+    """Yields the sentences of a batch, as `read` does. Raises DataError at the first bad line.
+
+    `instead` is not called for NUL characters and bytes that are not UTF-8: those always raise.
+    """
     line = batch.line
     text, error = _decoded(batch)
     plain = not any(mark in text for mark in _NOT_PLAIN)
@@ -167,8 +180,11 @@ def sentences(batch: RawBlocks, *, trees: bool = True) -> Iterator[Sentence]:
             n_comments = 0
             while n_comments < len(lines) and lines[n_comments][0] == "#":
                 n_comments += 1
-            sentence = _plain_sentence(lines, n_comments) if plain else None
-            sentence = sentence or _any_sentence(lines, n_comments, batch.source, line, trees)
+            sentence = _plain_sentence(lines, n_comments, trees) if plain else None
+            if sentence is None:
+                _refuse_nul(lines, batch.source, line)
+                place = batch.source, line
+                sentence = _any_sentence(lines, n_comments, place, trees, instead)
             sentence.source, sentence.line = batch.source, line
             line += len(lines) + 1
             yield sentence
@@ -211,7 +227,7 @@ def _decoded(batch: RawBlocks) -> tuple[str, DataError | None]:
         return good, DataError(batch.source, line, problem)
 
 
-def _plain_sentence(lines: list[str], n_comments: int) -> Sentence | None:
+def _plain_sentence(lines: list[str], n_comments: int, trees: bool) -> Sentence | None:
     """The sentence, if it is valid and has no empty nodes; else None.
 
     Decides by whole-list operations, several times faster than a loop over the rows.
@@ -219,6 +235,8 @@ def _plain_sentence(lines: list[str], n_comments: int) -> Sentence | None:
     rows = [line.split("\t") for line in lines[n_comments:]]
     if set(map(len, rows)) != {len(COLUMNS)} or (words := _words(rows)) is None:
         return None
+    if not trees:
+        return Sentence(lines[:n_comments], rows, words, [])
     try:
         heads = [_values[row[6]] for row in words]
     except KeyError:
@@ -256,21 +274,41 @@ def _ranges_in_place(rows: list[list[str]], n_words: int) -> bool:
     return last <= n_words
 
 
-def _any_sentence(
-    lines: list[str], n_comments: int, source: str, line: int, trees: bool
-) -> Sentence:
-    """The sentence of a block that begins at physical line `line`. Raises DataError."""
+def _refuse_nul(lines: list[str], source: str, line: int) -> None:
     for number, text in enumerate(lines, line):
         if "\0" in text:
             raise DataError(source, number, "NUL character")
-    comments = lines[:n_comments]
+
+
+def _any_sentence(
+    lines: list[str], n_comments: int, place: Place, trees: bool, instead: Instead | None
+) -> Sentence:
+    """The sentence of a block that begins at `place`. Raises DataError."""
+    try:
+        return _checked_sentence(lines, n_comments, place, trees)
+    except DataError as error:
+        if instead is None:
+            raise
+        return instead(_legible_part(lines, n_comments, place), error)
+
+
+def _checked_sentence(lines: list[str], n_comments: int, place: Place, trees: bool) -> Sentence:
+    source, line = place
     if n_comments == len(lines):
         raise DataError(source, line, "comments without a sentence")
     reader = _Rows(source, line + n_comments, trees)
     for text in lines[n_comments:]:
         reader.add(text)
     words, heads = reader.finish()
-    return Sentence(comments, reader.rows, words, heads)
+    return Sentence(lines[:n_comments], reader.rows, words, heads)
+
+
+def _legible_part(lines: list[str], n_comments: int, place: Place) -> Sentence:
+    """The sentence of a block that is wrong, without heads; without rows unless all are right."""
+    try:
+        return _checked_sentence(lines, n_comments, place, trees=False)
+    except DataError:
+        return Sentence(lines[:n_comments], [], [], [])
 
 
 class _Rows:
@@ -311,7 +349,7 @@ class _Rows:
         expected = len(self._words) + 1
         if int(row[ID]) != expected:
             self._fail(index, f"ID {row[ID]}, expected {expected}")
-        if self._trees or row[HEAD] != NO_HEAD:
+        if self._trees:
             if not _NUMBER.fullmatch(row[HEAD]):
                 hint = "; synmt parse --from conllu makes trees" if row[HEAD] == NO_HEAD else ""
                 self._fail(index, f"HEAD {quoted(row[HEAD])} is not a word's number{hint}")
@@ -342,19 +380,14 @@ class _Rows:
             self._fail(index, f"{name}, expected {word}.{self._n_empty}")
 
     def finish(self) -> tuple[list[list[str]], list[int]]:
-        """(words, heads) when they are a tree, or no word has a head. Raises DataError."""
+        """(words, heads); no heads where no tree is asked for. Raises DataError."""
         words, n = self._words, len(self._words)
         if not words:
             self._fail(0, "no word in the sentence")
         if self._range is not None and self._range[0] > n:
             row = self.rows[self._range[1]]
             self._fail(self._range[1], f"ID {row[ID]} goes beyond the last word, {n}")
-        without = [
-            index for row, index in zip(words, self._word_rows, strict=True) if row[HEAD] == NO_HEAD
-        ]
-        if 0 < len(without) < n:
-            self._fail(without[0], "HEAD is _, but not that of every word")
-        return words, [] if without else self._heads()
+        return words, self._heads() if self._trees else []
 
     def _heads(self) -> list[int]:
         words, n = self._words, len(self._words)

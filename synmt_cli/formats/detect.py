@@ -24,7 +24,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO, Literal, TypeVar
 
 from synmt_cli.formats.transitions import is_symbol
 from synmt_cli.io import compression
@@ -33,6 +35,7 @@ from synmt_cli.io.reading import BOM, BUFFER, Source, fail, sources
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+K = TypeVar("K", bound=str)
 Kind = Literal["text", "jsonl", "conllu"]
 TreeKind = Literal["text", "jsonl", "conllu", "transitions"]
 
@@ -163,13 +166,24 @@ def detected(
     paths: Sequence[str],
     kind: str = "auto",
     detect: Callable[[Source], tuple[str, Source]] = detect,
+    takes_text: bool = True,
 ) -> Iterator[tuple[str, Source]]:
     """Yields each input with its kind: the one given, or with `auto` the one that it shows.
 
-    Raises ReadError.
+    takes_text: whether text is a kind that could be given. Raises ReadError.
     """
+    find = partial(guessed, detect=detect) if takes_text else detect
     for source in sources(paths):
-        yield detect(source) if kind == "auto" else (kind, source)
+        yield find(source) if kind == "auto" else (kind, source)
+
+
+def guessed(source: Source, detect: Callable[[Source], tuple[K, Source]]) -> tuple[K, Source]:
+    """The same as `detect` for commands that have --from text.
+
+    The readers of JSONL name that option where the first record is none.
+    """
+    kind, source = detect(source)
+    return kind, replace(source, guessed=kind == "jsonl")
 
 
 def _line(source: Source, head: bytes) -> bytes:

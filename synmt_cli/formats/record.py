@@ -21,6 +21,7 @@ from synmt_cli.errors import DataError, counted, quoted
 from synmt_cli.formats.arcs import all_reach_root
 from synmt_cli.io import reading
 
+IF_TEXT = "if this is text whose first line only looks like JSON, give --from text"
 STATUSES = OK, EMPTY, FAILED, SKIPPED = ("ok", "empty", "failed", "skipped")
 DEPTH_LIMIT = 100  # nested lists and objects in an unknown field
 LARGEST = 2**63  # greater integers arrive as rounded floats
@@ -76,8 +77,25 @@ def read(source: reading.Source, first: int = 1) -> Iterator[Record]:
 
     first: the id of the first record if it has none; the next ones count on.
     """
-    for number, line in enumerate(reading.lines(source), 1):
+    for number, line in enumerate(lines(source), 1):
         yield from_bytes(line, source.name, number, str(first + number - 1))
+
+
+def lines(source: reading.Source) -> Iterator[bytes]:
+    """Yields the lines of a source. Raises DataError, ReadError."""
+    for number, line in enumerate(reading.lines(source), 1):
+        refuse_text(line, source, number)
+        yield line
+
+
+def refuse_text(line: bytes, source: reading.Source, number: int) -> None:
+    """Raises DataError for a first line that is not a record if the kind was guessed."""
+    if number == 1 and source.guessed:
+        try:
+            _typed_fields(line, source.name, number)
+        except DataError as error:
+            problem = f"{error.problem}; {IF_TEXT}"
+            raise DataError(source.name, number, problem) from None
 
 
 def from_bytes(line: bytes, source: str = "<stdin>", number: int = 1, id: str = "1") -> Record:

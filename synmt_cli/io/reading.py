@@ -27,10 +27,14 @@ _finished: dict[str, int] = {}  # bytes read of the inputs that were closed
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An open input, and its name for messages."""
+    """An open input, and its name for messages.
+
+    guessed: whether it was taken for JSONL by its beginning alone.
+    """
 
     name: str
     file: BinaryIO
+    guessed: bool = False
 
 
 def source_name(path: str) -> str:

@@ -223,3 +223,29 @@ def test_mistakes_write_nothing(run, folder, arguments, stdin, status, message):
     assert (done.returncode, done.stdout) == (status, b"")
     assert done.stderr.decode().startswith(f"synmt evaltree: {message}")
     assert done.stderr.count(b"\n") == 1
+
+
+def test_punctuation_is_left_out_when_asked_for(run, folder):
+    # noisy has two wrong words of five, of which `.` is right in UAS: 3/4 and 2/4 without it
+    command = ("evaltree", "gold", "noisy", "--no-punct")
+    scores = {}
+    for metric in ("uas", "las", "words", "tokens"):
+        scores[metric] = run(*command, "--get", metric, cwd=folder).stdout
+    assert scores == {
+        "uas": b"75.00\n",
+        "las": b"50.00\n",
+        "words": b"100.00\n",
+        "tokens": b"100.00\n",
+    }
+    table = run(*command, cwd=folder).stdout.decode()
+    title = "noisy against gold: 1 sentence, 4 words; universal labels, without punctuation\n"
+    assert table.startswith(title)
+    both = run("evaltree", "gold", "noisy", "noisy", "--no-punct", cwd=folder).stdout.decode()
+    assert both.startswith(title.replace("noisy ", ""))
+    for systems in (["noisy"], ["noisy", "gold"]):
+        for options, punct in ((["--no-punct"], False), ([], True)):
+            arguments = ("evaltree", "gold", *systems, *options, "--format", "json")
+            assert json.loads(run(*arguments, cwd=folder).stdout)["punct"] is punct
+    (folder / "dots").write_text("1\t.\t_\tPUNCT\t_\t_\t0\troot\t_\t_\n\n")
+    done = run("evaltree", "dots", "dots", "--no-punct", cwd=folder)
+    assert (done.returncode, done.stderr) == (65, b"synmt evaltree: dots: no words to compare\n")

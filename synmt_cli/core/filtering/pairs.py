@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from synmt_cli.core.filtering.line_hashes import Digests, digest
 from synmt_cli.core.segments import reader
-from synmt_cli.core.segments.comments import status_of
+from synmt_cli.core.segments.bad_trees import OnBadTree
+from synmt_cli.core.segments.comments import status_of_line
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment, line
 from synmt_cli.errors import DataError, SynmtError, UsageError, quoted
 from synmt_cli.formats.record import EMPTY, OK, SKIPPED, STATUSES, status_problem
@@ -88,13 +89,17 @@ class Pair(NamedTuple):
 
 def _has_status(segment: Segment) -> bool:
     if isinstance(segment, TreeSegment):
-        return status_of(segment.sentences[0])[0] != OK
+        return status_of_line(segment.sentences)[0] != OK
     return segment.status != OK
 
 
 @contextmanager
 def opened(
-    paths: Sequence[str], kind: str = "auto", target: str | None = None, scores: str | None = None
+    paths: Sequence[str],
+    kind: str = "auto",
+    target: str | None = None,
+    scores: str | None = None,
+    on_bad_tree: OnBadTree = "error",
 ) -> Iterator[Iterator[Pair]]:
     """The pairs of files of one kind: text, jsonl, conllu, or the one that they show.
 
@@ -102,7 +107,7 @@ def opened(
     UsageError; its iterator DataError, also where the numbers of lines differ.
     """
     with ExitStack() as stack:
-        stream = stack.enter_context(reader.opened(paths, kind))
+        stream = stack.enter_context(reader.opened(paths, kind, on_bad_tree))
         if stream.kind == "jsonl" and target is not None:
             raise UsageError("--tgt is for text and CoNLL-U: records have their own field tgt")
         others = [

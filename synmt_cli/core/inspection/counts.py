@@ -104,7 +104,7 @@ def _of_conllu(source: reading.Source) -> Facts:
     for sentences in comments.lines(conllu.read(source)):
         n += len(sentences)
         n_segments += 1
-        statuses[comments.status_of(sentences[0])[0]] += 1
+        statuses[comments.status_of_line(sentences)[0]] += 1
         for one in sentences:
             if comments.status_of(one)[0] == OK:
                 trees.add([head - 1 for head in one.heads], one.deprels, one.upos)

@@ -4,13 +4,13 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from synmt_cli.core.run.directory import CONFIG, EXPORT, STATE, WEIGHTS
 from synmt_cli.errors import ReadError, UsageError
-from synmt_cli.formats.detect import FileKind, TreeKind, detect_file, replayed
+from synmt_cli.formats.detect import FileKind, TreeKind, detect_file, guessed, replayed
 from synmt_cli.formats.magic import HEAD, ModelKind, model_kind
 from synmt_cli.io import compression, reading
 
@@ -82,10 +82,10 @@ def _detected(
     name = Path(path)
     if compression.is_compressed_name(path):
         name = name.with_suffix("")
-    kind, source = detect_file(source)
+    kind, source = guessed(source, detect_file)
     stated = SUFFIXES.get(name.suffix) if by_suffix else None
     if stated and not (stated == "jsonl" and kind in JSONL):
-        return stated, source
+        return stated, replace(source, guessed=False)
     return kind, source
 
 

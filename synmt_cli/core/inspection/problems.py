@@ -55,6 +55,7 @@ class Search:
             self.n_segments += 1
             try:
                 if kind == "jsonl":
+                    record.refuse_text(data, source, number)
                     record.from_bytes(data, source.name, number)
                 elif kind == "transitions":
                     lines.run(TransitionLine(source.name, number, "", data, is_json=False))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from synmt_cli.core.jobs.work import Done, Work, contents, do
 from synmt_cli.core.segments.alignment import piece_words, record_of
+from synmt_cli.core.segments.bad_trees import INSTEAD, OnBadTree
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer
 from synmt_cli.core.trees.features import EMITTED, MATRICES, PieceTree, tree_of
@@ -21,7 +22,7 @@ LARGEST = 1_000_000  # values of one emitted feature that is not linear in the s
 class Featurizer:
     """Makes records of trees. emit: names of EMITTED, written in this order.
 
-    linearizer: makes transitions of targets that are trees.
+    linearizer: makes transitions of targets that are trees. on_bad_tree: of both sides.
     """
 
     source: Vocabulary | None = None
@@ -29,6 +30,7 @@ class Featurizer:
     emit: tuple[str, ...] = ()
     strict: bool = False
     linearizer: Linearizer = field(default_factory=Linearizer)
+    on_bad_tree: OnBadTree = "error"
 
     @property
     def fingerprint(self) -> str | None:
@@ -81,7 +83,7 @@ class Featurizer:
 
     def _lines(self, work: Work, done: Done) -> Iterator[bytes]:
         targets = iter(work.targets) if work.targets is not None else None
-        for number, content in contents(work):
+        for number, content in contents(work, self.on_bad_tree):
             target = None
             if targets is not None and (target := next(targets, None)) is None:
                 break
@@ -99,7 +101,7 @@ class Featurizer:
 
     def _add_tree(self, one: Record, target: RawBlocks, done: Done) -> bool:
         """Adds a target that has a tree. Returns whether the record fails for it alone."""
-        sentences = list(conllu.sentences(target))
+        sentences = list(conllu.sentences(target, instead=INSTEAD[self.on_bad_tree]))
         self._add_target(one, record_of(sentences, one.id)[0].src)
         linear = self.linearizer.linearize(sentences)
         done.count_lifted(linear.n_lifted)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from synmt_cli.core.jobs.work import Done, Work, do, lines
 from synmt_cli.core.segments.alignment import record_of
+from synmt_cli.core.segments.bad_trees import OnBadTree
 from synmt_cli.core.text.vocabulary import symbol_problem
 from synmt_cli.core.transitions.linearizer import Linearized, Linearizer
 from synmt_cli.errors import DataError, quoted
@@ -21,13 +22,14 @@ class LinearizeJob:
     linearizer: Linearizer
     as_json: bool = False
     strict: bool = False
+    on_bad_tree: OnBadTree = "error"
 
     def run(self, work: Work) -> Done:
         """The lines of some work. Never raises a SynmtError: the result keeps it."""
         return do(self._lines, work)
 
     def _lines(self, work: Work, done: Done) -> Iterator[bytes]:
-        for number, sentences in lines(work):
+        for number, sentences in lines(work, self.on_bad_tree):
             linear = self.linearizer.linearize(sentences)
             place = sentences[0].source, sentences[0].line
             done.count(linear.status, linear.reason, place, self.strict)

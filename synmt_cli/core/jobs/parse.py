@@ -2,9 +2,10 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from synmt_cli.core.segments.known_trees import KnownTrees, missing
+from synmt_cli.core.segments.known_trees import NO_FILE, KnownFile, KnownTrees, missing
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
@@ -45,27 +46,30 @@ def parsing(
     strict: bool,
     beam: int = udpipe.BEAM,
     lemmas: bool = True,
-    known: str = "",
+    known: KnownFile = NO_FILE,
 ) -> Callable[[ParseItem], udpipe.Parsed]:
     """The function that parses a segment. Raises Unavailable; it DataError, if `strict`.
 
-    known: CoNLL-U with the trees of lines, which are not parsed; "" is none. model: "" is none,
-    and then a line that is not among the known ones is a DataError.
+    known: has the trees of lines, which are not parsed. model: "" is none, and then a line that
+    is not among the known ones is a DataError, and one whose known tree failed has failed.
     """
-    trees = KnownTrees(known) if known else None
+    trees = KnownTrees(*known) if known.path else None
     if model:
         parse = _by_model(udpipe.Parser(model, beam, lemmas), kind, segmentation)
     else:
-        parse = _only_known(known)
+        parse = _only_known(known.path, trees)
 
     def parsed(item: ParseItem) -> udpipe.Parsed:
-        block = None
+        block, failure = None, ""
         if trees and isinstance(item.content, str):
             block = trees.block(item.content, str(item.id))
-        result = udpipe.Parsed(block, is_known=True) if block else parse(item)
+            failure = trees.failure(item.content)
+        if block:
+            return udpipe.Parsed(block, is_known=True)
+        result = parse(item)
         if strict and result.status == FAILED:
             raise DataError(item.source, item.line, result.reason)
-        return result
+        return replace(result, known_failure=failure) if failure else result
 
     return parsed
 
@@ -85,11 +89,13 @@ def _by_model(
     return parse
 
 
-def _only_known(known: str) -> Callable[[ParseItem], udpipe.Parsed]:
+def _only_known(path: str, trees: KnownTrees | None) -> Callable[[ParseItem], udpipe.Parsed]:
     def parse(item: ParseItem) -> udpipe.Parsed:
         line = str(item.content)
         if blank := udpipe.unparsed(line, str(item.id)):
             return blank
-        raise DataError(item.source, item.line, missing(known, line))
+        if trees and (failure := trees.failure(line)):
+            return udpipe.failed(line, str(item.id), failure)
+        raise DataError(item.source, item.line, missing(path, line))
 
     return parse

@@ -13,6 +13,7 @@ from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from synmt_cli import pool
+from synmt_cli.core.segments.bad_trees import INSTEAD, OnBadTree, located
 from synmt_cli.core.segments.comments import LINE, LineStarts
 from synmt_cli.errors import DataError, SynmtError, counted, quoted
 from synmt_cli.formats import conllu
@@ -69,7 +70,7 @@ class Done:
         """Counts a line. Raises DataError if it failed or was skipped, and `strict` is set."""
         self.statuses[status] += 1
         if status in ("failed", "skipped"):
-            where = DataError(*place, reason or "")
+            where = located(place, reason or "")
             if strict:
                 raise where
             self.first_failure = self.first_failure or str(where)
@@ -155,18 +156,20 @@ def where_of_lines(items: Sequence[tuple[Any, ...]]) -> str:
     return pool.span(items[0][:2], items[-1][:2])
 
 
-def contents(work: Work) -> Iterator[tuple[int, list[Sentence] | str]]:
+def contents(
+    work: Work, on_bad_tree: OnBadTree = "error"
+) -> Iterator[tuple[int, list[Sentence] | str]]:
     """The number of each line and its sentences, or its text. Raises DataError."""
     if work.is_text:
         batch = work.batch
         yield work.first, reading.decode(batch.data[:-1], batch.source, batch.line)
     else:
-        yield from lines(work)
+        yield from lines(work, on_bad_tree)
 
 
-def lines(work: Work) -> Iterator[tuple[int, list[Sentence]]]:
+def lines(work: Work, on_bad_tree: OnBadTree = "error") -> Iterator[tuple[int, list[Sentence]]]:
     """The number and the sentences of each line. Raises DataError."""
-    sentences = conllu.sentences(work.batch)
+    sentences = conllu.sentences(work.batch, instead=INSTEAD[on_bad_tree])
     if work.sizes is None:
         groups: Iterable[list[Sentence]] = ([sentence] for sentence in sentences)
     else:

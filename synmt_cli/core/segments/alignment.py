@@ -11,11 +11,13 @@ Every step is linear in the line.
 import operator
 import re
 import sys
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, chain
 
-from synmt_cli.core.segments.comments import LINE, recorded_status
+from synmt_cli.core.segments.comments import LINE, status_of_line
 from synmt_cli.errors import quoted
 from synmt_cli.formats.conllu import FORM, MISC, Sentence
 from synmt_cli.formats.record import EMPTY, FAILED, OK, Record
@@ -54,7 +56,7 @@ def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
     """
     metadata = sentences[0].metadata()
     id = metadata.get(LINE) or metadata.get("sent_id") or id
-    status, reason = recorded_status(sentences[0])
+    status, reason = status_of_line(sentences)
     if status != OK:
         # The one word of a placeholder is not text; several blocks are a line that was parsed.
         text = metadata.get("text", "") if len(sentences) == 1 else text_of(sentences, metadata)
@@ -183,12 +185,37 @@ def _loosely_at(src: str, at: int, form: str) -> Span:
             continue
         while at < len(src) and src[at].isspace():
             at += 1
-        if not src.startswith(character, at):
-            problem = f"token {quoted(form)} is not at character {at + 1} of the text"
-            raise Mismatch(problem)
         begin = at if begin is None else begin
+        if not src.startswith(character, at):
+            raise Mismatch(_mismatch(src[begin:], begin, form))
         at += 1
     return (at, at) if begin is None else (begin, at)
+
+
+def _mismatch(rest: str, begin: int, form: str) -> str:
+    """Why `form` is not what `rest` begins with, from character `begin` of the text on."""
+    problem = f"token {quoted(form)} is not at character {begin + 1} of the text"
+    for difference, same in _LOOKALIKES.items():
+        of_text, of_token = (same(" ".join(text.split())) for text in (rest, form))
+        # `a` is not `As` in another case, but Japanese has no space after a word.
+        is_whole = difference != CASE or not of_text[len(of_token) :][:1].isalnum()
+        if of_text.startswith(of_token) and is_whole:
+            return f"{problem}, which differs in {difference}: normalise one of them"
+    return problem
+
+
+def _visible(text: str) -> str:
+    return "".join(one for one in text if unicodedata.category(one) != "Cf")
+
+
+CASE = "case"
+# What two spellings may differ in, and what both become without it.
+_LOOKALIKES: dict[str, Callable[[str], str]] = {
+    "Unicode composition (NFC, NFD)": partial(unicodedata.normalize, "NFC"),
+    "invisible characters": _visible,
+    "compatibility characters (NFKC)": partial(unicodedata.normalize, "NFKC"),
+    CASE: lambda text: unicodedata.normalize("NFC", text).casefold(),
+}
 
 
 def _ranges(src: str, rows: Sequence[Sequence[str]]) -> list[list[int]] | None:

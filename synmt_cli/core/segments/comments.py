@@ -8,14 +8,14 @@
 A line without a tree is a block of one word `_`, so that no line is lost.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.record import EMPTY, FAILED, OK, SKIPPED, STATUSES
 
 LINE, STATUS, REASON = "synmt_line", "synmt_status", "synmt_reason"
-_ROW = "1\t_\t_\tX\t_\t_\t0\troot\t_\t_"
+ROW = "1\t_\t_\tX\t_\t_\t0\troot\t_\t_"  # of a line without a tree
 
 
 def status_of(sentence: Sentence) -> tuple[str, str | None]:
@@ -41,6 +41,14 @@ def recorded_status(sentence: Sentence) -> tuple[str, str | None]:
     return (status, reason or stated) if status in STATUSES else (FAILED, stated)
 
 
+def status_of_line(sentences: Sequence[Sentence]) -> tuple[str, str | None]:
+    """The status and the reason of the first sentence of a line, or of one after it that failed."""
+    first = recorded_status(sentences[0])
+    if first[0] != OK or len(sentences) == 1:
+        return first
+    return next((one for one in map(recorded_status, sentences) if one[0] == FAILED), first)
+
+
 def is_placeholder(sentence: Sentence) -> bool:
     """Whether the one word of a block only stands for a line without a tree.
 
@@ -48,7 +56,7 @@ def is_placeholder(sentence: Sentence) -> bool:
     """
     status, _ = status_of(sentence)
     if status == SKIPPED:
-        return ["\t".join(row) for row in sentence.rows] == [_ROW]
+        return ["\t".join(row) for row in sentence.rows] == [ROW]
     return status in (EMPTY, FAILED)
 
 
@@ -73,7 +81,7 @@ def placeholder(comments: str, status: str, reason: str | None = None) -> str:
     comments += comment(STATUS, status) + "\n"
     if reason:
         comments += comment(REASON, reason) + "\n"
-    return f"{comments}{_ROW}\n\n"
+    return f"{comments}{ROW}\n\n"
 
 
 def commented(sentence: Sentence, values: Mapping[str, str | None]) -> Sentence:

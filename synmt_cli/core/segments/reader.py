@@ -7,10 +7,11 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 from synmt_cli.core.segments import comments
+from synmt_cli.core.segments.bad_trees import INSTEAD, OnBadTree
 from synmt_cli.core.segments.segment import RecordSegment, Segment, TextSegment, TreeSegment
 from synmt_cli.errors import DataError, counted
-from synmt_cli.formats import conllu
-from synmt_cli.formats.detect import detect, detected, is_empty
+from synmt_cli.formats import conllu, record
+from synmt_cli.formats.detect import detect, detected, guessed, is_empty
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
@@ -26,13 +27,13 @@ def text(source: Source) -> Iterator[TextSegment]:
 
 def jsonl(source: Source) -> Iterator[RecordSegment]:
     """The records of a source, not yet parsed. Raises DataError, ReadError."""
-    for number, content in enumerate(reading.lines(source), 1):
+    for number, content in enumerate(record.lines(source), 1):
         yield RecordSegment(content, (source.name, number))
 
 
-def trees(source: Source) -> Iterator[TreeSegment]:
+def trees(source: Source, on_bad_tree: OnBadTree = "error") -> Iterator[TreeSegment]:
     """The lines that a source of CoNLL-U parses. Raises DataError, ReadError."""
-    return map(TreeSegment, comments.lines(conllu.read(source)))
+    return map(TreeSegment, comments.lines(conllu.read(source, instead=INSTEAD[on_bad_tree])))
 
 
 READERS: dict[str, Callable[[Source], Iterator[Segment]]] = {
@@ -42,13 +43,19 @@ READERS: dict[str, Callable[[Source], Iterator[Segment]]] = {
 }
 
 
-def read(paths: Sequence[str], kind: str = "auto") -> Iterator[Segment]:
+def _of_kind(kind: str, source: Source, on_bad_tree: OnBadTree) -> Iterator[Segment]:
+    return trees(source, on_bad_tree) if kind == "conllu" else READERS[kind](source)
+
+
+def read(
+    paths: Sequence[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
+) -> Iterator[Segment]:
     """The segments of files of one kind, or each of the kind that it shows (auto).
 
     Raises DataError, ReadError.
     """
     for of_file, source in detected(paths, kind):
-        yield from READERS[of_file](source)
+        yield from _of_kind(of_file, source, on_bad_tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +65,20 @@ class Stream:
     kind: str
     begun: Sequence[Source]
     further: Sequence[str]
+    on_bad_tree: OnBadTree = "error"
 
     def __iter__(self) -> Iterator[Segment]:
         """The segments of all files, one file after the other. Raises DataError, ReadError."""
         for source in self.begun:
-            yield from READERS[self.kind](source)
+            yield from _of_kind(self.kind, source, self.on_bad_tree)
         if self.further:
-            yield from read(self.further, self.kind)
+            yield from read(self.further, self.kind, self.on_bad_tree)
 
 
 @contextmanager
-def opened(paths: Sequence[str], kind: str = "auto") -> Iterator[Stream]:
+def opened(
+    paths: Sequence[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
+) -> Iterator[Stream]:
     """Files of one kind, or of the kind that the first one that is not empty shows.
 
     Raises DataError, ReadError.
@@ -80,8 +90,8 @@ def opened(paths: Sequence[str], kind: str = "auto") -> Iterator[Stream]:
             if nothing and len(begun) < len(paths):
                 begun.append(stack.enter_context(reading.open_source(paths[len(begun)])))
             else:
-                kind, begun[-1] = detect(begun[-1])
-        yield Stream(kind, begun, paths[len(begun) :])
+                kind, begun[-1] = guessed(begun[-1], detect)
+        yield Stream(kind, begun, paths[len(begun) :], on_bad_tree)
 
 
 def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple[T, list[str]]]:

@@ -54,13 +54,15 @@ _ROOT = re.compile(r"^[0-9]+(?:\t[^\t\n]*){5}\t0\t", re.MULTILINE)
 class Parsed:
     """One record: its CoNLL-U in one or more blocks, its status, and the reason unless it is ok.
 
-    `formats.conllu.encoded` makes its bytes. is_known: its tree was there before.
+    `formats.conllu.encoded` makes its bytes. is_known: its tree was there before. known_failure:
+    what was wrong with the tree that was there before.
     """
 
     conllu: str
     status: str = OK
     reason: str = ""
     is_known: bool = False
+    known_failure: str = ""
 
 
 class Parser:
@@ -121,13 +123,15 @@ class Parser:
         UDPipe model predicts. A record that stands for a line without a tree
         (`# synmt_status`) comes out unchanged; one that `filter` marked is parsed.
         """
-        comments = "".join(f"{comment}\n" for comment in sentence.comments)
-        rows = "".join("\t".join(row) + "\n" for row in sentence.rows) + "\n"
         if is_placeholder(sentence):
             status, reason = recorded_status(sentence)
-            return Parsed(comments + rows, status, reason or "")
+            return Parsed(conllu.to_text(sentence), status, reason or "")
+        comments = "".join(f"{comment}\n" for comment in sentence.comments)
         reader = self._binding.InputFormat.newInputFormat("conllu")
-        reader.setText(rows)
+        # The library refuses HEADs that are not numbers, or beyond the last word.
+        reader.setText(
+            "".join("\t".join(_without_head(row)) + "\n" for row in sentence.rows) + "\n"
+        )
         try:
             (again,) = self._read(reader)
             return Parsed(comments + self._block(again))
@@ -192,6 +196,10 @@ def unparsed(text: str, segment: str) -> Parsed | None:
     if len(text) > MAX_CHARACTERS:
         return failed(text, segment, f"{len(text):,} characters, at most {MAX_CHARACTERS:,}")
     return None
+
+
+def _without_head(row: list[str]) -> list[str]:
+    return [*row[: conllu.HEAD], "_", "_", *row[conllu.DEPS :]]
 
 
 def _placeholder(comments: str, status: str, reason: str = "") -> Parsed:

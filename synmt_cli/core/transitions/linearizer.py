@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
 from synmt_cli.core.segments.alignment import record_of
-from synmt_cli.core.segments.comments import recorded_status
+from synmt_cli.core.segments.comments import status_of_line
 from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 from synmt_cli.core.trees.arc_standard import Move, oracle
 from synmt_cli.core.trees.heads import contracted
@@ -79,7 +79,7 @@ class Linearizer:
 
         Raises DataError for a tree that is not projective if `on_nonprojective` is `error`.
         """
-        status, reason = recorded_status(sentences[0])
+        status, reason = status_of_line(sentences)
         if status != OK:
             return Linearized([], status, reason)
         try:

@@ -12,7 +12,7 @@ from synmt_cli.formats.reports.score.scores import (
     shown_p,
 )
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
-from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup, extent
+from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup, extent, settings
 
 METRICS = {name: MetricInfo(name, label, "", True, 2) for name, label in LABELS.items()}
 BY_GROUP = ("uas", "las")  # metrics that are shown for each group
@@ -34,7 +34,10 @@ class ComparedParser:
 
 @dataclass(frozen=True, slots=True)
 class ParserReport:
-    """Parsers in the order given. by: the kind of grouping, or None. units: what was drawn."""
+    """Parsers in the order given. by: the kind of grouping, or None. units: what was drawn.
+
+    punct: whether punctuation counts.
+    """
 
     gold: str
     subtypes: bool
@@ -43,6 +46,7 @@ class ParserReport:
     by: str | None = None
     formula: str = ""
     interval_n: int = 0
+    punct: bool = True
 
     def scored(self) -> list[ComparedParser]:
         """Whatever has scores of its own."""
@@ -80,9 +84,9 @@ class ParserReport:
                 row.append(Cell(figure, ".2f", marks, MARKS))
             rows.append(row)
         whole = self.parsers[0].scores
-        labels = "labels with subtypes" if self.subtypes else "universal labels"
+        how = settings(self.subtypes, self.punct)
         header: Row = ["F1", *(Cell(one.name, room=MARKS) for one in self.parsers)]
-        return Table(header, rows, title=f"against {self.gold}: {extent(whole)}; {labels}")
+        return Table(header, rows, title=f"against {self.gold}: {extent(whole)}; {how}")
 
     def _comparisons(self) -> Table:
         rows: list[Row] = []
@@ -156,4 +160,5 @@ class ParserReport:
             for one in self.parsers
         ]
         head = {"gold": self.gold, "subtypes": self.subtypes, "by": self.by, "units": self.units}
-        return {**head, "formula": self.formula, "systems": systems}
+        last = {"systems": systems, "punct": self.punct}
+        return {**head, "formula": self.formula, **last}

@@ -76,6 +76,12 @@ def extent(scores: Mapping[str, MatchCount]) -> str:
     return ", ".join(counted(scores[f"{what}s"].gold, what) for what in ("sentence", "word"))
 
 
+def settings(subtypes: bool, punct: bool) -> str:
+    """What is compared, as titles say it."""
+    labels = "labels with subtypes" if subtypes else "universal labels"
+    return labels if punct else f"{labels}, without punctuation"
+
+
 @dataclass(frozen=True, slots=True)
 class TreeGroup:
     """Words that are counted together. sentences: None where it has none."""
@@ -93,7 +99,10 @@ class TreeGroup:
 
 @dataclass(frozen=True, slots=True)
 class TreeReport:
-    """The results of one comparison. by: the kind of grouping or, without groups, None."""
+    """The results of one comparison. by: the kind of grouping or, without groups, None.
+
+    punct: whether punctuation counts.
+    """
 
     gold: str
     system: str
@@ -101,6 +110,7 @@ class TreeReport:
     scores: dict[str, MatchCount]
     by: str | None = None
     groups: list[TreeGroup] = field(default_factory=list)
+    punct: bool = True
 
     def scored(self) -> list["TreeReport"]:
         """Whatever has scores of its own: itself."""
@@ -108,12 +118,12 @@ class TreeReport:
 
     def sections(self) -> Iterator[Table | Notes]:
         """Every metric, then the groups."""
-        labels = "labels with subtypes" if self.subtypes else "universal labels"
         rows: list[Row] = []
         for metric, count in self.scores.items():
             aligned = count.cell("aligned_accuracy") if count.aligned else ""
             rows.append([LABELS[metric], *map(count.cell, FIGURES[:3]), aligned])
-        title = f"{self.system} against {self.gold}: {extent(self.scores)}; {labels}"
+        how = settings(self.subtypes, self.punct)
+        title = f"{self.system} against {self.gold}: {extent(self.scores)}; {how}"
         yield Table(["metric", *NAMES, "aligned"], rows, title=title)
         if self.by:
             names = dict(zip(FIGURES, NAMES, strict=False))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from synmt_cli.core.segments.alignment import piece_words, record_of
 from synmt_cli.core.segments.comments import lines
+from synmt_cli.errors import quoted
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import from_bytes, to_bytes
 from synmt_cli.io.reading import Source
@@ -84,6 +85,51 @@ def test_words_of_a_multiword_token_share_its_span():
 def test_other_tokens_than_the_text_fail(text, reason):
     found = record(block(["a", "b"], [f"text = {text}"]))
     assert (found.status, found.reason, found.src, found.words) == ("failed", reason, text, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "forms", "character"),
+    [
+        ("The dog barks", ["The", "dogs"], 5),  # not where `dog` ends
+        ("The  dog", ["The", "dogs"], 6),
+        ("ab", ["a", "bc"], 2),
+        ("a \u2003x", ["a", "x y"], 4),
+        ("a ", ["a", "b"], 3),
+        ("\U0001f600 x", ["\U0001f600", "y"], 3),  # one character, whatever its bytes
+    ],
+)
+def test_a_token_is_missed_where_it_would_begin(text, forms, character):
+    reason = record(block(forms, [f"text = {text}"])).reason
+    expected = f"token '{forms[-1]}' is not at character {character} of the text"
+    assert reason == expected
+    assert text[: character - 1].split() == forms[:-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "difference"),
+    [
+        ("\xe9t\xe9 x", "e\u0301te\u0301", "Unicode composition (NFC, NFD)"),
+        ("e\u0301te\u0301 x", "\xe9t\xe9", "Unicode composition (NFC, NFD)"),
+        ("\u304b\u3099\u3044x", "\u304c", "Unicode composition (NFC, NFD)"),
+        ("The x", "the", "case"),
+        ("the,", "The", "case"),
+        ("STRASSE", "stra\xdfe", "case"),
+        ("\ufb01nd", "find", "compatibility characters (NFKC)"),
+        ("1\u0662", "\uff11\u0662", "compatibility characters (NFKC)"),
+        ("co\xadop x", "coop", "invisible characters"),
+        ("coop x", "co\u200bop", "invisible characters"),
+        ("then", "The", None),
+        ("tha", "the", None),
+        ("x", "\xe9", None),
+        ("", "a", None),
+    ],
+)
+def test_what_looks_alike_is_said_to_differ(text, form, difference):
+    reason = record(block(["a", form], [f"text = a {text}"])).reason
+    assert reason.startswith(f"token {quoted(form)} is not at character 3 of the text")
+    told = reason.partition("of the text")[2]
+    expected = f", which differs in {difference}: normalise one of them" if difference else ""
+    assert told == expected
 
 
 def test_token_range_helps_where_characters_do_not():

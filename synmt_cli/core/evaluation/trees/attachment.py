@@ -8,11 +8,16 @@ same function words below, each with the right label, UPOS and features; BLEX is
 right lemma. A lemma is right, whatever it is, where gold has `_`. Features are the universal ones
 of UNIVERSAL_FEATURES alone. Labels are universal relations without subtypes, as in CoNLL 2018,
 unless `subtypes` is set.
+
+Without `punct`, words that are punctuation are not counted, as dependents: those with UPOS PUNCT in
+gold, whatever the system says, and system words without a gold word by the system's own UPOS. They
+still are heads of other words, and count for tokens, sentences, and the length of a sentence.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import compress
 
 from synmt_cli.core.evaluation.trees.grouping import Grouping
 from synmt_cli.core.evaluation.trees.word_alignment import NONE, AlignedSpan, Words, align, words
@@ -22,6 +27,7 @@ from synmt_cli.errors import DataError
 from synmt_cli.formats.reports.tree_scores import MatchCount, TreeGroup
 
 GOLD, SYSTEM, ALIGNED, CORRECT = "gold", "system", "aligned", "correct"
+PUNCT = "PUNCT"  # the tag
 OF_ALL = ("upos", "xpos", "ufeats", "alltags", "lemmas", "uas", "las", "la")  # of all words
 OF_CONTENT = ("clas", "mlas", "blex")  # of content words
 # Metrics of a group, and those of them that have only a recall: what is right does not decide the
@@ -43,9 +49,12 @@ UNIVERSAL_FEATURES = frozenset(
 class Attachment:
     """Counts what is right, span by span, of all words or also of groups of them."""
 
-    def __init__(self, subtypes: bool = False, by: Grouping | None = None) -> None:
+    def __init__(
+        self, subtypes: bool = False, by: Grouping | None = None, punct: bool = True
+    ) -> None:
         self._subtypes = subtypes
         self._by = by
+        self._punct = punct
         self._totals: Counter[tuple[str, str]] = Counter()  # of tokens and sentences
         self._groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
@@ -77,8 +86,11 @@ class Attachment:
         gold_groups, system_groups = (
             self._by.of(gold, system, labels, aligned) if self._by else ungrouped
         )
-        self._count_side(GOLD, gold_groups, gold_labels)
-        self._count_side(SYSTEM, system_groups, system_labels)
+        gold_counts, system_counts = self._counting(gold, system, aligned)
+        self._count_side(GOLD, compress(zip(gold_groups, gold_labels, strict=True), gold_counts))
+        self._count_side(
+            SYSTEM, compress(zip(system_groups, system_labels, strict=True), system_counts)
+        )
         gold_feats, system_feats = ([*map(_universal_features, x.feats)] for x in (gold, system))
         gold_below, system_below = (
             _function_words(gold, gold_labels),
@@ -95,7 +107,7 @@ class Attachment:
             )
 
         for s, g in enumerate(aligned):
-            if g == NONE:
+            if g == NONE or not gold_counts[g]:
                 continue
             head = system.heads[s]
             right_head = (ROOT if head == ROOT else aligned[head]) == gold.heads[g]
@@ -121,8 +133,20 @@ class Attachment:
                     below = gold_below.get(g, []), system_below.get(s, [])
                     counts["mlas"] += upos and feats and same_below(*below)
 
-    def _count_side(self, side: str, groups: Sequence[str], labels: Sequence[str]) -> None:
-        for group, label in zip(groups, labels, strict=True):
+    def _counting(
+        self, gold: Words, system: Words, aligned: Sequence[int]
+    ) -> tuple[list[bool], list[bool]]:
+        """Whether each word counts: gold's, then the system's."""
+        of_gold = [self._punct or upos != PUNCT for upos in gold.upos]
+        of_system = [
+            (self._punct or system.upos[s] != PUNCT) if g == NONE else of_gold[g]
+            for s, g in enumerate(aligned)
+        ]
+        return of_gold, of_system
+
+    def _count_side(self, side: str, words: Iterable[tuple[str, str]]) -> None:
+        """words: the group and the label of each that counts."""
+        for group, label in words:
             counts = self._groups[group]
             counts[side] += 1
             counts[f"{side} content"] += universal(label) in CONTENT

@@ -14,6 +14,7 @@ from synmt_cli.core.data.record_reader import check_vocabulary
 from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.alignment import piece_words
+from synmt_cli.core.segments.bad_trees import OnBadTree
 from synmt_cli.core.segments.segment import Segment, TextSegment, TreeSegment
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import Vocabulary
@@ -40,12 +41,14 @@ class Reader:
     ahead: int = 0
     waited: float = 0.0
 
-    def read(self, paths: Sequence[str], kind: str = "auto") -> Placed:
+    def read(
+        self, paths: Sequence[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
+    ) -> Placed:
         """Yields the records of all inputs in order. Raises SynmtError.
 
         Ids that the input does not give count from 1 over all of them.
         """
-        segments = reader.read(paths, kind)
+        segments = reader.read(paths, kind, on_bad_tree)
         if self.ahead and reading.is_streamed(paths):
             segments = pool.ahead(segments, self.ahead, self._wait)
         for number, segment in enumerate(segments, 1):

@@ -30,7 +30,8 @@ from synmt_cli.core.model.inference_linear import halve, replace_linear_layers
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run import export
 from synmt_cli.core.run.directory import CONFIG, MEANINGS, Run
-from synmt_cli.errors import ConfigError, DataError, Place, UsageError
+from synmt_cli.core.segments.bad_trees import located
+from synmt_cli.errors import ConfigError, Place, UsageError
 from synmt_cli.formats.record import Record
 
 Item = TypeVar("Item")
@@ -326,7 +327,7 @@ def placed(records: Placed, strict: bool) -> Placed:
     """Yields the same records. Raises DataError at the first failed or skipped one, if `strict`."""
     for record, place in records:
         if strict and record.status in ("failed", "skipped"):
-            raise DataError(*place, record.reason or record.status)
+            raise located(place, record.reason or record.status)
         yield record, place
 
 

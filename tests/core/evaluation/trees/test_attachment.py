@@ -3,6 +3,7 @@
 import collections
 import gzip
 import io
+import random
 import re
 
 import pytest
@@ -252,3 +253,79 @@ def test_a_gold_lemma_that_is_not_given_is_right_whatever_it_is():
     gold = changed(1, " dog ", " _ ")
     assert evaluated(gold, tagged(*TAGGED)).scores()["blex"] == MatchCount(2, 2, 2, 2)
     assert evaluated(tagged(*TAGGED), gold).scores()["blex"] == MatchCount(1, 2, 2, 2)
+
+
+def counted_by_hand(gold, system, subtypes):
+    """(correct, gold) of UAS, LAS, LA of the rows of two files with the same words, but PUNCT's."""
+    golds, systems = (
+        [line.split("\t") for line in text.split("\n") if line[:1].isdigit()]
+        for text in (gold, system)
+    )
+    correct, n = collections.Counter(), 0
+    for right, found in zip(golds, systems, strict=True):
+        if right[3] != "PUNCT":
+            label = (lambda row: row[7]) if subtypes else (lambda row: row[7].split(":")[0])
+            heads, labels = right[6] == found[6], label(right) == label(found)
+            n += 1
+            correct.update({"uas": heads, "la": labels, "las": heads and labels})
+    return correct, n
+
+
+@pytest.mark.parametrize("subtypes", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_without_punctuation_its_words_count_for_nothing(seed, subtypes):
+    def text(seed):
+        rng = random.Random(seed)
+        blocks = []
+        for size in sizes:
+            tree = [0, *(rng.randint(1, word - 1) for word in range(2, size + 1))]  # rising
+            words = [f"{'xyz'[i % 3]} {head} {rng.choice(labels)}" for i, head in enumerate(tree)]
+            rows = sentence(*words).split("\n")
+            tags = (rng.choice(("NOUN", "PUNCT", "SYM")) for _ in rows)
+            split = [row.split("\t") for row in rows if row]
+            tagged = ("\t".join([*r[:3], tag, *r[4:]]) for r, tag in zip(split, tags, strict=False))
+            blocks.append("\n".join(tagged) + "\n\n")
+        return "".join(blocks)
+
+    sizes = random.Random(seed).choices(range(1, 9), k=30)
+    labels = ("nsubj", "nsubj:pass", "punct", "det")
+    gold, system = text(seed), text(seed + 100)
+    scores = evaluated(gold, system, subtypes=subtypes, punct=False).scores()
+    correct, n = counted_by_hand(gold, system, subtypes)
+    for metric in ("uas", "las", "la"):
+        assert scores[metric] == MatchCount(correct[metric], n, n, n)
+        assert 0 < correct[metric] < n
+    assert scores["words"] == MatchCount(n, n, n)
+    both = evaluated(gold, system, subtypes=subtypes, by=grouping("upos"))
+    rest = [group.scores["las"] for group in both.groups() if group.name != "PUNCT"]
+    assert sum(one.correct for one in rest) == correct["las"]  # --by upos isolates PUNCT
+    by = evaluated(gold, system, subtypes=subtypes, by=grouping("deprel"), punct=False)
+    assert sum(one.scores["las"].correct for one in by.groups()) == correct["las"]
+    assert sum(one.scores["las"].gold for one in by.groups()) == n
+
+
+def retagged(text, *tags):
+    rows = [row.split("\t") for row in text.split("\n") if row]
+    return (
+        "".join("\t".join([*r[:3], t, *r[4:]]) + "\n" for r, t in zip(rows, tags, strict=True))
+        + "\n"
+    )
+
+
+def test_punctuation_is_gold_s_and_else_the_systems_own():
+    gold = retagged(sentence("a 0 root", "b 1 obj", ".. 1 punct"), "X", "X", "PUNCT")
+    same = retagged(sentence("a 0 root", "b 3 obj", ".. 1 punct"), "PUNCT", "X", "X")
+    scores = evaluated(gold, same, punct=False).scores()
+    assert scores["uas"] == MatchCount(1, 2, 2, 2)  # a, though the system calls it PUNCT
+    assert scores["tokens"] == MatchCount(3, 3, 3)
+    split = retagged(
+        sentence("a 0 root", "b 3 obj", ". 1 punct", ". 1 dep"), "X", "X", "PUNCT", "X"
+    )
+    assert evaluated(gold, split, punct=False).scores()["uas"] == MatchCount(1, 2, 3, 2)
+
+
+def test_a_head_that_is_punctuation_is_still_a_head():
+    gold = retagged(sentence("a 2 nsubj", "= 0 root", "b 2 obj"), "X", "PUNCT", "X")
+    wrong = retagged(sentence("a 3 nsubj", "= 3 root", "b 0 obj"), "X", "PUNCT", "X")
+    assert evaluated(gold, gold, punct=False).scores()["uas"] == MatchCount(2, 2, 2, 2)
+    assert evaluated(gold, wrong, punct=False).scores()["uas"] == MatchCount(0, 2, 2, 2)
