@@ -30,7 +30,7 @@ from synmt_cli.errors import Place
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.transitions import is_symbol
 
-LOGITS, GPU_LOGITS = 2**19, 2**26  # computed at a time; the cache of a CPU is small
+LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is small
 
 
 @dataclass(frozen=True, slots=True)
