@@ -54,7 +54,10 @@ def likelihood(
     checkpoint: options.Checkpoint = "best",
     precision: Annotated[
         Literal["auto", "fp32", "int8", "bf16", "fp16"],
-        option("--precision", "As in translate; fp32 does not use TF32."),
+        option(
+            "--precision",
+            "int8 is faster on a CPU, bf16 and fp16 on a GPU; fp32 is without TF32.",
+        ),
     ] = "fp32",
     device: options.Device = "auto",
     threads: options.Threads = 0,
@@ -67,30 +70,31 @@ def likelihood(
 ) -> None:
     """Score given translations: the log-probability of each target, given its source.
 
-    Each line of the output has log P(target | source), a natural logarithm, and the length of the
-    target: its pieces and the end of sentence. So the score of synmt translate is log P / length^A.
-    Contrastive test sets are scored in this way (a model is right where the correct translation is
-    more probable than one with an error), n-best lists are ranked again, and pairs are chosen to
-    train on.
+    For each segment the output has log P(target | source), a natural logarithm, and the length of
+    the target in pieces, the end of sentence included. The score of synmt translate is log P /
+    length^A. Use it for contrastive test sets (is the correct translation more probable than the
+    wrong one?), to rerank n-best lists, and to choose training data; docs/contrastive.md has the
+    commands.
 
-    The target is read from the records (featurize --tgt), or from --tgt FILE. Where a record has no
-    tgt_pieces its tgt is split into pieces by the vocabulary of the models. A translation of the
-    model itself is split so, too, which may give other pieces than those that it wrote, and another
-    score. Sources are read as synmt translate reads them: text is parsed if the models need trees.
+    The targets are those of the records (featurize --tgt), or the lines of --tgt FILE. A target
+    without tgt_pieces is split into pieces by the models' vocabulary. If a model wrote it, these
+    may be other pieces than it wrote, with another score. Sources are read as in synmt translate:
+    text is parsed if the models need trees.
 
-    To models of linearized, parent and gcn a target is a tree: log P is that of its words and its
-    arcs, and transitions do not count in the length. The tree comes from records of featurize
-    --tgt-conllu, and --tgt is refused. Arcs that translate added to a tree (closing) count here,
-    and not there.
+    Models of linearized, parent and gcn score a tree with its words, as they write it; transitions
+    do not count in the length. Their targets come from records of featurize --tgt-conllu, and --tgt
+    is refused. Unlike here, the score of translate leaves out the arcs that it added to complete a
+    tree (closing).
 
-    The output has a line for each segment. Where both sides are empty, log P is 0. nan, in jsonl
-    null, marks what is not scored, and is counted at the end: a target of an empty source, pairs of
-    more than --max-pieces pieces, and failed or skipped records without a target. Failed records
-    with a target are scored without their tree.
+    Every segment has its line. If source and target are both empty, log P is 0. nan, in jsonl null,
+    stands where nothing was scored: for a target whose source is empty, a pair of more than
+    --max-pieces pieces, an empty target of models that write trees, and a failed or skipped record
+    without a target. These are counted at the end. A failed record with a target is scored without
+    the tree of its source.
 
-    Several models average their probabilities, token by token. Segments are sorted by length within
-    a --window; --line-buffered, or text typed at a terminal, sets it to 1. -j is for CPUs, as in
-    translate.
+    Several models average their probabilities for each token, as in translate. Segments are sorted
+    by length within a --window; --line-buffered, or text typed at a terminal, sets it to 1. -j is
+    for CPUs: on a machine with a GPU give --device cpu, too.
     """
     paths = files or ["-"]
     targets = [] if tgt is None else [tgt]

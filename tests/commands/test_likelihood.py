@@ -28,14 +28,26 @@ from synmt_cli.core.trees.arc_standard import NEVER, Move, attachments
 from synmt_cli.formats import record as records
 
 CPU = torch.device("cpu")
-PIECES, TREES = ("vanilla", "rel", "bitran"), ("linearized", "parent", "gcn", "bitran+linearized")
-ENSEMBLES = ("vanilla bitran", "vanilla rel", "linearized gcn")
+PIECES = ("short.vanilla", "short.rel", "short.bitran")
+TREES = ("linearized", "parent", "gcn", "bitran+linearized")
+ENSEMBLES = ("short.vanilla short.bitran", "short.vanilla short.rel", "linearized gcn")
+
+
+def train_to_end(shop, variant, run, records, *options):
+    """A model that has learned that lines have three pieces: random weights never end them."""
+    for name, few in (("train", records), ("dev", records[:5])):
+        short = [{**one, "tgt_pieces": one["tgt_pieces"][:3]} for one in few]
+        shop.write(f"short.{name}.jsonl", short)
+    settings = ("training.lr=0.02", "training.initial_lr=0", "training.warmup=10")
+    options = ("--max-steps", 40, "--dev", "short.dev.jsonl", *options)
+    shop.train(variant, *settings, run=run, train="short.train.jsonl", options=options)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def rel(shop):
-    """A run more: of a decoder whose attention reads positions of the target."""
-    shop.train("rel")
+def short(shop):
+    """The runs of PIECES."""
+    for run in PIECES:
+        train_to_end(shop, run.removeprefix("short."), run, shop.records("train.jsonl"))
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +133,7 @@ def test_it_is_the_sum_of_steps(shop, score, models):
         tokens = one["transitions" if has_trees else "tgt_pieces"]
         ids = loaded.vocabularies.target.ids(tokens)
         expected = log_prob_by_steps(loaded.models, source_side(loaded, one), ids)
-        assert log_prob == pytest.approx(expected, abs=2e-3)
+        assert log_prob == pytest.approx(expected, abs=5e-4)
         is_transition = re.compile(r"(LEFT|RIGHT)-ARC:.*|<\+>").fullmatch
         assert length == 1 + sum(not is_transition(token) for token in tokens)
 
@@ -131,9 +143,7 @@ def test_it_is_what_search_gives_to_what_it_finds(shop, score, models):
     loaded = opened(shop, models)
     has_trees = loaded.models[0].grammar is not None
     field = "transitions" if has_trees else "tgt_pieces"
-    # Random weights hardly ever end a line: a beam of nearly all pieces holds lines that end.
-    n, limit = (9, 5) if has_trees else (270, 3)
-    rules = Rules(beam=n, nbest=n, lenpen=0.6, longest=LengthLimit(0, limit))
+    rules = Rules(beam=9, nbest=9, lenpen=0.6, longest=LengthLimit(0, 6))
     written, expected = [], []
     for given in shop.records("dev.jsonl")[:3]:
         (nbest,) = search(loaded.models, source_side(loaded, given), rules)
@@ -147,8 +157,8 @@ def test_it_is_what_search_gives_to_what_it_finds(shop, score, models):
     assert len(found) > 5
     for (log_prob, length), one in zip(found, expected, strict=True):
         assert length == one.length
-        assert log_prob == pytest.approx(one.log_prob, abs=2e-3)
-        assert log_prob / length**0.6 == pytest.approx(one.score, abs=2e-3)
+        assert log_prob == pytest.approx(one.log_prob, abs=5e-4)
+        assert log_prob / length**0.6 == pytest.approx(one.score, abs=5e-4)
 
 
 def test_it_is_the_score_that_translate_writes_of_trees(shop, score):
@@ -160,31 +170,25 @@ def test_it_is_the_score_that_translate_writes_of_trees(shop, score):
                 given.append({**one, "transitions": hypothesis["hyp_transitions"]})
                 expected.append(hypothesis["score"])
     found = [log_p / n**0.6 for log_p, n in score("gcn", shop.write("n.jsonl", given))]
-    assert found == pytest.approx(expected, abs=2e-3)
+    assert found == pytest.approx(expected, abs=5e-4)
     assert len(found) > 2
 
 
 def test_it_is_the_score_that_translate_writes_of_lines(shop, score):
     """Every piece is a word, so that a line has one encoding."""
     shop("vocab", "train", "--type", "word", "train.en", "train.de", "-o", "words", status=0)
-    for name in ("train", "dev"):
-        given = ("--from", "text", "--tgt", f"{name}.de", f"{name}.en", "-o", f"{name}.words.jsonl")
-        shop("featurize", "--spm", "words", *given, status=0)
-    options = ("--dev", "dev.words.jsonl", "--spm", "words")
-    shop.train("vanilla", run="words.run", train="train.words.jsonl", options=options)
-    options = ("--format", "tsv", "--nbest", 4, "--max-output-len", 60, "dev.en")
-    rows = [
-        row.split("\t")
-        for row in shop.translate("words.run", *options).stdout.decode().splitlines()
-    ]
-    lines = (shop.folder / "dev.en").read_text(encoding="utf-8").splitlines()
-    given = "".join(lines[int(id) - 1] + "\n" for id, _, _ in rows)
+    plain = ("--from", "text", "--tgt", "train.de", "train.en", "-o", "words.jsonl")
+    shop("featurize", "--spm", "words", *plain, status=0)
+    train_to_end(shop, "vanilla", "words.run", shop.records("words.jsonl"), "--spm", "words")
+    done = shop.translate("words.run", "--format", "tsv", "--nbest", 4, "dev.en")
+    rows = [row.split("\t") for row in done.stdout.decode().splitlines()]
+    sources = (shop.folder / "dev.en").read_text(encoding="utf-8").splitlines()
+    given = "".join(sources[int(id) - 1] + "\n" for id, _, _ in rows)
     (shop.folder / "nbest.de").write_text("".join(f"{row[2]}\n" for row in rows), encoding="utf-8")
     found = score("words.run", "--tgt", "nbest.de", stdin=given.encode())
-    assert [log_p / n**0.6 for log_p, n in found] == pytest.approx(
-        [float(row[1]) for row in rows], abs=2e-3
-    )
-    assert len({row[2] for row in rows}) > 5
+    expected = [float(row[1]) for row in rows]
+    assert [log_p / n**0.6 for log_p, n in found] == pytest.approx(expected, abs=5e-4)
+    assert len({row[2] for row in rows}) > 3
 
 
 def test_one_model_twice_is_that_model(score):
@@ -212,7 +216,7 @@ def test_batches_windows_and_processes_change_nothing(score, models):
     assert len(set(together)) > 30
     for options in (("--batch-size", 1), ("--batch-tokens", 60, "--window", 7), ("-j", 2)):
         for one, other in zip(score(models, *options, "train.jsonl"), together, strict=True):
-            assert one == pytest.approx(other, abs=2e-3)
+            assert one == pytest.approx(other, abs=5e-4)
 
 
 def test_text_trees_and_records_agree(shop, score):

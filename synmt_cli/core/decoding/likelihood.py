@@ -129,19 +129,24 @@ class TeacherForcing:
         if not pairs:
             return []
         corpus = self._corpus(pairs, encoding)
-        log_probs = np.zeros(len(pairs))
-        done = 0
+        order: list[Array] = []
+        lengths: list[int] = []
+        found: list[Tensor] = []
+        n_done = 0
         with torch.inference_mode():
             for rows in self._batches(corpus):
                 batch = corpus.batch(rows).to(self.device)
-                each = self._token_log_probs(batch).cpu().numpy().astype(np.float64)  # (N,)
-                ends = np.cumsum(batch.lengths)
-                log_probs[rows] = np.add.reduceat(each, [0, *ends[:-1]])
-                done += len(rows)
-                watch(done, done / len(pairs))
+                found.append(self._token_log_probs(batch))  # (N,)
+                order.append(rows)
+                lengths += batch.lengths
+                n_done += len(rows)
+                watch(n_done, n_done / len(pairs))
+            each = torch.cat(found).cpu().double().numpy()  # of all tokens; a device is asked once
+        log_probs = np.zeros(len(pairs))
+        log_probs[np.concatenate(order)] = np.add.reduceat(each, [0, *np.cumsum(lengths)[:-1]])
         refuse_nan(bool(np.isnan(log_probs).any()))
-        found: list[float] = log_probs.tolist()
-        return found
+        sums: list[float] = log_probs.tolist()
+        return sums
 
     def _corpus(self, pairs: Sequence[Pair], encoding: Encoding) -> Corpus:
         columns = {"source": Ragged.of([pair.source for pair in pairs], np.int64)}
