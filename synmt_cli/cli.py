@@ -61,6 +61,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "average": ("average", "Average several checkpoints into one model."),
     "export": ("export", "Write a model for CTranslate2."),
     "translate": ("translate", "Translate records, trees or text."),
+    "likelihood": ("likelihood", "Score given translations by their log-probability."),
     "tune": ("tune", "Find the length penalty that is best on development data."),
     "score": ("score", "Score translations, with significance."),
     "map": ("map", "Run a command over many processes or machines."),

@@ -36,7 +36,7 @@ MANUAL = Manual(
         "synmt translate -m runs/trees --max-output-len 20 --trees-out hyp.conllu test.en > hyp.de",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
     ),
-    see_also=("train", "featurize", "tune", "score", "export"),
+    see_also=("train", "featurize", "tune", "likelihood", "score", "export"),
 )
 BEAM, LENPEN = 4, 0.6
 

@@ -60,6 +60,7 @@ def test_a_default_is_the_same_in_every_command(flag, default):
         ("featurize", "--tgt", "-"),
         ("vocab", "encode", "-m", "x", "-", "-"),
         ("tune", "-m", "x", "-", "-"),
+        ("likelihood", "-m", "x", "--tgt", "-"),
         ("analyze", "heads", "-m", "x", "-", "-"),
         ("parser", "train", "-", "--dev", "-", "-o", "x"),
         ("multitask", "--spm", "x", "--penn", "-"),

@@ -4,6 +4,7 @@ Text is parsed first where the models need a tree. A segment without a tree keep
 each of its pieces stands for itself.
 """
 
+import contextlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,17 +43,25 @@ class Reader:
     waited: float = 0.0
 
     def read(
-        self, paths: Sequence[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
+        self,
+        paths: Sequence[str],
+        kind: str = "auto",
+        on_bad_tree: OnBadTree = "error",
+        targets: Sequence[str] = (),
     ) -> Placed:
         """Yields the records of all inputs in order. Raises SynmtError.
 
-        Ids that the input does not give count from 1 over all of them.
+        Ids that the input does not give count from 1 over all of them. targets: one file of lines,
+        which replace the targets of the records, or none.
         """
-        segments = reader.read(paths, kind, on_bad_tree)
-        if self.ahead and reading.is_streamed(paths):
-            segments = pool.ahead(segments, self.ahead, self._wait)
-        for number, segment in enumerate(segments, 1):
-            yield self._record(segment, str(number)), segment.place
+        pairs = _pairs(paths, kind, on_bad_tree, targets)
+        if self.ahead and reading.is_streamed([*paths, *targets]):
+            pairs = pool.ahead(pairs, self.ahead, self._wait)
+        for number, (segment, lines) in enumerate(pairs, 1):
+            one = self._record(segment, str(number))
+            for line in lines:
+                one.tgt, one.tgt_pieces, one.transitions = line, None, None
+            yield one, segment.place
 
     def _wait(self, seconds: float) -> None:
         self.waited += seconds
@@ -99,3 +108,12 @@ class Reader:
         spans = sorted(words)
         one.piece_word = piece_words(offsets, spans, [words[span] for span in spans])
         one.vocab = self.featurizer.fingerprint
+
+
+def _pairs(
+    paths: Sequence[str], kind: str, on_bad_tree: OnBadTree, targets: Sequence[str]
+) -> Iterator[tuple[Segment, list[str]]]:
+    """Each segment with its line of each file of targets. Raises DataError, ReadError."""
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(reading.open_source(path)) for path in targets]
+        yield from reader.parallel(reader.read(paths, kind, on_bad_tree), opened)

@@ -1,4 +1,4 @@
-"""Translation of records by models, in this process or spread over several.
+"""Work of models on records, in this process or spread over several, and translation by it.
 
 Each process opens the models once and translates windows of records, or parts of them: those
 of similar length, so that no process pads more than one alone would.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 
@@ -122,12 +122,15 @@ class Wanted(NamedTuple):
     precision: str | None = None
 
 
-class TranslateJob:
-    """Run directories that translate together, and the processes that do it.
+class ModelJob:
+    """Run directories that work together on records, and the processes that do it.
 
     jobs, threads: as `-j` and `--threads` give them. Raises SynmtError at once where models,
-    settings and device do not fit. engine: the one chosen, and why.
+    settings and device do not fit. engine: the one chosen, and why. writes_trees: whether the
+    models write transitions.
     """
+
+    writes_trees: bool
 
     def __init__(
         self,
@@ -161,7 +164,6 @@ class TranslateJob:
         )
         self._settings = settings
         self._worker_threads = 0 if is_alone else threads or 1
-        self.writes_trees = translator(self._models, settings).writes_trees
 
     @property
     def members(self) -> ensemble.Ensemble:
@@ -184,6 +186,53 @@ class TranslateJob:
         vocabularies = self.members.vocabularies
         ahead = ahead if self._is_alone else 0
         return Reader(vocabularies.source, vocabularies.target, self.members.parser(parser), ahead)
+
+    def _in_windows(
+        self,
+        work: Callable[[int, Watch], Callable[[Window], list[list[Any]]]],
+        records: Placed,
+        window: int,
+        warn: Callable[[str], None],
+        progress: Progress,
+        waited: Callable[[], float] | None,
+    ) -> Iterator[list[list[tuple[Record, Any]]]]:
+        """Yields for each window the lists of `whole_windows`. Arguments: as in TranslateJob.
+
+        work: of a process, made from its threads (0 leaves them as they are) and a Watch: a
+        function from some records to lists with one result for each.
+        """
+        tick = progress.tick if self._is_alone else _ignore
+        recipe = pool.Recipe(
+            partial(work, self._worker_threads, tick),
+            tuple(self._models.files()),
+            pool.Care(where=where, warn=warn),
+        )
+        size, n_workers = self._settings.batch_size, self._n_workers
+        # The first windows are short where something is to be seen, or to be done, early.
+        first = size * n_workers if waited or not self._is_alone else 0
+        # Parts are whole batches.
+        share = window if self._is_alone else -(-window // (PARTS * n_workers * size)) * size
+        sent: deque[Part] = deque()
+        cut = windows(records, window, first, waited or float)
+        parts = (part for one in cut for part in parts_of(one, share))
+        results = pool.mapped(recipe, _noted(progress.taken(parts), sent), self._jobs, chunk=1)
+        return whole_windows(progress.finished(results), sent)
+
+
+class TranslateJob(ModelJob):
+    """Run directories that translate together."""
+
+    def __init__(
+        self,
+        folders: Sequence[str],
+        checkpoint: str,
+        wanted: Wanted,
+        settings: SearchSettings,
+        jobs: int,
+        threads: int,
+    ) -> None:
+        super().__init__(folders, checkpoint, wanted, settings, jobs, threads)
+        self.writes_trees = translator(self._models, settings).writes_trees
 
     def translated(
         self,
@@ -215,28 +264,9 @@ class TranslateJob:
         waited: Callable[[], float] | None = None,
     ) -> Iterator[list[list[Translated]]]:
         """Yields for each window a list of translations for each value of lenpen."""
-        recipe = pool.Recipe(
-            partial(
-                translating,
-                self._models,
-                self._settings,
-                lenpens,
-                self._worker_threads,
-                progress.tick if self._is_alone else _ignore,
-            ),
-            tuple(self._models.files()),
-            pool.Care(where=where, warn=warn),
-        )
-        size, n_workers = self._settings.batch_size, self._n_workers
-        # The first windows are short where something is to be seen, or to be done, early.
-        first = size * n_workers if waited or not self._is_alone else 0
-        # Parts are whole batches.
-        share = window if self._is_alone else -(-window // (PARTS * n_workers * size)) * size
-        sent: deque[Part] = deque()
-        cut = windows(records, window, first, waited or float)
-        parts = (part for one in cut for part in parts_of(one, share))
-        results = pool.mapped(recipe, _noted(progress.taken(parts), sent), self._jobs, chunk=1)
-        return whole_windows(progress.finished(results), sent)
+        work = partial(translating, self._models, self._settings, lenpens)
+        for each in self._in_windows(work, records, window, warn, progress, waited):
+            yield [[Translated(record, *found) for record, found in one] for one in each]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,21 +290,20 @@ def parts_of(window: Window, size: int) -> Iterator[Part]:
 
 
 def whole_windows(
-    results: Iterable[list[list[Found]]], sent: deque[Part]
-) -> Iterator[list[list[Translated]]]:
-    """Yields the results of windows: for each lenpen one for each record, in order.
+    results: Iterable[list[list[Item]]], sent: deque[Part]
+) -> Iterator[list[list[tuple[Record, Item]]]]:
+    """Yields the results of windows: lists with each record of the window and its result, in order.
 
-    results: those of parts, which are taken from `sent`.
+    results: those of parts, which are taken from `sent`: as many lists for each of them, with one
+    result for each record.
     """
-    window: list[dict[int, Translated]] = []
+    window: list[dict[int, tuple[Record, Item]]] = []
     for each in results:
         part = sent.popleft()
         window = window or [{} for _ in each]
         for own, found in zip(window, each, strict=True):
-            for row, (record, _), (lines, n_parts) in zip(
-                part.rows, part.records, found, strict=True
-            ):
-                own[row] = Translated(record, lines, n_parts)
+            for row, (record, _), one in zip(part.rows, part.records, found, strict=True):
+                own[row] = record, one
         if len(window[0]) == part.n:
             yield [[own[row] for row in range(part.n)] for own in window]
             window = []

@@ -26,8 +26,8 @@ def test_parts_of_windows_come_back_in_order(lengths, window, size):
     ]
     for k in (0, 1):
         flat = [one for each in found for one in each[k]]
-        assert [one.record.id for one in flat] == list(range(len(lengths)))
-        assert [one.lines for one in flat] == [[f"{i}"] for i in range(len(lengths))]
+        assert [record.id for record, _ in flat] == list(range(len(lengths)))
+        assert [found for _, found in flat] == [([f"{i}"], 1) for i in range(len(lengths))]
 
 
 def test_a_part_has_records_of_similar_length_in_the_order_of_the_input():

@@ -1,0 +1,188 @@
+"""Log-probabilities of given targets, by teacher forcing.
+
+    log P(y | x) = sum_t log P(y_t | y_<t, x)        EOS counted
+    P(y_t | y_<t, x) = 1/M sum_m P_m(y_t | y_<t, x)  of M models, as in search
+
+One pass of a decoder reads a whole target; one that re-reads its prefix reads many prefixes at a
+time (model/prefixes.py). Only the probability of the target's own token is kept of each step, so
+an ensemble needs no distribution over the vocabulary.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from synmt_cli.core.data.batch import Batch, fill
+from synmt_cli.core.data.corpus import Corpus
+from synmt_cli.core.data.encoding import Encoding, Values
+from synmt_cli.core.data.ragged import Array, Ragged
+from synmt_cli.core.data.targets import Target, Targets
+from synmt_cli.core.decoding.hypothesis import refuse_nan
+from synmt_cli.core.decoding.translator import SearchSettings, Watch, unchanged
+from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.text.vocabulary import EOS, UNK, Vocabulary
+from synmt_cli.errors import Place
+from synmt_cli.formats.record import Record
+from synmt_cli.formats.transitions import is_symbol
+
+LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is small
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """How probable a target is.
+
+    log_prob: log P(target, EOS | source), natural; NaN where it was not computed. length: as that
+    of a Hypothesis: EOS counts, transitions do not; 0 without a target. unscored: why there is no
+    log_prob. has_unknown: whether the target has pieces that the vocabulary lacks.
+    """
+
+    log_prob: float
+    length: int
+    unscored: str = ""
+    has_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source and a target as the models read them."""
+
+    source: list[int]
+    features: Values
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherForcing:
+    """Models that score together. encoding, prepare: as in Translator.
+
+    settings: batch_size, batch_pieces, of the longer sides, and max_pieces: pairs with more on a
+    side are not scored.
+    """
+
+    models: Sequence[Transformer]
+    source: Vocabulary
+    targets: Targets
+    encoding: Encoding
+    device: torch.device
+    settings: SearchSettings
+    prepare: Callable[[Record], Record] = unchanged
+
+    def score(
+        self, records: Sequence[tuple[Record, Place]], watch: Watch = lambda n, share: None
+    ) -> list[Likelihood]:
+        """One result for each record, in order. Raises DataError, ConfigError.
+
+        watch: as in Translator.translate.
+        """
+        encoding = Encoding(self.encoding.needs, self.encoding.labels)  # paths of this window alone
+        found: list[Likelihood] = []
+        pairs: dict[int, Pair] = {}
+        for i, (record, place) in enumerate(records):
+            tokens = self._tokens(record)
+            found.append(self._unread(record, tokens))
+            if not found[i].unscored and record.status != "empty" and record.pieces:
+                pairs[i] = self._pair(record, tokens or (), place, encoding)
+        log_probs = self._log_probs([*pairs.values()], encoding, watch)
+        for (i, pair), log_prob in zip(pairs.items(), log_probs, strict=True):
+            found[i] = Likelihood(log_prob, found[i].length, has_unknown=UNK in pair.target.ids)
+        return found
+
+    def _tokens(self, record: Record) -> list[str] | None:
+        return record.tgt_pieces if self.targets.grammar is None else record.transitions
+
+    def _unread(self, record: Record, tokens: Sequence[str] | None) -> Likelihood:
+        """The result of a record that no model reads: log P is 0 where both sides are empty."""
+        is_empty = record.status == "empty" or not record.pieces
+        if is_empty and not tokens:
+            return Likelihood(0.0, 1)
+        if tokens is None:
+            return Likelihood(math.nan, 0, f"{record.status}, without a target")
+        has_trees = self.targets.grammar is not None
+        length = sum(not (has_trees and is_symbol(token)) for token in tokens) + 1
+        most = self.settings.max_pieces
+        reason = ""
+        if is_empty:
+            reason = "with a target but an empty source"
+        elif max(len(record.pieces or ()), length - 1) > most:
+            reason = f"of more than {most:,} pieces"
+        elif has_trees and not tokens:
+            reason = "with an empty target, which is not a tree"
+        return Likelihood(math.nan if reason else 0.0, length, reason)
+
+    def _pair(
+        self, record: Record, tokens: Sequence[str], place: Place, encoding: Encoding
+    ) -> Pair:
+        """Raises DataError, ConfigError for transitions that are not a tree of the models."""
+        bare = Record(record.id, record.src, pieces=record.pieces)
+        prepared = self.prepare(record if record.status == "ok" else bare)
+        ids = [*self.source.ids(prepared.pieces or ()), EOS]
+        return Pair(ids, encoding.values(prepared), self.targets.target(tokens, place))
+
+    def _log_probs(self, pairs: Sequence[Pair], encoding: Encoding, watch: Watch) -> list[float]:
+        """The log-probability of each target. Raises ConfigError where one is not a number."""
+        if not pairs:
+            return []
+        corpus = self._corpus(pairs, encoding)
+        order: list[Array] = []
+        lengths: list[int] = []
+        found: list[Tensor] = []
+        n_done = 0
+        with torch.inference_mode():
+            for rows in self._batches(corpus):
+                batch = corpus.batch(rows).to(self.device)
+                found.append(self._token_log_probs(batch))  # (N,)
+                order.append(rows)
+                lengths += batch.lengths
+                n_done += len(rows)
+                watch(n_done, n_done / len(pairs))
+            each = torch.cat(found).cpu().double().numpy()  # of all tokens; a device is asked once
+        log_probs = np.zeros(len(pairs))
+        log_probs[np.concatenate(order)] = np.add.reduceat(each, [0, *np.cumsum(lengths)[:-1]])
+        refuse_nan(bool(np.isnan(log_probs).any()))
+        sums: list[float] = log_probs.tolist()
+        return sums
+
+    def _corpus(self, pairs: Sequence[Pair], encoding: Encoding) -> Corpus:
+        columns = {"source": Ragged.of([pair.source for pair in pairs], np.int64)}
+        features = encoding.ragged([pair.features for pair in pairs])
+        columns |= {f"source.{name}": rows for name, rows in features.items()}
+        columns["target"] = Ragged.of([pair.target.ids for pair in pairs], np.int64)
+        for name in self.targets.needs:
+            own = [pair.target.features[name] for pair in pairs]
+            columns[f"after.{name}"] = Ragged.of(own, np.int64)
+        return Corpus.of(columns, encoding, [], Counter(), 0)
+
+    def _batches(self, corpus: Corpus) -> Iterator[Array]:
+        """Rows of similar length, the longest first."""
+        lengths = corpus.longer_sides_of(np.arange(len(corpus)))
+        order = np.argsort(-lengths, kind="stable")
+        yield from fill(order, lengths, self.settings.batch_pieces, self.settings.batch_size)
+
+    def _token_log_probs(self, batch: Batch) -> Tensor:
+        """log P of each target token, (N,), those of a target after each other."""
+        target, found = batch.tokens(), []  # (N,)
+        for model in self.models:
+            states, _ = model.decode(batch.target, model.encode(batch.source), batch.lengths)
+            flat = states.flatten(0, 1)  # (B * T, D)
+            flat = flat if batch.real is None else flat.index_select(0, batch.real)  # (N, D)
+            found.append(_log_probs(model, flat, target))
+        if len(found) == 1:
+            return found[0]
+        return torch.stack(found).logsumexp(0) - math.log(len(found))
+
+
+def _log_probs(model: Transformer, states: Tensor, target: Tensor) -> Tensor:
+    """states: (N, D); target: (N,) ids -> log P of each, (N,), some of them at a time."""
+    n_target = model.output.weight.size(0)
+    n = max(1, (LOGITS if states.device.type == "cpu" else GPU_LOGITS) // n_target)
+    found = []
+    for own, y in zip(states.split(n), target.split(n), strict=True):
+        z = model.logits(own).float()  # (n, V)
+        found.append(z.gather(1, y[:, None])[:, 0] - z.logsumexp(-1))
+    return torch.cat(found)
