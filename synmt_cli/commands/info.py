@@ -64,8 +64,8 @@ def info(
     experiment     what a folder of init compares, and what of it is made
     export         the model in a folder of export
     cache          pairs, columns, files of the training records as numbers
-    run            variant, sizes, parameters, best value on dev, parser and data with their
-                   digests, versions
+    run            variant, sizes, parameters, best value on dev, parser, pretrained model and
+                   data with their digests, versions
 
     longest counts words, pieces in records with pieces, and tokens in transitions, of one segment,
     in CoNLL-U of one sentence; longest_line is where the first of that length begins. A block or

@@ -59,7 +59,7 @@ MANUAL = Manual(
         "--run runs/g --max-steps 4",
         "synmt train --variant gcn --preset tiny --set training.prefix_share=0.1 "
         "--train de.trees.jsonl --run runs/gcn --max-steps 2",
-        "synmt train --pretrained runs/base --set lr=0.0003 --set warmup=100 --train train.jsonl "
+        "synmt train --pretrained runs/base --set lr=0.001 --set warmup=50 --train train.jsonl "
         "--dev dev.jsonl --run runs/fine --max-steps 4",
         "synmt train --preset paper-pascal-nc11-en-de --train train.jsonl --dry-run",
     ),
@@ -218,13 +218,14 @@ def train(
     RUN is a run directory or an average; --checkpoint takes another of its checkpoints than the
     best. The new model has RUN's vocabulary, sizes and variant. --variant may add to the variant;
     parameters that this brings are random, and counted. Other differences in the model are refused
-    (78), but for dropout. The preset is RUN's by default; the sizes of another are ignored. Only
+    (78), except for dropout. The preset is RUN's by default; the sizes of another are ignored. Only
     weights are taken: updates count from 0, and optimizer, order of the data and learning rate
-    start anew. A preset's learning rate is for random weights and spoils trained ones, so set a
-    lower one and a short warm-up, and end early: --set lr=0.0003 --set warmup=100 --set
-    validate_every=100 --set patience=5. Labels that RUN does not know get vectors of their own; all
-    others keep theirs. config.toml records RUN and the SHA-256 of its weights. Once the new run has
-    a checkpoint, it resumes without RUN.
+    start anew. A preset's learning rate is for random weights. With a lower one the model keeps
+    more of what it knew; with a short warm-up it learns the new records sooner: try a third of the
+    preset's, as in --set lr=0.001 --set warmup=50 --set validate_every=50 --set patience=5. Labels
+    that RUN does not know get vectors of their own; all others keep theirs. config.toml records RUN
+    and the SHA-256 of its weights. Once the new run has a checkpoint, it resumes without RUN, also
+    if --pretrained is left out. docs/pretrained.md has an example with figures.
 
     --tensorboard DIR gets the figures of metrics.jsonl, from the first update on, also for a
     resumed run. Give each run its own folder, and point tensorboard --logdir at their parent. It
@@ -523,7 +524,8 @@ def show_estimate(session: Session, choice: Choice, folder: str) -> None:
     session = settled(session, choice, place)
     warn_of_tokenizer(session)
     trainer = session.trainer(place, Ranks(), is_trial=True)
-    report_beginning(session, trainer)
+    if not (place and place.steps()):
+        report_beginning(session, trainer)
     length = Length.of(session.train, trainer.settings)
     announce(trainer, length)
     figures = estimate(trainer.model, session.train, trainer.settings)

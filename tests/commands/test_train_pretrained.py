@@ -172,8 +172,8 @@ def test_rows_keep_their_labels(place, folder, example_folder):
     assert fresh.abs().min() > 0
     assert not any(fresh.equal(row) for row in old[table])
     assert same({**new, table: 0 * fresh}, {**old, table: 0 * fresh})
-    assert b"labels that are new to it: det:other, fresh\n" in done.stderr or (
-        b"labels that are new to it: fresh, det:other\n" in done.stderr
+    assert b"new labels: det:other, fresh\n" in done.stderr or (
+        b"new labels: fresh, det:other\n" in done.stderr
     )
 
 

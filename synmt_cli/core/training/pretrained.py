@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from synmt_cli.core import variants
 from synmt_cli.core.data.labels import NONE, Labels
@@ -89,8 +90,8 @@ class Pretrained:
         for key, value in own.items():
             if not key.startswith("training.") and key not in RATES and wanted[key] != value:
                 raise ConfigError(
-                    f"{self.run.folder} has {key} = {value!r}, not {wanted[key]!r}; a training "
-                    "that begins with its weights keeps it"
+                    f"{self.run.folder} has {key} = {value!r}, not {wanted[key]!r}; leave that "
+                    "out, because a training that begins with its weights keeps it"
                 )
 
     def vocabularies(self, fingerprint: str | None) -> Vocabularies:
@@ -122,19 +123,14 @@ class Pretrained:
         old = tensors.read(path, tensors.fitting(outline, vocabularies.fingerprint, path))[0]
         if _sha256(path) != self.record["sha256"]:
             raise DataError(str(path), None, "it changes while it is read")
-        places, own = _places(model), _places(outline)
-        if lost := own.keys() - places.keys():
-            raise ConfigError(f"{path}: parameter {own[min(lost)]} is not part of the new model")
-        parameters = dict(model.named_parameters())
-        with torch.no_grad():
-            for place, name in own.items():
-                parameter = parameters[places[place]]
-                values = old[name]
-                if values.shape != parameter.shape:
-                    values = self._with_new_rows(values, parameter, labels)
-                if values.shape != parameter.shape:
-                    was, now = tuple(values.shape), tuple(parameter.shape)
-                    raise ConfigError(f"{path}: {name} has shape {was}, not {now}")
+        for name, own, parameter in _pairs(model, outline, path):
+            values = old[name]
+            if own.shape != parameter.shape:
+                values = self._with_new_rows(values, parameter, labels)
+            if values.shape != parameter.shape:
+                was, now = tuple(values.shape), tuple(parameter.shape)
+                raise ConfigError(f"{path}: {name} has shape {was}, not {now}")
+            with torch.no_grad():
                 parameter.copy_(values)
 
     def _named_weights(self) -> Path:
@@ -168,12 +164,15 @@ class Pretrained:
     def told(self, model: Transformer, vocabularies: Vocabularies, labels: Labels) -> Iterator[str]:
         """What a new model begins with, for people."""
         yield f"begins with the weights of {self.record['run']} ({self.record['checkpoint']})"
-        n_parameters, n_own = _size(model), _size(self._outline(vocabularies))
+        outline = self._outline(vocabularies)
+        n_parameters, n_own = _size(model), _size(outline)
         if n_parameters > n_own:
             yield f"{n_parameters - n_own:,} of {n_parameters:,} parameters are new"
-            if names := self._new(labels):
-                more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-                yield f"labels that are new to it: {', '.join(names[:SHOWN])}{more}"
+        pairs = _pairs(model, outline, self.run.folder)
+        if any(own.shape != parameter.shape for _, own, parameter in pairs):
+            names = self._new(labels)
+            more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+            yield f"new labels: {', '.join(names[:SHOWN])}{more}"
 
 
 def find(name: str, checkpoint: str, run: Run | None) -> Pretrained | None:
@@ -220,23 +219,34 @@ def _architecture(config: Config) -> dict[str, Any]:
     return tables
 
 
-def _places(model: Transformer) -> dict[str, str]:
-    """place -> name of each parameter. A place has a modifier's variant instead of its number.
+def _pairs(
+    model: Transformer, outline: Transformer, source: Path
+) -> Iterator[tuple[str, Parameter, Parameter]]:
+    """Yields each parameter of `outline`: its name, itself, and that of `model` in its place.
+
+    Raises ConfigError for one that `model` lacks.
+    """
+    places = {_place(model, name): one for name, one in model.named_parameters()}
+    for name, own in outline.named_parameters():
+        place = _place(outline, name)
+        if place not in places:
+            raise ConfigError(f"{source}: parameter {name} is not part of the new model")
+        yield name, own, places[place]
+
+
+def _place(model: Transformer, name: str) -> str:
+    """A parameter's name, with a modifier's variant instead of its number.
 
     So it is the same whatever other variants there are.
     """
-    places = {}
-    for name, _ in model.named_parameters():
-        stack, _, rest = name.partition(".modifiers.")
-        place = name
-        if rest:
-            number, _, own = rest.partition(".")
-            modifiers = (model.encoder if stack == "encoder" else model.decoder).modifiers
-            names = [modifier.name for modifier in modifiers]
-            variant = names[int(number)]
-            place = f"{stack}.{variant}.{names[: int(number)].count(variant)}.{own}"
-        places[place] = name
-    return places
+    stack, _, rest = name.partition(".modifiers.")
+    if not rest:
+        return name
+    modifiers = (model.encoder if stack == "encoder" else model.decoder).modifiers
+    names = [modifier.name for modifier in modifiers]
+    number, _, own = rest.partition(".")
+    variant = names[int(number)]
+    return f"{stack}.{variant}.{names[: int(number)].count(variant)}.{own}"
 
 
 def _size(model: Transformer) -> int:

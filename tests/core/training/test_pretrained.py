@@ -88,6 +88,23 @@ def test_every_variant_may_begin_with_a_plain_model(saved, vocabularies, variant
         assert values.equal(old[name] if name in old else before[name]), name
 
 
+@pytest.mark.parametrize(
+    ("variant", "lines"),
+    [
+        ("vanilla", []),
+        ("vanilla+tags", ["{} of {:,} parameters are new"]),
+        ("tags", ["{} of {:,} parameters are new", "new labels: fresh, det:poss"]),
+    ],
+)
+def test_what_is_new_is_told(saved, vocabularies, variant, lines):
+    """A plain model has no vectors of labels, so all of them are new, not some."""
+    pretrained, _ = saved(variant.split("+")[0])
+    model = build(config(variant.removeprefix("vanilla+")), vocabularies, len(NEW))
+    n, n_new = sum(p.numel() for p in model.parameters()), 10 * {"tags": 2}.get(variant, 6)
+    told = list(pretrained.told(model, vocabularies, Labels(NEW)))
+    assert told == ["begins with the weights of r (best)", *(s.format(n_new, n) for s in lines)]
+
+
 def test_a_modifier_is_known_by_its_variant_not_by_its_number(saved, vocabularies):
     pretrained, old = saved("gps+dep")
     _, new = begun(pretrained, "tags+gps+pascal+dep+rel", vocabularies, OLD)
