@@ -38,7 +38,6 @@ class KnownTrees:
 
     def __init__(self, path: str, on_bad_tree: OnBadTree = "error") -> None:
         self._blocks: dict[str, list[tuple[str, str]]] = {}  # line -> text and block of sentences
-        self._problems: dict[str, str] = {}  # line -> what is wrong with its bad tree
         self._failures: dict[str, str] = {}  # line -> what is wrong with its tree
         with reading.open_source(path) as source:
             for group in comments.lines(conllu.read(source, instead=INSTEAD[on_bad_tree])):
