@@ -25,7 +25,8 @@ def compare(sets: Sequence[SetScores], metrics: Sequence[str] | None = None) -> 
     """Compares each further system with the first, over every set and metric.
 
     metrics: their names; None for those of the first set, and then every set must have exactly
-    these. Raises DataError if a set has other systems or lacks a metric.
+    these. Raises UsageError for fewer than two systems, DataError if a set has other systems or
+    lacks a metric.
     """
     first = sets[0]
     n_systems = len(first.systems)

@@ -77,7 +77,9 @@ class Design:
         )
 
     def check(self, tgt_parser: bool) -> None:
-        """Raises UsageError if a variant is named twice, or what gives its trees is missing.
+        """Raises UsageError for variants that cannot be compared.
+
+        One that is named twice, one whose trees nobody gives, and one with both kinds of records.
 
         tgt_parser: whether there is a parser of the target language.
         """
