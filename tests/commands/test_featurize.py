@@ -16,6 +16,7 @@ from synmt_cli.core.jobs.featurize import Featurizer
 from synmt_cli.core.jobs.work import cut_by_line, with_targets
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
+from synmt_cli.errors import counted
 from synmt_cli.formats import conllu, record
 from synmt_cli.io.reading import Source
 
@@ -112,7 +113,7 @@ def test_another_number_of_targets_is_refused(run, tmp_path, n, text):
     (tmp_path / "tgt").write_bytes(text)
     done = run("featurize", "--tgt", tmp_path / "tgt", stdin=(DOG + DOG).encode())
     assert done.returncode == 65
-    assert f"tgt: {n} lines, but the source has 2".encode() in done.stderr
+    assert f"tgt: {counted(n, 'line')}, but the source has 2".encode() in done.stderr
     assert len(done.stdout.splitlines()) == min(n, 2)
 
 

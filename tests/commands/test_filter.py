@@ -227,7 +227,7 @@ def test_scores_of_an_aligner(run, folder):
         (
             ("filter", "en", "--tgt", "short", "--format=counts"),
             65,
-            "short: 2 lines, but there are 5",
+            "short: 2 lines, but the source has 5",
         ),
         (("filter", "en", "--tgt", "de"), 2, "--tgt needs --tgt-out"),
         ((*PAIR, "--format=counts", "--tgt-out", "k"), 2, "--tgt-out is for the kept lines"),

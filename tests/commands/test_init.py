@@ -435,7 +435,7 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
         ([*TEXT, *HELD_OUT, "./my text.en"], 2, "in the dev set and in the text to train on"),
         (["--src", "my text.en", "--tgt", "none"], 66, "cannot read none"),
         (["--src", "my text.en", "--tgt", "."], 66, "cannot read ."),
-        (["--src", "my text.en", "--tgt", "short"], 65, "short: 2 lines, but there are 200"),
+        (["--src", "my text.en", "--tgt", "short"], 65, "short: 2 lines, but my text.en has 200"),
         (["--src", "empty", "--tgt", "also empty"], 65, "empty: no lines"),
         (["--src", "short", "--tgt", "nul"], 65, "nul:2: NUL character"),
         (["--src", "short", "--tgt", "short too"], 2, "--dev-src, --dev-tgt and --test-src, --"),

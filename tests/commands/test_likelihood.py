@@ -323,8 +323,8 @@ def test_a_line_is_scored_while_the_pipe_waits(shop):
     ("models", "options", "stdin", "status", "message"),
     [
         ("vanilla", (), b"A dog.\n", 65, b"<stdin>:1: no target; give --tgt FILE, or "),
-        ("vanilla", ("--tgt", "one"), b"a\nb\n", 65, b"one: 1 line, but there are 2 source segm"),
-        ("vanilla", ("--tgt", "one"), b"", 65, b"one: 1 line, but there are 0 source segments"),
+        ("vanilla", ("--tgt", "one"), b"a\nb\n", 65, b"one: 1 line, but the source has 2"),
+        ("vanilla", ("--tgt", "one"), b"", 65, b"one: 1 line, but the source has 0"),
         ("vanilla", ("--tgt", "bad"), b"a\nb\n", 65, b"bad:2: invalid UTF-8 at byte 1"),
         ("vanilla", ("--tgt", "absent"), b"a\n", 66, b"cannot read absent"),
         ("vanilla", ("--tgt", "-"), b"", 2, b"only one input can be stdin"),

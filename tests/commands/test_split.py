@@ -95,6 +95,6 @@ def test_a_file_that_changes_between_its_readings_leaves_nothing(text, monkeypat
         return groups
 
     monkeypatch.setattr(partition, "grouped", grouped_then_changed)
-    with pytest.raises(DataError, match=r"changed while it was read|lines, but there are 3"):
+    with pytest.raises(DataError, match=r"changed while it was read|lines, but a.en has 3"):
         split(["a.en", "a.de"], ["dev=4"], "{part}.{name}")
     assert sorted(text.iterdir()) == before

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from sacrebleu import corpus_bleu
 
+from synmt_cli import console
 from synmt_cli.commands.tune import warn_of_end, warn_of_tie
 from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of
 
@@ -156,7 +157,8 @@ def test_a_report_without_patience_is_of_an_exact_search(shop, tuned):
         ([2.0], [0.5], ""),
     ],
 )
-def test_a_best_value_at_an_end_is_said(scores, lenpens, said, capfd):
+def test_a_best_value_at_an_end_is_said(scores, lenpens, said, capfd, monkeypatch):
+    monkeypatch.setattr(console, "_level", console.NORMAL)  # whatever a test before left
     values = [
         TunedValue(lenpen, score, 1.0, 1.0, 0, None)
         for lenpen, score in zip(lenpens, scores, strict=True)
@@ -179,7 +181,8 @@ def test_a_best_value_at_an_end_is_said(scores, lenpens, said, capfd):
         ([0.0], ""),
     ],
 )
-def test_values_that_tie_are_said_to_decide_nothing(scores, said, capfd):
+def test_values_that_tie_are_said_to_decide_nothing(scores, said, capfd, monkeypatch):
+    monkeypatch.setattr(console, "_level", console.NORMAL)
     values = [TunedValue(i / 10, score, 1.0, 1.0, 0, None) for i, score in enumerate(scores, 1)]
     warn_of_tie(TuningReport(2, 4, None, best_of(values), values, ""))
     warning = capfd.readouterr().err
@@ -302,9 +305,9 @@ def test_several_reports_are_averaged(shop, tuned):
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        ("beam", b"b.json: tuned with --beam 7, but a.json with 2"),
+        ("beam", b"b.json: tuned with --beam 7, but a.json with --beam 2"),
         ("patience", b"b.json: tuned with --patience 1, but a.json without --patience"),
-        ("tokenize", b"b.json: tuned with --tokenize zh, but a.json with 13a"),
+        ("tokenize", b"b.json: tuned with --tokenize zh, but a.json with --tokenize 13a"),
         ("values", b"b.json: other length penalties than in a.json"),
     ],
 )

@@ -94,7 +94,7 @@ class Done:
         if n_trees := self.counts["lifted trees"]:
             yield (
                 f"{n_trees:,} {of_all} trees were not projective and lifted: "
-                f"{counted(self.counts['lifted words'], 'word')} have other heads"
+                f"other heads for {counted(self.counts['lifted words'], 'word')}"
             )
         for status in ("failed", "skipped"):
             if n := self.statuses[status]:

@@ -97,10 +97,10 @@ def test_no_word_or_label_of_a_record_is_more_than_that(id, form, label):
 def test_a_translation_is_one_line_or_one_block(vocabulary, id, text):
     best = SimpleNamespace(text=text, score=-1.0, cut=False, transitions=[[]])
     one = SimpleNamespace(record=Record(id, "s"), lines=[best], n_parts=1)
-    assert as_text(one, 1).count(b"\n") == 1
-    tsv = as_tsv(one, 1)
+    assert as_text(one).count(b"\n") == 1
+    tsv = as_tsv(one)
     assert (tsv.count(b"\n"), tsv.count(b"\t")) == (1, 2)
-    only(written("conllu", vocabulary, Counter())(one, 1))
+    only(written("conllu", vocabulary, Counter(), 1)(one))
 
 
 @given(anything.filter(lambda text: "\n" not in text), anything)
