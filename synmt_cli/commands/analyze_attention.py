@@ -9,6 +9,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import DataError
+from synmt_cli.formats.record import OK
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def analyze_attention(
         for records in bar.finished(bar.taken(windows(checked(placed, strict), window))):
             for one in extractor.extract(records, max_pieces):
                 writer.write(attention.to_bytes(one, decimals))
-                n_without += one.status != "ok"
+                n_without += one.status != OK
             bar.advance(len(records))
     if n_without:
         console.warn(f"{n_without:,} of {bar.done:,} segments have no weights: see their status")
@@ -106,7 +107,7 @@ def with_targets(placed: Placed, writes_trees: bool) -> Placed:
     """The records unchanged. Raises DataError at a record without what the decoder writes."""
     field, option = ("transitions", "--tgt-conllu") if writes_trees else ("tgt_pieces", "--tgt")
     for record, place in placed:
-        if record.status == "ok" and getattr(record, field) is None:
+        if record.status == OK and getattr(record, field) is None:
             problem = f"no {field}; make records with featurize --spm MODEL {option} FILE"
             raise DataError(*place, problem)
         yield record, place

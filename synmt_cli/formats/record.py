@@ -23,6 +23,7 @@ from synmt_cli.io import reading
 
 IF_TEXT = "if this is text whose first line only looks like JSON, give --from text"
 STATUSES = OK, EMPTY, FAILED, SKIPPED = ("ok", "empty", "failed", "skipped")
+UNPARSED = (FAILED, SKIPPED)  # lines that have no tree, for a reason
 DEPTH_LIMIT = 100  # nested lists and objects in an unknown field
 LARGEST = 2**63  # greater integers arrive as rounded floats
 TREE = ("words", "spans", "heads", "deprels", "upos")
@@ -49,7 +50,7 @@ class Record:
 
     id: str
     src: str
-    status: str = "ok"
+    status: str = OK
     reason: str | None = None
     words: list[str] | None = None
     spans: list[list[int]] | None = None

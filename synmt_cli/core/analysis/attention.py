@@ -22,7 +22,7 @@ from synmt_cli.core.model.moving import moved
 from synmt_cli.core.text.vocabulary import BOS, PAD
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.attention import Attention
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import OK, SKIPPED, Record
 
 StackName = Literal["encoder", "decoder", "cross"]
 BEGIN, END = "<s>", "</s>"  # as tokens are shown
@@ -60,9 +60,9 @@ class AttentionExtractor:
         rows_of = []
         for row, record in enumerate(records):
             status, reason = record.status, record.reason
-            if status == "ok" and (reason := self._too_long(record, max_pieces)):
-                status = "skipped"
-            if status == "ok":
+            if status == OK and (reason := self._too_long(record, max_pieces)):
+                status = SKIPPED
+            if status == OK:
                 rows_of.append(row)
             results.append(Attention(record.id, status, self._stack, reason))
         prepared = [self._run.prepared(records[row]) for row in rows_of]
@@ -127,7 +127,7 @@ class AttentionExtractor:
         for layer in self._layers:
             for head, rows in zip(self._heads, weights[layer][place], strict=True):
                 cut[layer, head] = rows[: len(tokens), : len(keys)].numpy()  # (tokens, keys)
-        return Attention(record.id, "ok", self._stack, None, tokens, keys, cut)
+        return Attention(record.id, OK, self._stack, None, tokens, keys, cut)
 
 
 def _chosen(what: str, wanted: Sequence[int], n: int) -> list[int]:

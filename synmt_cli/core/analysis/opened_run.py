@@ -19,7 +19,7 @@ from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.text.vocabulary import EOS, Vocabularies
 from synmt_cli.errors import ConfigError
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import OK, Record
 
 BATCH_SIZE, BATCH_PIECES = 64, 4096  # sentences, and padded pieces, that are encoded together
 
@@ -50,7 +50,7 @@ class OpenedRun:
 
         A record whose status is not `ok` loses its tree, as in translation.
         """
-        if record.status != "ok":
+        if record.status != OK:
             record = Record(record.id, record.src, pieces=record.pieces)
         return self.prepare(record)
 

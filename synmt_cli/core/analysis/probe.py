@@ -30,7 +30,7 @@ from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.jobs.translation.input import Reader
 from synmt_cli.core.model.layers import Encoder
 from synmt_cli.errors import UsageError
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import OK, Record
 from synmt_cli.formats.reports.analysis.probes import ProbeResult, TaskInfo
 from synmt_cli.formats.senteval import SPLITS, TEST, TRAIN, Example
 
@@ -133,7 +133,7 @@ class Probe:
         if len(record.pieces or ()) > self._max_pieces:
             self.remarks[f"of more than {self._max_pieces:,} pieces: left out"] += 1
             return False
-        if self._run.encoding.needs and not (record.heads and record.status == "ok"):
+        if self._run.encoding.needs and not (record.heads and record.status == OK):
             self.remarks["without a tree: encoded as pieces that stand for themselves"] += 1
         return True
 

@@ -8,7 +8,7 @@ import torch
 from synmt_cli.core.analysis.opened_run import OpenedRun, open_run, refuse_other_vocabulary
 from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import OK, Record
 
 _NEEDS = ("sentence",)  # so that text is parsed, even for a run without syntax
 WINDOW = 500  # records that are sorted by length at a time
@@ -52,7 +52,7 @@ def show(
 
 def _unfit(record: Record, max_pieces: int) -> str:
     """Why there is nothing to measure, or ""."""
-    if record.status != "ok":
+    if record.status != OK:
         return record.status
     if all(word < 0 for word in record.piece_word or ()) or not record.heads:
         return "without a tree"

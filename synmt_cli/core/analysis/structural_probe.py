@@ -35,7 +35,7 @@ from synmt_cli.core.analysis.tree_geometry import (
 )
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import OK, Record
 from synmt_cli.formats.reports.analysis.structural_probes import StructuralFigures
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN
 
@@ -118,7 +118,7 @@ class StructuralProbe:
             record = self._featurizer.record([sentence], "1")
             if len(record.pieces or ()) > self._max_pieces:
                 self.remarks[f"of more than {self._max_pieces:,} pieces: left out"] += 1
-            elif record.status != "ok" or len(words_of(record)) < 2:
+            elif record.status != OK or len(words_of(record)) < 2:
                 self.remarks["without two words that have pieces: left out"] += 1
             else:
                 yield self._run.prepared(record)

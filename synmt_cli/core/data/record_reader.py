@@ -24,7 +24,7 @@ from synmt_cli.core.data.targets import HOW, Target, Targets
 from synmt_cli.core.text.vocabulary import EOS
 from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats import record as records
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import OK, Record
 from synmt_cli.io import reading
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class CorpusReader:
         for number, line in enumerate(lines.lines, lines.first):
             place = (lines.name, number)
             record = records.from_bytes(line, *place, str(number))
-            tokens = self.targets.tokens(record, place) if record.status == "ok" else []
+            tokens = self.targets.tokens(record, place) if record.status == OK else []
             n = self.targets.n_pieces(record, tokens)
             if reason := self._unfit(record, n, place):
                 left_out[reason] += 1
@@ -159,7 +159,7 @@ class CorpusReader:
 
     def _unfit(self, record: Record, target_length: int, place: tuple[str, int]) -> str:
         """Why a record is left out, or "". Raises if it should not be in the file at all."""
-        if record.status != "ok":
+        if record.status != OK:
             return record.status
         if record.pieces is None:
             raise DataError(*place, f"no pieces; {HOW}")

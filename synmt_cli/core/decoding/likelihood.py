@@ -27,7 +27,7 @@ from synmt_cli.core.decoding.translator import SearchSettings, Watch, unchanged
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, UNK, Vocabulary
 from synmt_cli.errors import Place
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import EMPTY, OK, Record
 from synmt_cli.formats.transitions import is_symbol
 
 LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is small
@@ -86,7 +86,7 @@ class TeacherForcing:
         for i, (record, place) in enumerate(records):
             tokens = self._tokens(record)
             found.append(self._unread(record, tokens))
-            if not found[i].unscored and record.status != "empty" and record.pieces:
+            if not found[i].unscored and record.status != EMPTY and record.pieces:
                 pairs[i] = self._pair(record, tokens or (), place, encoding)
         log_probs = self._log_probs([*pairs.values()], encoding, watch)
         for (i, pair), log_prob in zip(pairs.items(), log_probs, strict=True):
@@ -98,7 +98,7 @@ class TeacherForcing:
 
     def _unread(self, record: Record, tokens: Sequence[str] | None) -> Likelihood:
         """The result of a record that no model reads: log P is 0 where both sides are empty."""
-        is_empty = record.status == "empty" or not record.pieces
+        is_empty = record.status == EMPTY or not record.pieces
         if is_empty and not tokens:
             return Likelihood(0.0, 1)
         if tokens is None:
@@ -120,7 +120,7 @@ class TeacherForcing:
     ) -> Pair:
         """Raises DataError, ConfigError for transitions that are not a tree of the models."""
         bare = Record(record.id, record.src, pieces=record.pieces)
-        prepared = self.prepare(record if record.status == "ok" else bare)
+        prepared = self.prepare(record if record.status == OK else bare)
         ids = [*self.source.ids(prepared.pieces or ()), EOS]
         return Pair(ids, encoding.values(prepared), self.targets.target(tokens, place))
 

@@ -18,7 +18,7 @@ from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
 from synmt_cli.errors import SynmtError
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import EMPTY, OK, Record
 
 Item = TypeVar("Item")
 WAIT = 0.1  # seconds for the items of a window, after which it is cut short
@@ -154,10 +154,10 @@ class Translator:
     def _parts(self, owner: int, record: Record, encoding: Encoding) -> Iterator[SourcePart]:
         """One part; none for an empty record, several without their tree for a long one."""
         tag, pieces = untagged(record.pieces or [])
-        if record.status == "empty" or not pieces:
+        if record.status == EMPTY or not pieces:
             return
         parts = list(in_parts(pieces, self.settings.max_pieces))
-        has_tree = record.status == "ok" and len(parts) == 1
+        has_tree = record.status == OK and len(parts) == 1
         for part in parts:
             bare = Record(record.id, record.src, pieces=[tag, *part, tag] if tag else part)
             prepared = self.prepare(record if has_tree else bare)

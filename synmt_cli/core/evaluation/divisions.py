@@ -26,7 +26,7 @@ from synmt_cli.core.segments.segment import RecordSegment, Segment, TreeSegment
 from synmt_cli.core.trees.heads import ROOT, depths, is_projective
 from synmt_cli.errors import DataError, UsageError, counted, quoted
 from synmt_cli.formats.detect import COMMENT, OBJECT
-from synmt_cli.formats.record import EMPTY
+from synmt_cli.formats.record import EMPTY, UNPARSED
 from synmt_cli.io import reading
 
 RARE = 5  # a word is rare if the training text has it less often
@@ -206,7 +206,7 @@ def _tree(segment: Segment) -> Tree:
         tree = segment.tree
         return Tree(tree.heads or (), tree.deprels or (), segment.length)
     if isinstance(segment, RecordSegment):
-        if heads is None and segment.status not in (EMPTY, "failed", "skipped"):
+        if heads is None and segment.status not in (EMPTY, *UNPARSED):
             raise DataError(*segment.place, "no tree: the record has no heads")
         return Tree(heads or (), segment.fields.get("deprels") or (), segment.length)
     raise DataError(*segment.place, "expected trees: CoNLL-U or records")

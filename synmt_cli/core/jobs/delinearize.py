@@ -57,7 +57,7 @@ class DelinearizeJob:
 
     def _check(self, one: Record, line: TransitionLine) -> None:
         where = f"{line.source}:{line.number}"
-        if one.transitions is None and one.status == "ok":
+        if one.transitions is None and one.status == OK:
             raise DataError(line.source, line.number, "field transitions is missing")
         vocabulary = self.delinearizer.vocabulary
         if one.vocab is None or not one.transitions:

@@ -12,7 +12,7 @@ from synmt_cli.core.trees.features import EMITTED, MATRICES, PieceTree, tree_of
 from synmt_cli.core.trees.heads import depths
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import RawBlocks, Sentence
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import EMPTY, OK, SKIPPED, Record
 from synmt_cli.formats.transitions import is_symbol
 
 LARGEST = 1_000_000  # values of one emitted feature that is not linear in the sentence
@@ -53,7 +53,7 @@ class Featurizer:
 
     def text(self, line: str, id: str, target: str | None = None) -> Record:
         """The record of a line without a tree."""
-        one = Record(id, line, "empty" if not line.strip() else "ok")
+        one = Record(id, line, EMPTY if not line.strip() else OK)
         if self.source is not None:
             one.pieces = self.source.pieces(line)
             one.piece_word = [-1] * len(one.pieces)
@@ -71,7 +71,7 @@ class Featurizer:
         tree = tree_of(one)
         for name in self.emit:
             if (n := _n_values(name, tree)) > LARGEST:
-                one.status = "skipped"
+                one.status = SKIPPED
                 one.reason = f"{name} has {n:,} values, at most {LARGEST:,} are written"
                 return
         for name in self.emit:
@@ -110,7 +110,7 @@ class Featurizer:
             if (vocabulary := self.linearizer.vocabulary) is not None:
                 unknown = set(linear.tokens).difference(vocabulary.symbols)
                 done.unknown.update(t for t in linear.tokens if t in unknown and is_symbol(t))
-        elif one.status in ("ok", "empty"):
+        elif one.status in (OK, EMPTY):
             one.status, one.reason = linear.status, f"target: {linear.reason}"
             return True
         return False

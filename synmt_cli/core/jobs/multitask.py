@@ -33,7 +33,7 @@ from synmt_cli.core.transitions.brackets import (
 from synmt_cli.errors import ConfigError, DataError, Place, quoted
 from synmt_cli.formats import penn, record
 from synmt_cli.formats.penn import Constituent, Item
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import EMPTY, OK, Record
 from synmt_cli.io import reading
 
 HOW = "synmt multitask --format symbols"
@@ -99,7 +99,7 @@ class MultitaskJob:
         if self.task != "parse":
             is_tagged = self.scheme == "multitask"
             made = [replace(tagged(record), id=f"{record.id}:TR") if is_tagged else record]
-        if record.status == "empty" or self.task == "translate":
+        if record.status == EMPTY or self.task == "translate":
             return TaskRecords(made)
         try:
             return TaskRecords([*made, self._parse(record, tree)])
@@ -107,7 +107,7 @@ class MultitaskJob:
             return TaskRecords(made, str(reason))
 
     def _check(self, record: Record, place: Place) -> None:
-        if record.status == "ok" and record.pieces is None:
+        if record.status == OK and record.pieces is None:
             raise DataError(*place, "no pieces; make records with featurize --spm MODEL")
         if set(record.pieces or ()) & {*TAGS, CLOSING}:
             raise DataError(*place, "field pieces has tags or brackets already")
@@ -120,7 +120,7 @@ class MultitaskJob:
 
     def _parse(self, record: Record, tree: Constituent | None) -> Record:
         """Raises Mismatch."""
-        if record.status != "ok":
+        if record.status != OK:
             raise Mismatch(f"{record.status}: {record.reason or 'no reason given'}")
         if self.penn:
             items = tree.items if tree else []

@@ -18,6 +18,7 @@ from synmt_cli.core.segments.comments import LINE, LineStarts
 from synmt_cli.errors import DataError, SynmtError, counted, quoted
 from synmt_cli.formats import conllu
 from synmt_cli.formats.conllu import RawBlocks, Sentence
+from synmt_cli.formats.record import UNPARSED
 from synmt_cli.io import reading
 from synmt_cli.io.reading import Source
 
@@ -69,7 +70,7 @@ class Done:
     def count(self, status: str, reason: str | None, place: tuple[str, int], strict: bool) -> None:
         """Counts a line. Raises DataError if it failed or was skipped, and `strict` is set."""
         self.statuses[status] += 1
-        if status in ("failed", "skipped"):
+        if status in UNPARSED:
             where = located(place, reason or "")
             if strict:
                 raise where
@@ -96,7 +97,7 @@ class Done:
                 f"{n_trees:,} {of_all} trees were not projective and lifted: "
                 f"other heads for {counted(self.counts['lifted words'], 'word')}"
             )
-        for status in ("failed", "skipped"):
+        for status in UNPARSED:
             if n := self.statuses[status]:
                 yield f"{n:,} {of_all} {unit} {status}"
         if self.first_failure:

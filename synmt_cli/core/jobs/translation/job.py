@@ -32,7 +32,7 @@ from synmt_cli.core.run import export
 from synmt_cli.core.run.directory import CONFIG, MEANINGS, Run
 from synmt_cli.core.segments.bad_trees import located
 from synmt_cli.errors import ConfigError, Place, UsageError
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import UNPARSED, Record
 
 Item = TypeVar("Item")
 Window = Sequence[tuple[Record, Place]]
@@ -355,7 +355,7 @@ def where(windows: Sequence[Window]) -> str:
 def placed(records: Placed, strict: bool) -> Placed:
     """Yields the same records. Raises DataError at the first failed or skipped one, if `strict`."""
     for record, place in records:
-        if strict and record.status in ("failed", "skipped"):
+        if strict and record.status in UNPARSED:
             raise located(place, record.reason or record.status)
         yield record, place
 

@@ -18,7 +18,7 @@ from synmt_cli.core.run import device as devices
 from synmt_cli.core.transitions.grammar import FEATURES
 from synmt_cli.errors import ConfigError, DataError, Place
 from synmt_cli.formats import record as records
-from synmt_cli.formats.record import Record
+from synmt_cli.formats.record import OK, UNPARSED, Record
 
 Scored = tuple[Record, Likelihood]
 
@@ -84,14 +84,14 @@ class LikelihoodJob(ModelJob):
                 raise DataError(*place, "asks for a parse; its target has to be in tgt_pieces")
             record.tgt_pieces = vocabularies.target.pieces(record.tgt)
             record.vocab = record.vocab and vocabularies.fingerprint
-        elif record.status == "ok":
+        elif record.status == OK:
             raise DataError(*place, "no target; give --tgt FILE, or records with tgt")
 
     def _check_tree(self, record: Record, place: Place) -> None:
         if record.transitions:
             check_vocabulary(record, self.members.vocabularies.fingerprint, place)
             self._targets.target(record.transitions, place)
-        elif record.status == "ok":
+        elif record.status == OK:
             self._targets.tokens(record, place)
 
     def scored(
@@ -132,9 +132,9 @@ def remarks(record: Record, found: Likelihood, needs_trees: bool) -> Iterator[st
     """Yields the remarks about a segment that stderr counts."""
     if found.unscored:
         yield f"{found.unscored}: not scored"
-    elif record.status in ("failed", "skipped"):
+    elif record.status in UNPARSED:
         yield f"{record.status}: scored without a tree"
-    elif needs_trees and record.status == "ok" and not record.heads:
+    elif needs_trees and record.status == OK and not record.heads:
         yield "without a tree: scored as pieces that stand for themselves"
     if found.has_unknown:
         yield "with target pieces that the vocabulary lacks: scored as <unk>"

@@ -12,11 +12,12 @@ from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.errors import printable
 from synmt_cli.formats import record
 from synmt_cli.formats.conllu import encoded
+from synmt_cli.formats.record import UNPARSED
 
 
 def remarks(one: Translated, settings: SearchSettings, needs_trees: bool) -> Iterator[str]:
     """Yields the remarks about a segment that stderr counts."""
-    if one.record.status in ("failed", "skipped"):
+    if one.record.status in UNPARSED:
         yield f"{one.record.status}: translated without a tree"
     elif needs_trees and one.lines and not one.record.heads:
         yield "without a tree: translated as pieces that stand for themselves"
