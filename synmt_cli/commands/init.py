@@ -183,7 +183,6 @@ def _check(experiment: str, preset: str, tokenize: str | None) -> None:
     if preset != AUTO:
         resolve(None, preset, [])
     if tokenize is not None:
-        tokenizers.check(tokenize)
         tokenizers.bleu(tokenize)
     if os.path.lexists(experiment):
         raise CreateError(

@@ -78,7 +78,7 @@ READ_BY = {  # the metrics that read an option
     "bleu_order": ("bleu",),
     "chrf_order": ("chrf", "chrf+", "chrf++"),
 }
-OF_TESTS = {"paired", "p", "samples", "correct", "seed"}
+OF_TESTS = ("p", "samples", "correct", "seed")  # and paired, but for none
 ScoreFormat = Annotated[
     Literal["table", "tsv", "csv", "json", "latex", "markdown", "segments"],
     option("--format", "How to print the results; latex is for booktabs, segments for one metric."),
@@ -245,8 +245,8 @@ def score(
 
     A system against itself has p = 1, but 1 / (n + 1) by sacreBLEU's definitions. The samples are
     those that sacreBLEU draws with the same seed. With one output of each system, the 95 % interval
-    of d is that of the bootstrap's percentiles, whatever the test. Where there is no test (--paired
-    none, --get, --format segments), options of a test are refused, --seed too.
+    of d is that of the bootstrap's percentiles, whatever the test. --paired none, --get and
+    --format segments make no test; they refuse options of one, such as --seed.
 
     NAME=FILE with the same NAME several times is one system with several training seeds. (For a
     file named a=b write ./a=b.) A system's score is the mean over its seeds, and p and the interval
@@ -333,7 +333,7 @@ def score(
     settings = registry.TextSettings(
         tokenize, lowercase, smooth, smooth_value, bleu_order, chrf_order
     )
-    _check(settings, get, form, by, metrics, limits, _of_tests(asked, paired))
+    _check(settings, get, form, by, metrics, limits, _asks_for_test(asked, paired))
     scored = _outside(segment_scores or [], lower_is_better or [])
     specs = [divisions.parse(text) for text in dict.fromkeys(by or [])]
     trees = _trees(specs, src, src_trees, ref_trees)
@@ -392,9 +392,9 @@ def score(
     _judge(report, limits)
 
 
-def _of_tests(asked: set[str], paired: str | None) -> set[str]:
-    """The options of a test that were given; `--paired none` asks for no test."""
-    return asked & OF_TESTS - ({"paired"} if paired == "none" else set())
+def _asks_for_test(asked: set[str], paired: str | None) -> bool:
+    """Whether an option of a test was given; `--paired none` is none."""
+    return paired not in (None, "none") or not asked.isdisjoint(OF_TESTS)
 
 
 def _check(
@@ -736,9 +736,8 @@ def _test(
     if matched and not (several and name == "bs"):
         raise UsageError("--matched is for the bootstrap of several seeds")
     if name == "none":
-        excluded = [name for name in ("p", "samples", "correct", "seed") if name in asked]
         options.refuse(
-            {f"--{one} is of a test: it excludes --paired none": True for one in excluded}
+            {f"--{one} is of a test: it excludes --paired none": one in asked for one in OF_TESTS}
         )
         return None
     if several and (name not in SEED_FORMULAS or p != "centred"):

@@ -66,8 +66,8 @@ def with_special_pieces_first(model: bytes, order: Iterable[str]) -> bytes:
     """The same model with unk, pad, bos and eos at its beginning, in this order.
 
     Those that it lacks are added. Pieces keep their scores and their order, so text is split as
-    before; a piece that text could have, but which has the name of a special one, is no text any
-    longer. Raises ValueError if the bytes are not a model with one unknown piece.
+    before, except that text no longer has a piece with the name of a special one.
+    Raises ValueError if the bytes are not a model with one unknown piece.
     """
     fields = [(number, _checked(value, bytes)) for number, value in _fields(model)]
     trainer = b"".join(value for number, value in fields if number == _TRAINER)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from synmt_cli.core.data.batch import fill, to_device
+from synmt_cli.core.data.batch import by_length, to_device
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.decoding import ensemble
@@ -61,8 +61,7 @@ class OpenedRun:
         source = self.vocabularies.source
         ids = Ragged.of([[*source.ids(one.pieces or ()), EOS] for one in records], np.int64)
         features = self.encoding.ragged([self.encoding.values(one) for one in records])
-        order = np.argsort(-ids.lengths, kind="stable")
-        for full in fill(order, ids.lengths, BATCH_PIECES):
+        for full in by_length(ids.lengths, BATCH_PIECES):
             for rows in np.split(full, range(BATCH_SIZE, len(full), BATCH_SIZE)):
                 yield rows, to_device(self.encoding.side(ids, features, rows), self.device)
 

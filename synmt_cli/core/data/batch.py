@@ -95,3 +95,8 @@ def fill(order: Array, lengths: Array, batch_tokens: int, batch_rows: int = 0) -
             cuts.append(i)
             begin, longest = i, length
     return np.split(order, cuts) if len(order) else []
+
+
+def by_length(lengths: Array, batch_tokens: int, batch_rows: int = 0) -> list[Array]:
+    """All rows, the longest first, cut by `fill`: rows of a batch are of similar length."""
+    return fill(np.argsort(-lengths, kind="stable"), lengths, batch_tokens, batch_rows)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from synmt_cli.core.data.batch import Batch, fill
+from synmt_cli.core.data.batch import Batch, by_length
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
@@ -73,6 +73,11 @@ class TeacherForcing:
     settings: SearchSettings
     prepare: Callable[[Record], Record] = unchanged
 
+    @property
+    def writes_trees(self) -> bool:
+        """Whether the models write transitions."""
+        return self.targets.grammar is not None
+
     def score(
         self, records: Sequence[tuple[Record, Place]], watch: Watch = lambda n, share: None
     ) -> list[Likelihood]:
@@ -94,7 +99,7 @@ class TeacherForcing:
         return found
 
     def _tokens(self, record: Record) -> list[str] | None:
-        return record.tgt_pieces if self.targets.grammar is None else record.transitions
+        return record.transitions if self.writes_trees else record.tgt_pieces
 
     def _unread(self, record: Record, tokens: Sequence[str] | None) -> Likelihood:
         """The result of a record that no model reads: log P is 0 where both sides are empty."""
@@ -103,15 +108,14 @@ class TeacherForcing:
             return Likelihood(0.0, 1)
         if tokens is None:
             return Likelihood(math.nan, 0, f"{record.status}, without a target")
-        has_trees = self.targets.grammar is not None
-        length = sum(not (has_trees and is_symbol(token)) for token in tokens) + 1
+        length = sum(not (self.writes_trees and is_symbol(token)) for token in tokens) + 1
         most = self.settings.max_pieces
         reason = ""
         if is_empty:
             reason = "with a target but an empty source"
         elif max(len(record.pieces or ()), length - 1) > most:
             reason = f"of more than {most:,} pieces"
-        elif has_trees and not tokens:
+        elif self.writes_trees and not tokens:
             reason = "with an empty target, which is not a tree"
         return Likelihood(math.nan if reason else 0.0, length, reason)
 
@@ -159,10 +163,8 @@ class TeacherForcing:
         return Corpus.of(columns, encoding, [], Counter(), 0)
 
     def _batches(self, corpus: Corpus) -> Iterator[Array]:
-        """Rows of similar length, the longest first."""
         lengths = corpus.longer_sides_of(np.arange(len(corpus)))
-        order = np.argsort(-lengths, kind="stable")
-        yield from fill(order, lengths, self.settings.batch_pieces, self.settings.batch_size)
+        yield from by_length(lengths, self.settings.batch_pieces, self.settings.batch_size)
 
     def _token_log_probs(self, batch: Batch) -> Tensor:
         """log P of each target token, (N,), those of a target after each other."""

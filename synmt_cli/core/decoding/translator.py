@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import torch
 
-from synmt_cli.core.data.batch import fill, to_device
+from synmt_cli.core.data.batch import by_length, to_device
 from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.data.task_tags import asks_for_parse, parse_text, untagged
@@ -212,8 +212,7 @@ class Translator:
         return [to_device(source, self.device)] * len(self.models)
 
     def _batches(self, lengths: Array) -> Iterator[Array]:
-        order = np.argsort(-lengths, kind="stable")
-        yield from fill(order, lengths, self.settings.batch_pieces, self.settings.batch_size)
+        yield from by_length(lengths, self.settings.batch_pieces, self.settings.batch_size)
 
     def _lines(
         self, record: Record, nbests: Sequence[list[Hypothesis]], lenpen: float

@@ -37,7 +37,12 @@ def check(tokenize: str) -> None:
 
 
 def bleu(tokenize: str, **options: Any) -> BLEU:
-    """A BLEU with that tokenizer. Raises Unavailable if its package or model is missing."""
+    """A BLEU with that tokenizer.
+
+    Raises UsageError for an unknown one, Unavailable if its package or model is missing.
+    """
+    check(tokenize)
+
     from sacrebleu import BLEU
     from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
     from sacrebleu.utils import SACREBLEU_DIR

@@ -122,6 +122,13 @@ class Wanted(NamedTuple):
     precision: str | None = None
 
 
+class Ready(Protocol):
+    """Opened models with all that their work on records needs."""
+
+    @property
+    def writes_trees(self) -> bool: ...
+
+
 class ModelJob:
     """Run directories that work together on records, and the processes that do it.
 
@@ -129,8 +136,6 @@ class ModelJob:
     settings and device do not fit. engine: the one chosen, and why. writes_trees: whether the
     models write transitions.
     """
-
-    writes_trees: bool
 
     def __init__(
         self,
@@ -164,6 +169,12 @@ class ModelJob:
         )
         self._settings = settings
         self._worker_threads = 0 if is_alone else threads or 1
+        self.writes_trees = self._ready.writes_trees
+
+    @property
+    def _ready(self) -> Ready:
+        """What works on records in this process, opened once. Raises SynmtError."""
+        raise NotImplementedError
 
     @property
     def members(self) -> ensemble.Ensemble:
@@ -222,17 +233,9 @@ class ModelJob:
 class TranslateJob(ModelJob):
     """Run directories that translate together."""
 
-    def __init__(
-        self,
-        folders: Sequence[str],
-        checkpoint: str,
-        wanted: Wanted,
-        settings: SearchSettings,
-        jobs: int,
-        threads: int,
-    ) -> None:
-        super().__init__(folders, checkpoint, wanted, settings, jobs, threads)
-        self.writes_trees = translator(self._models, settings).writes_trees
+    @property
+    def _ready(self) -> Translator:
+        return translator(self._models, self._settings)
 
     def translated(
         self,

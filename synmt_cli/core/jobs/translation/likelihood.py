@@ -1,7 +1,7 @@
 """How probable given targets are: what is scored, by whom, and the output for a segment."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 import torch
@@ -13,7 +13,7 @@ from synmt_cli.core.decoding.beam import read_trees
 from synmt_cli.core.decoding.likelihood import Likelihood, TeacherForcing
 from synmt_cli.core.decoding.translator import SearchSettings, Watch
 from synmt_cli.core.jobs.translation.input import Placed
-from synmt_cli.core.jobs.translation.job import ModelJob, Models, Progress, Wanted, Window, opened
+from synmt_cli.core.jobs.translation.job import ModelJob, Models, Progress, Window, opened
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.transitions.grammar import FEATURES
 from synmt_cli.errors import ConfigError, DataError, Place
@@ -42,18 +42,9 @@ def teacher_forcing(models: Models, settings: SearchSettings) -> TeacherForcing:
 class LikelihoodJob(ModelJob):
     """Run directories that score targets together. wanted: with torch as the engine."""
 
-    def __init__(
-        self,
-        folders: Sequence[str],
-        checkpoint: str,
-        wanted: Wanted,
-        settings: SearchSettings,
-        jobs: int,
-        threads: int,
-    ) -> None:
-        super().__init__(folders, checkpoint, wanted, settings, jobs, threads)
-        self._targets = teacher_forcing(self._models, settings).targets
-        self.writes_trees = self._targets.grammar is not None
+    @property
+    def _ready(self) -> TeacherForcing:
+        return teacher_forcing(self._models, self._settings)
 
     def refuse_text(self) -> None:
         """Raises ConfigError if targets are trees, which lines of text cannot be."""
@@ -90,9 +81,9 @@ class LikelihoodJob(ModelJob):
     def _check_tree(self, record: Record, place: Place) -> None:
         if record.transitions:
             check_vocabulary(record, self.members.vocabularies.fingerprint, place)
-            self._targets.target(record.transitions, place)
+            self._ready.targets.target(record.transitions, place)
         elif record.status == OK:
-            self._targets.tokens(record, place)
+            self._ready.targets.tokens(record, place)
 
     def scored(
         self,
