@@ -29,7 +29,7 @@ MANUAL = Manual(
     ),
     see_also=("split", "train", "score"),
 )
-Text = str | None
+Given = str | None
 FEW = 500  # test pairs; with as many, ours showed no difference below 0.8 BLEU
 
 
@@ -37,18 +37,18 @@ def init(
     experiment: Annotated[str, argument("EXPERIMENT", "The folder to write.")],
     src: Annotated[str, option("--src FILE", "Source side of the text to train on.")],
     tgt: Annotated[str, option("--tgt FILE", "Its target side.")],
-    dev_src: Annotated[Text, option("--dev-src FILE", "Source side of the dev set.")] = None,
-    dev_tgt: Annotated[Text, option("--dev-tgt FILE", "Its target side.")] = None,
-    test_src: Annotated[Text, option("--test-src FILE", "Source side of the test set.")] = None,
-    test_tgt: Annotated[Text, option("--test-tgt FILE", "Its target side.")] = None,
+    dev_src: Annotated[Given, option("--dev-src FILE", "Source side of the dev set.")] = None,
+    dev_tgt: Annotated[Given, option("--dev-tgt FILE", "Its target side.")] = None,
+    test_src: Annotated[Given, option("--test-src FILE", "Source side of the test set.")] = None,
+    test_tgt: Annotated[Given, option("--test-tgt FILE", "Its target side.")] = None,
     parser: Annotated[
-        Text, option("--parser MODEL", "UDPipe model of the source language.")
+        Given, option("--parser MODEL", "UDPipe model of the source language.")
     ] = None,
     tgt_parser: Annotated[
-        Text, option("--tgt-parser MODEL", "UDPipe model of the target language.")
+        Given, option("--tgt-parser MODEL", "UDPipe model of the target language.")
     ] = None,
     src_trees: Annotated[
-        Text,
+        Given,
         option("--src-trees FILE", "CoNLL-U: trees that lines of the source already have."),
     ] = None,
     variants: Annotated[
@@ -78,7 +78,7 @@ def init(
         ),
     ] = "auto",
     tokenize: Annotated[
-        Text,
+        Given,
         option(
             "--tokenize NAME",
             "A tokenizer of sacreBLEU, for BLEU in training, tuning and scores.",
@@ -117,6 +117,10 @@ def init(
     letters. Lengths are then in characters, with other limits, which the Makefile says; TER is not
     computed for such a target; and unless you name one, --tokenize is zh for Chinese (Han
     characters without kana) and char for others, 13a for targets with spaces.
+
+    Where a variant writes trees, search stops early for all systems (tune --patience 1), since an
+    exact search can take more than ten times as long there, and gave no better BLEU in our trials.
+    For an exact search empty PATIENCE in the Makefile.
 
     init chooses the precision, and the preset unless you name one, for the machine on which it
     runs: run it where you train, or check precision in config.toml and PRESET in the Makefile.
@@ -162,6 +166,9 @@ def init(
         notes.append(f"preset {taken}: about {why}; --preset NAME chooses another")
     design, about_words = _for_writing(design, sizes, tokenize)
     notes += about_words
+    if writers := design.writers:
+        have = f"{', '.join(writers)} write{'s' if len(writers) == 1 else ''} trees"
+        notes.append(f"patience 1: {have}; empty PATIENCE in the Makefile for an exact search")
     chosen, why = precision.for_all(device)
     notes.append(f"precision {chosen}: {why}; for another machine, change it in config.toml")
     write(Path(experiment), design, n_pairs, texts, parsers, (chosen, why))

@@ -208,14 +208,14 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     made = commands()
     assert (trained(made), len(translated(made))) == ([], 6)
     searches = [line.split(" --threads ")[0] for line in made if line.startswith("synmt tune ")]
-    assert {line.split(" ", 4)[4] for line in searches} == {"--beam 4 --lenpen 0.2:1.6"}
-    wider = text.replace("LENPENS := 0.2:1.6", "LENPENS := 0.2:3.0")
-    rules.write_text(wider.replace("PATIENCE :=\n", "PATIENCE := 1\n"))
+    wanted = {"--beam 4 --lenpen 0.2:3.0 --patience 1"}
+    assert {line.split(" ", 4)[4] for line in searches} == wanted
+    narrower = text.replace("LENPENS := 0.2:3.0", "LENPENS := 0.2:1.6")
+    rules.write_text(narrower.replace("PATIENCE := 1\n", "PATIENCE :=\n"))
     made = commands()
     assert (trained(made), len(translated(made))) == ([], 6)
     searches = [line.split(" --threads ")[0] for line in made if line.startswith("synmt tune ")]
-    wanted = {"--beam 5 --lenpen 0.2:3.0 --patience 1"}
-    assert {line.split(" ", 4)[4] for line in searches} == wanted
+    assert {line.split(" ", 4)[4] for line in searches} == {"--beam 5 --lenpen 0.2:1.6"}
     rules.write_text(text.replace("PRESET := tiny", "PRESET := small"))
     assert sorted(trained(commands())) == sorted(models)
 
@@ -272,6 +272,23 @@ def test_a_language_without_spaces_is_measured_in_characters(run, forked, tmp_pa
         assert settings["training"]["tokenize"] == tokenize
         make(folder, forked, "text/train.src")
         assert len((folder / "text/train.src").read_bytes().splitlines()) == 32
+
+
+def test_search_is_exact_unless_a_variant_writes_trees(run, given, tmp_path):
+    """Then it would take too long, and all systems search as fairseq does."""
+
+    def search(variants):
+        folder = tmp_path / variants
+        done = run("init", folder, *TEXT, *PARSERS, "--variants", variants, cwd=given)
+        assert done.returncode == 0, done.stderr.decode()
+        text = (folder / "Makefile").read_text()
+        told = re.search(r"patience 1: (.*);", done.stderr.decode())
+        return re.findall(r"(?m)^(?:LENPENS|PATIENCE) :=.*", text), told and told[1]
+
+    assert search("pascal,bitran") == (["LENPENS := 0.2:1.6", "PATIENCE :="], None)
+    wide = ["LENPENS := 0.2:3.0", "PATIENCE := 1"]
+    assert search("vanilla,gcn") == (wide, "gcn writes trees")
+    assert search("linearized,parent") == (wide, "linearized, parent write trees")
 
 
 def test_a_tokenizer_that_is_named_is_taken_as_it_is(run, given, tmp_path):

@@ -51,10 +51,10 @@ PARSERS := 0
 THREADS := 1
 # At least 2: the length penalty is tuned for it, by these values on dev.
 BEAM := 5
-LENPENS := 0.2:1.6
+LENPENS := {lenpens}
 # Empty: search ends when no translation can be better. 1: it ends as fairseq's does, which is much
-# faster where models write trees, and needs greater penalties, such as 0.2:3.0.
-PATIENCE :=
+# faster where models write trees, and needs greater penalties: 0.2:3.0 instead of 0.2:1.6.
+PATIENCE :={patience}
 METRICS := {metrics}
 # The words of BLEU and RIBES, in tuning and in scores; config.toml has those of validations.
 TOKENIZE := {tokenize}
@@ -288,11 +288,14 @@ def makefile(design: Design, n_pairs: int) -> str:
 def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     names = [design.records(variant) for variant in design.variants]
     records = dict.fromkeys([*(name for pair in names for name in pair), "test"])
+    lenpens, patience = ("0.2:3.0", " 1") if design.writers else ("0.2:1.6", "")
     yield _HEAD.format(
         variants=" ".join(design.variants),
         seeds=" ".join(map(str, range(1, design.n_seeds + 1))),
         preset=design.preset,
         coverage=_coverage(design),
+        lenpens=lenpens,
+        patience=patience,
         metrics="bleu,chrf" if design.tgt_writing else "bleu,chrf,ter",
         tokenize=design.tokenize,
         by=_buckets(design.src_writing),
