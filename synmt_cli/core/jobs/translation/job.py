@@ -4,6 +4,7 @@ Each process opens the models once and translates windows of records, or parts o
 of similar length, so that no process pads more than one alone would.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,7 +130,7 @@ class Ready(Protocol):
     def writes_trees(self) -> bool: ...
 
 
-class ModelJob:
+class ModelJob(ABC):
     """Run directories that work together on records, and the processes that do it.
 
     jobs, threads: as `-j` and `--threads` give them. Raises SynmtError at once where models,
@@ -172,9 +173,9 @@ class ModelJob:
         self.writes_trees = self._ready.writes_trees
 
     @property
+    @abstractmethod
     def _ready(self) -> Ready:
         """What works on records in this process, opened once. Raises SynmtError."""
-        raise NotImplementedError
 
     @property
     def members(self) -> ensemble.Ensemble:
