@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.search import search
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer

@@ -47,8 +47,8 @@ from synmt_cli import __version__, signals
 from synmt_cli.core import variants
 from synmt_cli.core.data.batch import Batch, to_device
 from synmt_cli.core.data.corpus import Corpus
-from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.search import search
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import ctranslate2_model

@@ -127,6 +127,22 @@ def test_the_readme_runs_as_typed(tmp_path, example_folder, shell, title, files,
 
 
 @pytest.mark.slow
+def test_the_page_on_back_translation_runs_as_printed(tmp_path, example_folder, shell):
+    """With 12 pairs, and 16 lines that have only a target."""
+    page = (ROOT / "docs" / "back-translation.md").read_text(encoding="utf-8")
+    for name in ("en.udpipe", "spm.model"):
+        (tmp_path / name).write_bytes((example_folder / name).read_bytes())
+    for name in ("train.en", "train.de", "dev.en", "dev.de", "dev.jsonl"):
+        lines = (example_folder / name).read_bytes().splitlines(keepends=True)
+        (tmp_path / name).write_bytes(b"".join(lines[:12]))
+    (tmp_path / "mono.de").write_bytes((example_folder / "test.de").read_bytes())
+    done = shell("".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL)), tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / "mono.en").read_bytes().count(b"\n") == 16
+    assert (tmp_path / "runs/more/model.safetensors").exists()
+
+
+@pytest.mark.slow
 def test_the_library_page_runs_as_printed(tmp_path, shell):
     """In an empty folder: the page makes every file that it reads."""
     page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")

@@ -67,6 +67,16 @@ def given_of(context: Any, names: Mapping[str, str]) -> dict[str, bool]:
     return {option: name in given(context) for name, option in names.items()}
 
 
+def refuse_given(context: Any, names: Mapping[str, str], reason: str) -> None:
+    """Raises UsageError where the command line sets one of these options.
+
+    names: the option of each parameter. reason: follows the option in the message.
+    """
+    refuse(
+        {f"{option} {reason}": is_given for option, is_given in given_of(context, names).items()}
+    )
+
+
 def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     """Raises UsageError if `-` is named twice, because stdin can be read once."""
     refuse({TWO_STDINS: [*paths].count("-") > 1})

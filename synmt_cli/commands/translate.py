@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
+import typer
+
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
@@ -18,10 +20,10 @@ MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
     output=(
         "text: one line for each segment, `Der Hund schläft .` tsv: `1<TAB>-0.3192<TAB>Der Hund "
-        "schläft .`, n-best in order. jsonl: the input's record with hyp and score, with nbest if "
-        "N is 2 or more, with hyp_transitions where models write trees, and closing: how many of "
-        "them were added at the end. conllu: a parsed sentence for each segment, or for each part "
-        "of a long one."
+        "schläft .`, n-best in order, or as drawn. jsonl: the input's record with hyp and score, "
+        "with nbest if N is 2 or more, with hyp_transitions where models write trees, and closing: "
+        "how many of them were added at the end. conllu: a parsed sentence for each segment, or "
+        "for each part of a long one."
     ),
     memory="The models, --window segments, twice as many from a pipe or with -j, and one batch of "
     "search.",
@@ -35,13 +37,17 @@ MANUAL = Manual(
         "synmt translate -m runs/trees --format conllu --max-output-len 20 test.en > hyp.conllu",
         "synmt translate -m runs/trees --max-output-len 20 --trees-out hyp.conllu test.en > hyp.de",
         "synmt translate -m runs/base --format tsv --beam 4 --nbest 4 test.jsonl > nbest.tsv",
+        "synmt translate -m runs/base --sample 10 --seed 1 test.jsonl > drawn.de",
     ),
     see_also=("train", "featurize", "tune", "likelihood", "score", "export"),
 )
 BEAM, LENPEN = 4, 0.6
+OF_SEARCH = {"beam": "--beam", "patience": "--patience", "tuned": "--tuned"}
+OF_SAMPLING = {"temperature": "--temperature", "seed": "--seed"}
 
 
 def translate(
+    context: typer.Context,
     model: Annotated[
         list[str],
         option("-m, --model RUN", "Run directory, or exported; repeatable, for an ensemble."),
@@ -72,6 +78,24 @@ def translate(
             " the best mean BLEU.",
         ),
     ] = None,
+    sample: Annotated[
+        int | None,
+        option(
+            "--sample K",
+            "Draw each token among the K most probable, instead of searching; 0 is all.",
+            min=0,
+        ),
+    ] = None,
+    temperature: Annotated[
+        float,
+        option(
+            "--temperature T",
+            "Draw with P^(1/T): below 1 probable tokens become more probable.",
+            min=0.01,
+            max=100,
+        ),
+    ] = 1.0,
+    seed: options.Seed = options.SEED,
     nbest: Annotated[
         int, option("--nbest N", "Translations for each segment.", min=1, max=1000)
     ] = 1,
@@ -165,6 +189,13 @@ def translate(
     skipped, at most four tokens are written for each piece of the limit, and conllu repairs a
     sequence that builds no tree, and counts it.
 
+    --sample K draws translations instead of searching for the best one: each token with its
+    probability among the K most probable ones that may come next, or among all with 0. Such
+    translations vary as text does, for which they are taken as sources of text that has only a
+    target (docs/back-translation.md). --temperature T draws with P^(1/T). What is drawn for a
+    segment depends on --seed, its id and its text, not on -j or on its neighbours; two draws of
+    --nbest may be equal. The score is that of the model, without K and T.
+
     --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
     may change a few translations. Attention and what variants add keep their precision. On a GPU
     bf16 and fp16 halve weights and states, and the scores of translations keep single precision;
@@ -174,13 +205,13 @@ def translate(
     --engine ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`) is faster: torch computes what a
     variant changes in the encoder, and CTranslate2 the rest. It supports single models with a plain
     decoder, which all variants of the source have, alone or combined; it does not support
-    ensembles, decoders that write trees, or rel in the decoder. Its beam search is not exact, so
-    --beam needs --patience (or --lenpen 0 without --nbest). Whatever it cannot do, auto leaves to
-    torch, and -v shows which engine runs. Both engines search alike, but round differently: a tie
-    may fall the other way, and scores leave out the probability of pieces that are never written.
-    So the default stays torch, and installing a package changes no output. With --threads N (and -j
-    1) CTranslate2 translates N batches at the same time. It reads the folders of `synmt export`
-    too.
+    ensembles, --sample, decoders that write trees, or rel in the decoder. Its beam search is not
+    exact, so --beam needs --patience (or --lenpen 0 without --nbest). Whatever it cannot do, auto
+    leaves to torch, and -v shows which engine runs. Both engines search alike, but round
+    differently: a tie may fall the other way, and scores leave out the probability of pieces that
+    are never written. So the default stays torch, and installing a package changes no output. With
+    --threads N (and -j 1) CTranslate2 translates N batches at the same time. It reads the folders
+    of `synmt export` too.
 
     Segments are sorted by length within a --window; --line-buffered, or text typed at a terminal,
     sets it to 1. From a pipe the first windows are shorter, and the next one is read while one is
@@ -199,14 +230,15 @@ def translate(
             ),
         }
     )
+    _refuse_of_the_other(context, sample is not None)
     if nbest > 1 and format in ("text", "conllu"):
         raise UsageError("--nbest gives several lines for a segment: --format tsv or jsonl")
     paths = files or ["-"]
     options.refuse_two_stdins([*paths, *(tuned or [])])
     beam, lenpen, patience = _search(tuned or [], beam, lenpen, patience)
-    console.debug(f"search: beam {beam}, length penalty {lenpen:g}, patience {patience:g}")
-    if nbest > beam:
-        raise UsageError(f"--nbest {nbest} needs --beam {nbest} or more, not {beam}")
+    if sample is None:
+        console.debug(f"search: beam {beam}, length penalty {lenpen:g}, patience {patience:g}")
+        options.refuse({f"--nbest {nbest} needs --beam {nbest} or more, not {beam}": nbest > beam})
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
     counts: Counter[str] = Counter()
@@ -216,6 +248,7 @@ def translate(
         writers = stack.enter_context(writing.together(outputs, line_buffered))
         bar = stack.enter_context(console.progress("translated", files=paths, output=output))
         from synmt_cli.core.decoding.hypothesis import LengthLimit
+        from synmt_cli.core.decoding.sampling import Sampling
         from synmt_cli.core.decoding.translator import SearchSettings
         from synmt_cli.core.jobs.translation.job import TranslateJob, Wanted, placed
         from synmt_cli.core.jobs.translation.output import remarks, written
@@ -231,6 +264,7 @@ def translate(
             batch_size=batch_size,
             batch_pieces=batch_tokens,
             scores=format in ("tsv", "jsonl"),
+            sampling=None if sample is None else Sampling(sample, temperature, seed),
         )
         job = TranslateJob(
             model, checkpoint, Wanted(device, engine, precision), settings, jobs, threads
@@ -258,6 +292,14 @@ def translate(
             bar.advance(len(translated))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")
+
+
+def _refuse_of_the_other(context: typer.Context, samples: bool) -> None:
+    """Raises UsageError for an option of search with --sample, or of --sample without it."""
+    if samples:
+        options.refuse_given(context, OF_SEARCH, "is for a search, and --sample draws")
+    else:
+        options.refuse_given(context, OF_SAMPLING, "is for --sample")
 
 
 def _search(

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Annotated
 
+import typer
+
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
@@ -24,6 +26,7 @@ MANUAL = Manual(
 
 
 def vocab_encode(
+    context: typer.Context,
     model: options.VocabularyModel,
     files: options.Files = None,
     ids: Annotated[bool, option("--ids", "Write ids instead of pieces.")] = False,
@@ -65,9 +68,10 @@ def vocab_encode(
     The draw of a line depends on --seed and on its number over all FILEs, never on -j. Another
     --seed for each epoch gives each its own pieces.
     """
-    options.refuse({"--nbest is for --sample": nbest is not None and sample is None})
     sampling = None
-    if sample is not None:
+    if sample is None:
+        options.refuse_given(context, {"nbest": "--nbest", "seed": "--seed"}, "is for --sample")
+    else:
         sampling = Sampling(sample, nbest or 0, seed)
     make = partial(encoding, model, ids, sampling)
     results = each_line(make, model, files or (), jobs, console.warn)

@@ -17,8 +17,8 @@ from support.tree_workshop import EMPTY, SOURCE_FIELDS
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.decoding import ensemble
-from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.search import search
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.jobs.translation.job import Wanted, placed
 from synmt_cli.core.jobs.translation.likelihood import LikelihoodJob

@@ -99,6 +99,25 @@ def test_tsv_gives_the_n_best(translate):
     assert cells[3] == [b"2", b"0.0000", b""]
 
 
+def test_draws_depend_on_seed_and_segment_alone(translate, example_folder):
+    options = ("--sample", "0", "--format", "tsv", "--nbest", "2")
+    whole = translate(*options, "test.jsonl").stdout
+    other = translate(*options, "--seed", "2", "test.jsonl").stdout
+    assert whole.count(b"\n") == other.count(b"\n") == 32
+    assert len({*whole.splitlines()} & {*other.splitlines()}) < 4
+    for how in (("-j", 3, "--window", 7), ("--batch-size", 3), ("--line-buffered",)):
+        assert translate(*options, *how, "test.jsonl").stdout == whole
+    tail = b"".join((example_folder / "test.jsonl").read_bytes().splitlines(keepends=True)[5:])
+    assert translate(*options, stdin=tail).stdout == b"".join(whole.splitlines(keepends=True)[10:])
+    first = translate("--sample", "0", "test.jsonl").stdout.splitlines()
+    assert first == [row.split(b"\t")[2] for row in whole.splitlines()[::2]]
+
+
+def test_drawing_from_one_token_is_greedy(translate):
+    greedy = translate("--beam", "1", "--format", "tsv", "test.jsonl").stdout
+    assert translate("--sample", "1", "--format", "tsv", "test.jsonl").stdout == greedy
+
+
 def test_an_ensemble_of_one_twice_is_that_one(translate):
     once = translate("test.jsonl").stdout
     assert translate("-m", "runs/pascal", "test.jsonl").stdout == once
@@ -126,6 +145,12 @@ def test_bad_records_end_with_their_line(translate):
     [
         (("--nbest", "2"), 2, b"--format tsv or jsonl"),
         (("--nbest", "5", "--format", "tsv"), 2, b"--beam 5 or more"),
+        (("--sample", "0", "--beam", "2"), 2, b"--beam is for a search, and --sample draws"),
+        (("--sample", "0", "--patience", "1"), 2, b"--patience is for a search"),
+        (("--sample", "-1"), 2, b"--sample"),
+        (("--sample", "0", "--temperature", "0"), 2, b"--temperature"),
+        (("--temperature", "0.5"), 2, b"--temperature is for --sample"),
+        (("--seed", "3"), 2, b"--seed is for --sample"),
         (("--beam", "0"), 2, b"--beam"),
         (("--lenpen", "nan"), 2, b"--lenpen"),
         (("--threads", "99999999999"), 2, b"at most 1024"),

@@ -169,6 +169,7 @@ def test_drawn_pieces_depend_on_seed_and_line_alone(run, model, tmp_path):
         (["--sample", "1.5"], "--sample is a chance, at most 1, for "),
         (["--sample", "0.5", "--nbest", "4"], "--nbest is for unigram models; "),
         (["--nbest", "4"], "--nbest is for --sample"),
+        (["--seed", "4"], "--seed is for --sample"),
         (["--sample", "inf"], "Invalid value for '--sample': Input should be less than or equal"),
         (["--sample", "1e308"], "Invalid value for '--sample': Input should be less than or eq"),
     ],

@@ -11,8 +11,8 @@ from support import launches
 
 from synmt_cli import signals
 from synmt_cli.core.data.batch import to_device
-from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.search import search
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Training

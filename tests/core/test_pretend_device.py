@@ -23,9 +23,9 @@ from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.analysis.probe import layer_vectors
 from synmt_cli.core.analysis.witness import witnessed_across
 from synmt_cli.core.data.batch import to_device
-from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.ctranslate2_search import CTranslate2Search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.search import search
 from synmt_cli.core.decoding.translator import SearchSettings, unchanged
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.run import ctranslate2_model, tensors

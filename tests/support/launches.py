@@ -23,7 +23,7 @@ from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
-from synmt_cli.core.decoding import beam as beam_search
+from synmt_cli.core.decoding import search as searching
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
 from synmt_cli.core.decoding.scorer import Scorer
 from synmt_cli.core.model.modifier import Side
@@ -221,11 +221,11 @@ def searched(setting: str, beam: int, n: int = N_PAIRS) -> Searched:
     with pretend.counted() as encoding, torch.inference_mode():
         model.eval().encode(source)
 
-    scorer_of, beam_search._scorer = beam_search._scorer, watched
+    scorer_of, searching._scorer = searching._scorer, watched
     try:
         with pretend.counted() as counts:
-            beam_search.search([model], source, Rules(beam=beam, longest=LengthLimit(1, 0)))
+            searching.search([model], source, Rules(beam=beam, longest=LengthLimit(1, 0)))
     finally:
-        beam_search._scorer = scorer_of
+        searching._scorer = scorer_of
     n_of_model = encoding.n_launches + sum(m.n_launches for m in made)
     return Searched(counts, sum(m.n_steps for m in made), n_of_model)

@@ -20,10 +20,7 @@ them exactly what a search of its own would give.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,169 +29,18 @@ from torch import Tensor
 
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.batching.running import Running
-from synmt_cli.core.decoding.batching.supply import Room, Source, Sources, Supply, whole
-from synmt_cli.core.decoding.cached import CachedScorer
-from synmt_cli.core.decoding.closing import Searched, close
-from synmt_cli.core.decoding.greedy import greedy
+from synmt_cli.core.decoding.batching.supply import Source
+from synmt_cli.core.decoding.closing import Searched
 from synmt_cli.core.decoding.hypothesis import (
     Hypothesis,
     Rules,
     hypothesis,
-    limits,
     normalised_score,
     refuse_nan,
 )
-from synmt_cli.core.decoding.progress import (
-    SPECIAL,
-    PieceProgress,
-    TransitionProgress,
-)
-from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
+from synmt_cli.core.decoding.progress import SPECIAL
 from synmt_cli.core.decoding.top_k import top
-from synmt_cli.core.model.attention import Tokens
-from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import BOS, EOS
-from synmt_cli.core.transitions.grammar import Grammar
-
-
-def search(
-    models: Sequence[Transformer], sources: Side | Sequence[Side], rules: Rules
-) -> list[list[Hypothesis]]:
-    """The nbest translations of each source, best first, in evaluation mode.
-
-    models: several form an ensemble: they have one target vocabulary, and their probabilities
-    are averaged. sources: ids that end in EOS; one Side for all models, or one for each where
-    features differ.
-    """
-    return search_each(models, sources, rules, [rules.lenpen])[0]
-
-
-def search_each(
-    models: Sequence[Transformer],
-    sources: Side | Sequence[Side],
-    rules: Rules,
-    lenpens: Sequence[float],
-) -> list[list[list[Hypothesis]]]:
-    """For each value of lenpen what `search` gives with it; that of the rules is not used."""
-    sides = [sources] * len(models) if isinstance(sources, Side) else list(sources)
-    n, width = sides[0].ids.shape
-    found: dict[int, list[list[Hypothesis]]] = {}
-    for some in stream(models, [(range(n), sides)], rules, lenpens, Room(n, n * width)):
-        found.update(some)
-    return [[found[number][i] for number in range(n)] for i in range(len(lenpens))]
-
-
-Found = tuple[int, list[list[Hypothesis]]]  # number of a source, its n-best list for each lenpen
-
-
-def stream(
-    models: Sequence[Transformer],
-    batches: Iterable[tuple[Sequence[int], Sequence[Side]]],
-    rules: Rules,
-    lenpens: Sequence[float],
-    room: Room,
-) -> Iterator[list[Found]]:
-    """Yields sources as their search ends, each with its n-best list for each value of lenpen.
-
-    batches: numbers of some sources, and their sides for each model, taken when the batch of
-    search has room for more.
-    """
-    supplied = (encoded(models, numbers, sides, rules) for numbers, sides in batches)
-    grammar = models[0].grammar
-    is_closed = grammar is not None and rules.constrained
-    in_step = any(model.rereads for model in models)
-    supply = Supply(supplied, room, in_step, keeps=is_closed)
-    searched = _searched(models, supply, rules, lenpens)
-    if is_closed:
-        searched = close(searched, models, partial(_scorer, models), room)
-    while True:
-        with _evaluating(models), torch.inference_mode():  # and not where this is taken
-            some = next(searched, None)
-        if some is None:
-            return
-        yield [(source.number, _marked(source, nbests, grammar)) for source, nbests in some]
-
-
-def encoded(
-    models: Sequence[Transformer], numbers: Sequence[int], sides: Sequence[Side], rules: Rules
-) -> Sources:
-    """Sources as scorers take them. numbers: the caller's. sides: for each model."""
-    n, width = sides[0].ids.shape
-    lengths = sides[0].lengths
-    if not lengths:
-        pad = sides[0].pad
-        lengths = [width] * n if pad is None else (~pad).sum(1).tolist()
-    tokens = Tokens.of_lengths(lengths, whole(width), sides[0].ids.device)
-    keys_values = []
-    for model, side in zip(models, sides, strict=True):
-        states = model.encoder.of_tokens(side.widened(whole(width)), tokens)  # (N, D)
-        # For each layer (B, S, 2, H, D / H); together (layers, 2, B, H, S, D / H).
-        every = [layer.cross.keys_values_of(states, tokens) for layer in model.decoder.layers]
-        keys_values.append(torch.stack([own.permute(2, 0, 3, 1, 4) for own in every]))
-    return Sources(numbers, lengths, limits(lengths, rules.longest), keys_values)
-
-
-def _scorer(models: Sequence[Transformer]) -> Scorer:
-    """A new scorer, without sources."""
-    scorers = [
-        (RereadingScorer if model.rereads else CachedScorer)(model, number)
-        for number, model in enumerate(models)
-    ]
-    return scorers[0] if len(scorers) == 1 else EnsembleScorer(scorers)
-
-
-def _searched(
-    models: Sequence[Transformer], supply: Supply, rules: Rules, lenpens: Sequence[float]
-) -> Iterator[list[Searched]]:
-    device = models[0].output.weight.device
-    grammar = models[0].grammar
-    progress = (
-        PieceProgress()
-        if grammar is None
-        else TransitionProgress(
-            rules.beam, device, grammar, rules.constrained, with_features=read_trees(models)
-        )
-    )
-    running = Running(_scorer(models), progress, supply, rules.beam, device)
-    if rules.beam > 1:
-        yield from BeamSearch(running, rules, lenpens).run()
-        return
-    for some in greedy(running, rules.scores):  # no lenpen changes it
-        yield [(source, [[_rescored(h, lenpen)] for lenpen in lenpens]) for source, h in some]
-
-
-def read_trees(models: Sequence[Transformer]) -> bool:
-    """Whether a decoder reads the tree so far."""
-    return any(modifier.needs for model in models for modifier in model.decoder.modifiers)
-
-
-def _rescored(one: Hypothesis, lenpen: float) -> Hypothesis:
-    return replace(one, score=normalised_score(one.log_prob, one.length, lenpen))
-
-
-def _marked(
-    source: Source, nbests: list[list[Hypothesis]], grammar: Grammar | None
-) -> list[list[Hypothesis]]:
-    """Trees that reached the limit had to end: there was no room for another piece."""
-    if grammar is None:
-        return nbests
-    return [
-        [replace(tree, cut=tree.cut or tree.length >= source.limit) for tree in nbest]
-        for nbest in nbests
-    ]
-
-
-@contextmanager
-def _evaluating(models: Sequence[Transformer]) -> Iterator[None]:
-    in_training = [model for model in models if model.training]
-    try:
-        for model in in_training:
-            model.eval()
-        yield
-    finally:
-        for model in in_training:
-            model.train()
 
 
 class Extensions(NamedTuple):

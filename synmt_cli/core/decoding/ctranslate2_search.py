@@ -53,6 +53,8 @@ TINY = 1e-30  # a length penalty that changes no score, but is not 0
 
 def misfit(rules: SearchSettings, n_target: int) -> str:
     """The rule of a search that CTranslate2 cannot follow, or ""."""
+    if rules.sampling is not None:
+        return "sampling by a seed for each segment: leave --sample out"
     exact = rules.lenpen == 0 and rules.nbest == 1
     if rules.beam > 1 and math.isinf(rules.patience) and not exact:
         return "exact search: --patience 1 ends it when as many translations as --beam are finished"
@@ -107,7 +109,7 @@ class _Block:
 
 
 class CTranslate2Search:
-    """Finds translations as `beam.search` does. device: of both, threads: of CTranslate2.
+    """Finds translations as `search.search` does. device: of both, threads: of CTranslate2.
 
     Each thread translates a batch of its own. Threads start with the first search, so that a
     process can be forked before.

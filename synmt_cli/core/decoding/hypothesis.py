@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from synmt_cli.core.decoding.sampling import Sampling
 from synmt_cli.core.text.vocabulary import EOS
 from synmt_cli.errors import ConfigError
 
@@ -74,6 +75,8 @@ class Rules:
     nbest; 1 is the rule of fairseq; inf searches on until no prefix can be better. constrained:
     transitions build a tree, which is complete within the limit; one that reaches the limit is
     also marked. scores: whether they are wanted; without them greedy search leaves them 0.
+    sampling: translations are drawn instead, nbest of each source, in the order of drawing; then
+    beam and patience mean nothing.
     """
 
     beam: int = 1
@@ -83,10 +86,12 @@ class Rules:
     constrained: bool = True
     patience: float = math.inf
     scores: bool = True
+    sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError."""
-        if not 1 <= self.nbest <= self.beam or self.lenpen < 0 or self.patience <= 0:
+        most = self.beam if self.sampling is None else math.inf
+        if not 1 <= self.nbest <= most or self.lenpen < 0 or self.patience <= 0:
             raise ValueError(f"no search has these: {self}")
 
 

@@ -12,8 +12,8 @@ from synmt_cli.core.data.encoding import Encoding, Values
 from synmt_cli.core.data.ragged import Array, Ragged
 from synmt_cli.core.data.task_tags import asks_for_parse, parse_text, untagged
 from synmt_cli.core.decoding.batching.supply import Room
-from synmt_cli.core.decoding.beam import stream
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, normalised_score
+from synmt_cli.core.decoding.search import stream
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, SPACE, Vocabulary
@@ -55,7 +55,7 @@ class TranslatedLine:
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A record and its translations, best first: none where there was nothing to translate.
+    """A record and its translations, best first, or as drawn; none where there was no source.
 
     n_parts: more than 1 where the source was too long; its parts then have one joint translation.
     """
@@ -67,11 +67,20 @@ class Translated:
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """A source as the encoder reads it. owner: the number of its record in the window."""
+    """A source as the encoder reads it. owner: the number of its record in the window.
+
+    record_id: the id of that record.
+    """
 
     owner: int
+    record_id: str
     ids: list[int]
     features: Values
+
+    @property
+    def name(self) -> str:
+        """What is drawn for it depends on this, and not on the records before it."""
+        return f"{self.record_id} {self.ids}"
 
 
 def unchanged(record: Record) -> Record:
@@ -99,7 +108,7 @@ class Translator:
     """Models that translate together. encoding: of the features that any of them reads.
 
     prepare: is applied to each source, or part of a long one, before it is read. search: of
-    another program, which needs no `models`; None is `beam.stream`.
+    another program, which needs no `models`; None is `search.stream`.
     """
 
     models: Sequence[Transformer]
@@ -162,7 +171,7 @@ class Translator:
             bare = Record(record.id, record.src, pieces=[tag, *part, tag] if tag else part)
             prepared = self.prepare(record if has_tree else bare)
             ids = [*self.source.ids(prepared.pieces or ()), EOS]
-            yield SourcePart(owner, ids, encoding.values(prepared))
+            yield SourcePart(owner, record.id, ids, encoding.values(prepared))
 
     def _search(
         self,
@@ -184,7 +193,7 @@ class Translator:
         def side(rows: Array) -> Side:
             return encoding.side(ids, features, rows)
 
-        for rows, each in self._found(ids, side, lenpens):
+        for rows, each in self._found(ids, side, lenpens, lambda row: parts[row].name):
             for own, some in zip(nbests, each, strict=True):
                 own.update(zip(rows.tolist(), some, strict=True))
             done += work[rows].sum()
@@ -193,7 +202,11 @@ class Translator:
         return [[own[row] for row in range(len(parts))] for own in nbests]
 
     def _found(
-        self, ids: Ragged, side: Callable[[Array], Side], lenpens: Sequence[float]
+        self,
+        ids: Ragged,
+        side: Callable[[Array], Side],
+        lenpens: Sequence[float],
+        name: Callable[[int], str],
     ) -> Iterator[tuple[Array, list[list[list[Hypothesis]]]]]:
         """Yields some rows, and for each lenpen their n-best lists."""
         batches = self._batches(ids.lengths)
@@ -203,7 +216,7 @@ class Translator:
             return
         batched = ((rows.tolist(), self._sides(side(rows))) for rows in batches)
         room = Room(self.settings.batch_size, self.settings.batch_pieces)
-        for some in stream(self.models, batched, self.settings, lenpens, room):
+        for some in stream(self.models, batched, self.settings, lenpens, room, name):
             rows = np.array([row for row, _ in some])
             yield rows, [[nbests[i] for _, nbests in some] for i in range(len(lenpens))]
 

@@ -12,8 +12,8 @@ from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.batching.supply import Room
-from synmt_cli.core.decoding.beam import stream
 from synmt_cli.core.decoding.hypothesis import Rules
+from synmt_cli.core.decoding.search import stream
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run import device as devices

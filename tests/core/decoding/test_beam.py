@@ -11,10 +11,11 @@ from support.decoding import S, V, forced, model, sources
 
 from synmt_cli.core.decoding.batching.running import Running
 from synmt_cli.core.decoding.batching.supply import Room, Sources, Supply
-from synmt_cli.core.decoding.beam import BeamSearch, encoded, search, search_each
+from synmt_cli.core.decoding.beam import BeamSearch
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules, hypothesis, limits
 from synmt_cli.core.decoding.progress import SPECIAL, PieceProgress
 from synmt_cli.core.decoding.scorer import Prefixes
+from synmt_cli.core.decoding.search import encoded, search, search_each
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.errors import ConfigError

@@ -12,8 +12,8 @@ from support.models import make, small
 from support.parsed_sources import IDS, OTHERS, TREES, source
 
 from synmt_cli.core.data.ragged import Ragged
-from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import LengthLimit
+from synmt_cli.core.decoding.search import search
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.run import ctranslate2_file, ctranslate2_model
 from synmt_cli.core.text.vocabulary import BOS, EOS, PAD, UNK, Vocabularies

@@ -8,9 +8,9 @@ from support.decoding import Stepping
 from support.models import make, side, small
 
 from synmt_cli.core.decoding import scorer
-from synmt_cli.core.decoding.beam import search
 from synmt_cli.core.decoding.hypothesis import Rules
 from synmt_cli.core.decoding.scorer import RereadingScorer
+from synmt_cli.core.decoding.search import search
 from synmt_cli.core.model.modifier import Side
 
 SOURCES = [[4, 7, 9, 3], [5, 10, 8, 9, 6, 3], [4, 3]]

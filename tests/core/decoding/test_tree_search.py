@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from support.models import make, side, small
 from support.trees import replay
 
-from synmt_cli.core.decoding.beam import search, search_each
 from synmt_cli.core.decoding.hypothesis import LONGEST, LengthLimit, Rules, limits, normalised_score
+from synmt_cli.core.decoding.sampling import Sampling
+from synmt_cli.core.decoding.search import search, search_each
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
 from synmt_cli.core.transitions.grammar import FEATURES, OTHER, Grammar
@@ -82,13 +85,20 @@ def n_words(moves):
     return sum(move in (Move.BEGIN, *OPENING) for move in moves)
 
 
+RULES = {
+    "greedy": Rules(),
+    "beam": Rules(beam=3, nbest=3),
+    "sampling": Rules(nbest=3, sampling=Sampling()),
+}
+
+
 @torch.inference_mode()
-@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_random_weights_write_whole_trees_scored_as_trained(name, split, beam):
+def test_random_weights_write_whole_trees_scored_as_trained(name, split, rules):
     net = model(name, split)
-    found = search([net], side(SOURCES), Rules(beam=beam, nbest=beam))
+    found = search([net], side(SOURCES), rules)
     longest = limits([len(source) for source in SOURCES], LONGEST)
     for source, nbest, limit in zip(SOURCES, found, longest, strict=True):
         for one in nbest:
@@ -109,13 +119,13 @@ def test_random_weights_write_whole_trees_scored_as_trained(name, split, beam):
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("name", ["linearized", "parent+gcn"])
-def test_unconstrained_search_reads_what_it_wrote_leniently(name, beam):
+def test_unconstrained_search_reads_what_it_wrote_leniently(name, rules):
     n_broken = 0
     for seed in range(4):
         net = model(name, seed=seed)
-        found = search([net], side(SOURCES), Rules(beam=beam, constrained=False))
+        found = search([net], side(SOURCES), replace(rules, constrained=False))
         for source, (one, *_) in zip(SOURCES, found, strict=True):
             moves = moves_of(one.ids, net.grammar)
             ended = one.length > sum(move in PIECES for move in moves)

@@ -9,8 +9,8 @@ import torch
 from synmt_cli.core.data.record_reader import check_vocabulary
 from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.data.task_tags import asks_for_parse
-from synmt_cli.core.decoding.beam import read_trees
 from synmt_cli.core.decoding.likelihood import Likelihood, TeacherForcing
+from synmt_cli.core.decoding.search import read_trees
 from synmt_cli.core.decoding.translator import SearchSettings, Watch
 from synmt_cli.core.jobs.translation.input import Placed
 from synmt_cli.core.jobs.translation.job import ModelJob, Models, Progress, Window, opened

@@ -35,7 +35,7 @@ def as_text(one: Translated) -> bytes:
 
 
 def as_tsv(one: Translated) -> bytes:
-    """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, best first; one without any."""
+    """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, in order; one without any."""
     id = printable(one.record.id)
     rows = [f"{id}\t{line.score:.4f}\t{line.text.replace(chr(9), ' ')}\n" for line in one.lines]
     return "".join(rows or [f"{id}\t0.0000\t\n"]).encode()
@@ -69,7 +69,7 @@ def written(
     delinearizer = Delinearizer(target, repair=True)
 
     def as_conllu(one: Translated) -> bytes:
-        """The block of the best translation; for a long one a block for each part."""
+        """The block of the first translation; for a long one a block for each part."""
         parts = one.lines[0].transitions if one.lines else ([],)
         sentences = [delinearizer.sentence(tokens, escaped=False) for tokens in parts]
         if any(sentence.n_repairs for sentence in sentences):

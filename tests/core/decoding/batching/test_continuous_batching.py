@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from support.models import make, side, small
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from synmt_cli.core.decoding import beam as beam_search
 from synmt_cli.core.decoding import closing
+from synmt_cli.core.decoding import search as searching
 from synmt_cli.core.decoding.batching.places import Places, Stay
 from synmt_cli.core.decoding.batching.supply import Room, Source
-from synmt_cli.core.decoding.beam import search, stream
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.search import search, stream
 from synmt_cli.core.model.inference_linear import replace_linear_layers
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.transitions.grammar import OTHER, Grammar
@@ -154,7 +154,7 @@ def test_a_place_has_one_source_and_every_source_one_place(ends, n_new):
 @pytest.mark.parametrize("name", ["vanilla", "linearized", "gcn"])
 def test_an_encoded_batch_is_kept_only_while_some_of_it_waits(name, monkeypatch):
     """Trees that end before they are one wait to be closed, and keep what they need themselves."""
-    encode, batches, n_kept = beam_search.encoded, [], []
+    encode, batches, n_kept = searching.encoded, [], []
 
     def encoded(*given):
         n_kept.append(sum(not batch.expired() for batch in batches))
@@ -162,7 +162,7 @@ def test_an_encoded_batch_is_kept_only_while_some_of_it_waits(name, monkeypatch)
         batches.append(StorageWeakRef(found.keys_values[0].untyped_storage()))
         return found
 
-    monkeypatch.setattr(beam_search, "encoded", encoded)
+    monkeypatch.setattr(searching, "encoded", encoded)
     lengths, room = [9, 2, 18, 5, 5, 3, 12, 2, 7, 4, 4, 6], Room(4, 1000)
     rules = Rules(beam=2, longest=LengthLimit(1, 6))
     streamed([MODELS[name]], sources(lengths), rules, room, 3)
