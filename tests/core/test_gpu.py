@@ -12,6 +12,7 @@ from support import launches
 from synmt_cli import signals
 from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.sampling import Sampling
 from synmt_cli.core.decoding.search import search
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.run import device as devices
@@ -84,6 +85,15 @@ def test_a_run_resumes(variant, tmp_path):
     assert again.resume()
     list(again.events(signals.Request(), None))
     assert again.state.step == 4
+
+
+def test_draws_are_those_of_a_processor():
+    model = launches.build("pascal", {}, SIZE).eval()
+    source = launches.corpus(8).sources(np.arange(8))
+    rules = Rules(nbest=2, sampling=Sampling(), longest=LengthLimit(1, 0))
+    expected = search([model], source, rules)
+    found = search([model.to(CUDA)], to_device(source, CUDA), rules)
+    assert [[h.ids for h in own] for own in found] == [[h.ids for h in own] for own in expected]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

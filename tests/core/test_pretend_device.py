@@ -25,6 +25,7 @@ from synmt_cli.core.analysis.witness import witnessed_across
 from synmt_cli.core.data.batch import to_device
 from synmt_cli.core.decoding.ctranslate2_search import CTranslate2Search
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
+from synmt_cli.core.decoding.sampling import Sampling
 from synmt_cli.core.decoding.search import search
 from synmt_cli.core.decoding.translator import SearchSettings, unchanged
 from synmt_cli.core.model.size import Size
@@ -136,10 +137,11 @@ def test_an_update_is_that_of_the_cpu_and_waits_for_nothing(setting):
 
 
 @each_variant
-def test_greedy_and_beam_search_give_what_they_give_on_the_cpu(setting):
+def test_search_and_draws_give_what_they_give_on_the_cpu(setting):
     model, corpus = build(setting)
     source = corpus.sources(np.arange(3))
-    rules = [Rules(longest=LengthLimit(0, 6)), Rules(beam=3, nbest=2, longest=LengthLimit(0, 6))]
+    kinds = ({}, {"beam": 3, "nbest": 2}, {"nbest": 2, "sampling": Sampling()})
+    rules = [Rules(longest=LengthLimit(0, 6), **kind) for kind in kinds]
     expected = [search([model], source, one) for one in rules]
     model, source = model.to(pretend.DEVICE), to_device(source, pretend.DEVICE)
     found = [search([model], source, one) for one in rules]
