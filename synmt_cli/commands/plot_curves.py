@@ -39,9 +39,9 @@ def plot_curves(
     """Draw the validations of training runs: the metric and perplexity on development data.
 
     Runs whose names differ in a number at the end, as runs/pascal.1 and runs/pascal.2, are seeds of
-    one system: in pictures they look alike and are one entry of the legend. Lines differ in colour,
-    dashes and marks, so that a figure can be read without colour. The colours are after
-    Okabe and Ito.
+    one system if they have the same settings and data: in pictures they look alike and are one
+    entry of the legend. Lines differ in colour, dashes and marks, so that a figure can be read
+    without colour. The colours are after Okabe and Ito.
 
     Without -o or --format the curves are text, for a terminal. Pictures need matplotlib: pip
     install 'synmt-cli[plot]'. The same runs give the same bytes.

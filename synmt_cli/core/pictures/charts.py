@@ -93,7 +93,7 @@ def thinned(one: Series, most: int) -> Series:
 
 
 def group_of(name: str) -> str:
-    """The name of a run without its seed: runs that differ in the seed alone look alike.
+    """The name of a run without its seed, if it ends in one: seeds of one system look alike.
 
     >>> group_of("runs/pascal.2"), group_of("base-seed3"), group_of("7")
     ('runs/pascal', 'base', '7')

@@ -1,7 +1,7 @@
 """Training curves of runs, from the validations and reports in metrics.jsonl."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ WHAT = ("metric", "perplexity", "training")
 class Curve:
     """One run. metrics: of each validation by its metric, (step, value); larger is better.
 
-    best: (metric, step, value) of validations that were better than all before them.
+    best: (metric, step, value) of validations that were better than all before them. settings:
+    what runs that are seeds of one system have in common.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Curve:
     perplexity: list[tuple[float, float]] = field(default_factory=list)
     training: list[tuple[float, float]] = field(default_factory=list)
     best: list[tuple[str, float, float]] = field(default_factory=list)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -44,9 +46,8 @@ class Curve:
 def read(folder: str) -> Curve:
     """The curve of a run directory. Raises ReadError, DataError, ConfigError."""
     run = Run(Path(folder))
-    run.settings()  # says what is wrong with a folder that is not a run
-    name = os.path.normpath(folder)
-    curve = Curve(name)
+    settings = run.settings()  # says what is wrong with a folder that is not a run
+    curve = Curve(os.path.normpath(folder), settings=_without_seed(settings.tables))
     if not os.path.lexists(run.metrics):
         why = "it is a mean of checkpoints" if run.averaged else "nothing was trained there yet"
         raise ReadError(f"{folder} has no metrics.jsonl: {why}")
@@ -65,6 +66,29 @@ def read(folder: str) -> Curve:
         elif json_files.is_number(event.get("nll")):
             curve.training.append((step, _number(event, "nll", run, number)))
     return curve
+
+
+def _without_seed(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run but its seed, and but the names of its files, which have digests."""
+    left_out = {"training": ("seed",), "data": ("train", "dev")}
+    return {
+        name: {key: one for key, one in value.items() if key not in left_out.get(name, ())}
+        if isinstance(value, Mapping)
+        else value
+        for name, value in tables.items()
+    }
+
+
+def _groups(curves: Sequence[Curve]) -> list[str]:
+    """The group of each: seeds of one system share one."""
+    members: dict[str, list[Curve]] = {}
+    for curve in curves:
+        members.setdefault(group_of(curve.name), []).append(curve)
+    alike = {
+        name: all(one.settings == own[0].settings for one in own) for name, own in members.items()
+    }
+    names = ((group_of(curve.name), curve.name) for curve in curves)
+    return [group if alike[group] else name for group, name in names]
 
 
 def _number(event: dict[str, Any], name: str, run: Run, line: int) -> float:
@@ -95,9 +119,9 @@ def charts(curves: Sequence[Curve], wanted: Sequence[str] = WHAT[:2]) -> list[Ch
                 curve.name,
                 [step for step, _ in points],
                 [value for _, value in points],
-                group=group_of(curve.name),
+                group=group,
             )
-            for curve in curves
+            for curve, group in zip(curves, _groups(curves), strict=True)
             if (points := curve.points(each))
         ]
         if series:

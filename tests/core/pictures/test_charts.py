@@ -34,10 +34,10 @@ needs_matplotlib = pytest.mark.skipif(
 def run_folder(tmp_path):
     """`run_folder("base.1", [lines])` makes a run directory with these metrics."""
 
-    def make(name, events):
+    def make(name, events, settings=""):
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "config.toml").write_bytes(b"format = 1\n")
+        (folder / "config.toml").write_text(f"format = 1\n{settings}")
         lines = [one if isinstance(one, str) else json.dumps(one) + "\n" for one in events]
         (folder / "metrics.jsonl").write_text("".join(lines))
         return str(folder)
@@ -59,6 +59,25 @@ def test_curves_of_seeds_share_a_group(run_folder):
     assert [one.y for one in bleu.series] == [[1.0], [2.0]]
     assert {one.group for one in bleu.series} == {folders[0][:-2]}
     assert (perplexity.series[0].y, training.series[0].y) == ([90.0], [6.5])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("[training]\nseed = 1", "[training]\nseed = 2", True),
+        ("[training]\nseed = 1\nlr = 0.1", "[training]\nseed = 2\nlr = 0.2", False),
+        ('[data]\ndev = "a"\ndev_sha256 = "0"', '[data]\ndev = "b"\ndev_sha256 = "0"', True),
+        ('[data]\ndev = "a"\ndev_sha256 = "0"', '[data]\ndev = "a"\ndev_sha256 = "1"', False),
+        ('variant = "gps"', 'variant = "pascal"', False),
+        ("training = 1", "training = 1", True),  # check says what is wrong with it
+    ],
+)
+def test_numbers_in_names_are_seeds_where_nothing_else_differs(run_folder, one, other, alike):
+    settings = {"r.10": one, "r.20": other}
+    folders = [run_folder(name, [dev(1, 2.0, 9.0)], text) for name, text in settings.items()]
+    (bleu,) = curves.charts([curves.read(folder) for folder in folders], ["metric"])
+    expected = [folders[0][:-3]] * 2 if alike else folders
+    assert [series.group for series in bleu.series] == expected
 
 
 def test_runs_without_figures_are_said(run_folder, tmp_path):
