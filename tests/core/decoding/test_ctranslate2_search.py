@@ -13,6 +13,7 @@ from support.parsed_sources import IDS, OTHERS, TREES, source
 
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.decoding.hypothesis import LengthLimit
+from synmt_cli.core.decoding.sampling import Sampling
 from synmt_cli.core.decoding.search import search
 from synmt_cli.core.decoding.translator import SearchSettings
 from synmt_cli.core.run import ctranslate2_file, ctranslate2_model
@@ -176,6 +177,7 @@ def test_quantization_leaves_the_model_as_it_is():
         ({"beam": 4}, "exact search"),
         ({"beam": 4, "patience": 0.5, "nbest": 3}, "--nbest 3"),
         ({"beam": 30, "patience": 1}, "--beam 30"),
+        ({"beam": 1, "sampling": Sampling()}, "leave --sample out"),
         ({"beam": 1, "max_pieces": 1020}, "2,048 pieces"),
         ({"beam": 1, "longest": LengthLimit(0, 3000)}, "2,048 pieces"),
         ({"beam": 1, "max_pieces": 2046, "longest": LengthLimit(0, 5)}, "2,048 pieces"),  # tags
