@@ -81,14 +81,15 @@ def _without_seed(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 def _groups(curves: Sequence[Curve]) -> list[str]:
     """The group of each: seeds of one system share one."""
-    members: dict[str, list[Curve]] = {}
-    for curve in curves:
-        members.setdefault(group_of(curve.name), []).append(curve)
-    alike = {
-        name: all(one.settings == own[0].settings for one in own) for name, own in members.items()
+    groups = [group_of(curve.name) for curve in curves]
+    first: dict[str, Mapping[str, Any]] = {}
+    mixed = {
+        group
+        for group, curve in zip(groups, curves, strict=True)
+        if first.setdefault(group, curve.settings) != curve.settings
     }
-    names = ((group_of(curve.name), curve.name) for curve in curves)
-    return [group if alike[group] else name for group, name in names]
+    pairs = zip(groups, curves, strict=True)
+    return [curve.name if group in mixed else group for group, curve in pairs]
 
 
 def _number(event: dict[str, Any], name: str, run: Run, line: int) -> float:
@@ -112,7 +113,7 @@ def charts(curves: Sequence[Curve], wanted: Sequence[str] = WHAT[:2]) -> list[Ch
             elif each == "perplexity":
                 label = "perplexity on dev"
             panels.append((label, each))
-    made = []
+    made, groups = [], _groups(curves)
     for label, each in dict.fromkeys(panels):
         series = [
             Series(
@@ -121,7 +122,7 @@ def charts(curves: Sequence[Curve], wanted: Sequence[str] = WHAT[:2]) -> list[Ch
                 [value for _, value in points],
                 group=group,
             )
-            for curve, group in zip(curves, _groups(curves), strict=True)
+            for curve, group in zip(curves, groups, strict=True)
             if (points := curve.points(each))
         ]
         if series:
