@@ -7,7 +7,7 @@ import torch
 from synmt_cli.core.decoding.batching.places import Stay
 from synmt_cli.core.decoding.batching.supply import whole
 from synmt_cli.core.decoding.hypothesis import Rules
-from synmt_cli.core.decoding.scorer import Prefixes
+from synmt_cli.core.decoding.scorers.scorer import Prefixes
 from synmt_cli.core.decoding.search import encoded
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size

@@ -25,7 +25,7 @@ from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.decoding import search as searching
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules
-from synmt_cli.core.decoding.scorer import Scorer
+from synmt_cli.core.decoding.scorers.scorer import Scorer
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.model.transformer import Transformer

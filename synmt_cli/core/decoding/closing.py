@@ -19,7 +19,7 @@ from synmt_cli.core.decoding.batching.running import Running
 from synmt_cli.core.decoding.batching.supply import Room, Source, Sources, Supply
 from synmt_cli.core.decoding.hypothesis import Hypothesis, refuse_nan
 from synmt_cli.core.decoding.progress import TransitionProgress
-from synmt_cli.core.decoding.scorer import Scorer
+from synmt_cli.core.decoding.scorers.scorer import Scorer
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, PAD

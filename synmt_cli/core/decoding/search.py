@@ -16,11 +16,11 @@ import torch
 from synmt_cli.core.decoding.batching.running import Running
 from synmt_cli.core.decoding.batching.supply import Room, Source, Sources, Supply, whole
 from synmt_cli.core.decoding.beam import BeamSearch
-from synmt_cli.core.decoding.cached import CachedScorer
 from synmt_cli.core.decoding.closing import Searched, close
 from synmt_cli.core.decoding.hypothesis import Hypothesis, Rules, limits, normalised_score
 from synmt_cli.core.decoding.progress import PieceProgress, TransitionProgress
-from synmt_cli.core.decoding.scorer import EnsembleScorer, RereadingScorer, Scorer
+from synmt_cli.core.decoding.scorers.cached import CachedScorer
+from synmt_cli.core.decoding.scorers.scorer import EnsembleScorer, RereadingScorer, Scorer
 from synmt_cli.core.decoding.token_by_token import greedy, sampled
 from synmt_cli.core.model.attention import Tokens
 from synmt_cli.core.model.modifier import Side

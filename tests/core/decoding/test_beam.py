@@ -14,7 +14,7 @@ from synmt_cli.core.decoding.batching.supply import Room, Sources, Supply
 from synmt_cli.core.decoding.beam import BeamSearch
 from synmt_cli.core.decoding.hypothesis import LengthLimit, Rules, hypothesis, limits
 from synmt_cli.core.decoding.progress import SPECIAL, PieceProgress
-from synmt_cli.core.decoding.scorer import Prefixes
+from synmt_cli.core.decoding.scorers.scorer import Prefixes
 from synmt_cli.core.decoding.search import encoded, search, search_each
 from synmt_cli.core.model.modifier import Side
 from synmt_cli.core.text.vocabulary import BOS, EOS
@@ -122,7 +122,7 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model():
 
 
 def test_an_ensemble_averages_probabilities():
-    from synmt_cli.core.decoding.scorer import EnsembleScorer
+    from synmt_cli.core.decoding.scorers.scorer import EnsembleScorer
 
     a, b = Table({(): [0.0, 0, 0, 0.8, 0.2]}), Table({(): [0.0, 0, 0, 0.4, 0.6]})
     bos = torch.full((1, 1), BOS)

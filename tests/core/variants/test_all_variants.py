@@ -17,7 +17,7 @@ from synmt_cli.core.analysis.witness import witnessed
 from synmt_cli.core.data.encoding import Encoding
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.data.ragged import Ragged
-from synmt_cli.core.decoding.cached import CachedScorer
+from synmt_cli.core.decoding.scorers.cached import CachedScorer
 from synmt_cli.core.model.attention import Tokens
 from synmt_cli.core.model.layers import losses
 from synmt_cli.core.model.modifier import Modifier, Side

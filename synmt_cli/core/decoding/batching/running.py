@@ -18,7 +18,7 @@ from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.batching.places import Places, Stay, lengthened, widened
 from synmt_cli.core.decoding.batching.supply import Source, Sources, Supply, whole
 from synmt_cli.core.decoding.progress import PieceProgress
-from synmt_cli.core.decoding.scorer import Prefixes, Scorer
+from synmt_cli.core.decoding.scorers.scorer import Prefixes, Scorer
 from synmt_cli.core.decoding.top_k import top
 from synmt_cli.core.model.moving import moved
 from synmt_cli.core.text.vocabulary import BOS, PAD

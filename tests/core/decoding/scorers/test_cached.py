@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.decoding import B, Stepping, V, forced, model, sources
 
-from synmt_cli.core.decoding.cached import CachedScorer
+from synmt_cli.core.decoding.scorers.cached import CachedScorer
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.relations import Rows
 from synmt_cli.core.text.vocabulary import BOS

@@ -7,9 +7,9 @@ import torch
 from support.decoding import Stepping
 from support.models import make, side, small
 
-from synmt_cli.core.decoding import scorer
 from synmt_cli.core.decoding.hypothesis import Rules
-from synmt_cli.core.decoding.scorer import RereadingScorer
+from synmt_cli.core.decoding.scorers import scorer
+from synmt_cli.core.decoding.scorers.scorer import RereadingScorer
 from synmt_cli.core.decoding.search import search
 from synmt_cli.core.model.modifier import Side
 

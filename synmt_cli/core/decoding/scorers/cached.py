@@ -20,7 +20,7 @@ from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.decoding.batching.places import Stay
 from synmt_cli.core.decoding.batching.slots import Slots
 from synmt_cli.core.decoding.batching.supply import Sources
-from synmt_cli.core.decoding.scorer import Prefixes, SourceStates, log_softmax
+from synmt_cli.core.decoding.scorers.scorer import Prefixes, SourceStates, log_softmax
 from synmt_cli.core.model import relations
 from synmt_cli.core.model.attention import (
     SelfAttention,
