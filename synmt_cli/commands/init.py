@@ -3,7 +3,7 @@
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +16,7 @@ from synmt_cli.errors import CreateError, UsageError
 if TYPE_CHECKING:
     from synmt_cli.core.experiment.design import Design
     from synmt_cli.core.experiment.folder import Texts, TextSizes
+    from synmt_cli.core.experiment.pretrained import PretrainedModels
 
 MANUAL = Manual(
     input="Parallel text, one segment a line, compressed or not; UDPipe models.",
@@ -59,6 +60,14 @@ def init(
             autocompletion=completion.variants,
         ),
     ] = "vanilla,pascal,rel,dep+rel",
+    pretrained: Annotated[
+        Given,
+        option(
+            "--pretrained RUN",
+            "Trained models whose weights trainings begin with; {variant} and {seed} in RUN stand "
+            "for those of each.",
+        ),
+    ] = None,
     seeds: Annotated[
         int,
         option(
@@ -107,6 +116,14 @@ def init(
     one file, with the line in its comment text. Lines without one are parsed, or an error where
     there is no --parser.
 
+    --pretrained is for little text where there are models of more: it compares variants that are
+    trained further on your text (see `train --pretrained`). All of the models have one vocabulary,
+    which the experiment takes. --pretrained 'general/models/{variant}.{seed}' takes those of
+    another experiment, so each variant and seed begins with its own; a name without {variant}
+    begins all variants with the same model, to which they are added. The learning rate in
+    config.toml is then a third of the preset's, and models are validated every 100 updates instead
+    of 250. Keep your dev and test sets out of the text of those models.
+
     A dev or test set that is not given is split off: a tenth of the pairs, at most 1,000, at
     random, by a hash of their lines; pairs that share a line stay in the same set, and none shares
     one with a set that is given. Training text that shares a line with the dev or test set is left
@@ -132,7 +149,7 @@ def init(
 
     from synmt_cli.core.experiment.design import Design
     from synmt_cli.core.experiment.design import variants as named
-    from synmt_cli.core.experiment.folder import Parsers, Texts, write
+    from synmt_cli.core.experiment.folder import Parsers, Settings, Texts, write
     from synmt_cli.core.run.presets import AUTO, by_data
 
     dev = _pair("--dev-src", dev_src, "--dev-tgt", dev_tgt)
@@ -147,6 +164,7 @@ def init(
         split_off,
         parser=parser is not None,
         known_trees=src_trees is not None,
+        pretrained=pretrained is not None,
     )
     design.check(tgt_parser is not None)
     _check(experiment, preset, tokenize)
@@ -155,30 +173,36 @@ def init(
     n_pairs = sizes.n_pairs["train"]
     about_trees = parsers.check_trees(texts)
 
+    from synmt_cli.core.experiment.pretrained import read
     from synmt_cli.core.run import device as devices
     from synmt_cli.core.training.device import precision
 
-    device = devices.choose("auto")  # torch is loaded here, once nothing is left to refuse
+    device = devices.choose("auto")  # torch is loaded here, once little is left to refuse
     notes = [f"{experiment}: {_summary(design, n_pairs)}"]
-    if preset == AUTO:
+    models = None if pretrained is None else read(pretrained, design)
+    if models:
+        notes.append(f"trainings begin with the weights of {pretrained}")
+    elif preset == AUTO:
         taken, why = by_data(sizes.n_tokens, device.type)
         design = replace(design, preset=taken)
         notes.append(f"preset {taken}: about {why}; --preset NAME chooses another")
     design, about_words = _for_writing(design, sizes, tokenize)
-    notes += about_words
-    if writers := design.writers:
-        have = f"{', '.join(writers)} write{'s' if len(writers) == 1 else ''} trees"
-        notes.append(f"patience 1: {have}; empty PATIENCE in the Makefile for an exact search")
+    notes += [*about_words, *_about_search(design)]
     chosen, why = precision.for_all(device)
     notes.append(f"precision {chosen}: {why}; for another machine, change it in config.toml")
-    write(Path(experiment), design, n_pairs, texts, parsers, (chosen, why))
-    for note in notes:
-        console.info(note)
-    told = (about_trees, *texts.unlike_text(), *_warnings(design, texts, sizes.n_pairs))
-    for warning in filter(None, told):
-        console.warn(warning)
+    links = parsers.links | (models.links if models else {})
+    settings = Settings(chosen, why, models.lr if models else None)
+    write(Path(experiment), design, n_pairs, texts, links, settings)
+    _tell(notes, (about_trees, *_warnings(design, texts, sizes.n_pairs, models)))
     two_at_a_time = "-j2 " if device.type == "cpu" else ""
     console.info(f"next: make {two_at_a_time}-C {shlex.quote(experiment)}")
+
+
+def _tell(notes: Iterable[str], warnings: Iterable[str]) -> None:
+    for note in notes:
+        console.info(note)
+    for warning in filter(None, warnings):
+        console.warn(warning)
 
 
 def _check(experiment: str, preset: str, tokenize: str | None) -> None:
@@ -225,7 +249,16 @@ def _for_writing(
     return design, notes
 
 
-def _warnings(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Iterator[str]:
+def _about_search(design: "Design") -> Iterator[str]:
+    """Says where search is not exact, and why."""
+    if writers := design.writers:
+        have = f"{', '.join(writers)} write{'s' if len(writers) == 1 else ''} trees"
+        yield f"patience 1: {have}; empty PATIENCE in the Makefile for an exact search"
+
+
+def _warnings(
+    design: "Design", texts: "Texts", n_of: dict[str, int], models: "PretrainedModels | None"
+) -> Iterator[str]:
     """What is likely to go wrong, to show little, or to mislead. n_of: pairs in each set given."""
     from synmt_cli.core.run import building
     from synmt_cli.core.run.config import resolve
@@ -233,11 +266,14 @@ def _warnings(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Iterato
 
     for name in design.variants:
         try:
-            building.outlines(resolve(name, design.preset, []))
+            building.outlines(models.config(name) if models else resolve(name, design.preset, []))
         except UsageError as error:
             yield f"{name} needs other settings in config.toml: {error}"
     if design.tgt_writing and design.tokenize in BY_SPACES:
         yield f"the target has {design.tgt_writing.advice(design.tokenize, '--tokenize ')}"
+    yield from texts.unlike_text()
+    if models:
+        yield from models.warnings()
     if texts.tunes_on_test:
         yield "dev and test are the same text: settings chosen on it look better than they are"
     n_test = n_of.get("test") or design.n_held_out(n_of["train"])

@@ -249,7 +249,11 @@ def test_a_run_without_a_checkpoint_still_needs_its_model(place, folder):
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (("--variant", "pascal"), 78, "gps has variant = 'gps', not 'pascal'; --variant can only"),
+        (
+            ("--variant", "pascal"),
+            78,
+            "gps has variant = 'gps', not 'pascal'; a variant can",
+        ),
         (("--variant", "vanilla"), 78, "gps has variant = 'gps', not 'vanilla'"),
         (("--preset", "paper-pascal-nc11-en-de"), 78, "has variant = 'gps', not 'pascal'"),
         (("--set", "model.d_model=32"), 78, "gps has model.d_model = 16, not 32"),

@@ -19,8 +19,9 @@ class Design:
 
     split_off: the sets that are cut from the training text, of dev and test. parser: whether
     there is a parser of the source language. known_trees: whether there are trees of its lines.
-    tokenize: of BLEU. src_writing, tgt_writing: how the sides are written without spaces, None
-    where words have spaces between them.
+    pretrained: whether trainings begin with the weights of trained models. tokenize: of BLEU.
+    src_writing, tgt_writing: how the sides are written without spaces, None where words have
+    spaces between them.
     """
 
     variants: tuple[str, ...]
@@ -29,9 +30,15 @@ class Design:
     split_off: tuple[str, ...]
     parser: bool
     known_trees: bool
+    pretrained: bool = False
     tokenize: str = DEFAULT
     src_writing: Writing | None = None
     tgt_writing: Writing | None = None
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of each variant."""
+        return range(1, self.n_seeds + 1)
 
     @cached_property
     def plans(self) -> dict[str, Plan]:

@@ -6,7 +6,7 @@ Everything is checked before anything is written, and the folder appears whole o
 import itertools
 import os
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,13 +38,41 @@ SETTINGS = """\
 {about}
 
 [training]
-validate_every = 250  # updates
-save_every = 250
+{rates}validate_every = {every}  # updates
+save_every = {every}
 keep = 5              # checkpoints; the mean of the last ones translates
 patience = 8          # validations in a row; if none improves BLEU or perplexity, training ends
 tokenize = {tokenize:<11}# of that BLEU; TOKENIZE in the Makefile is for tuning and scores
 precision = "{precision}"    # the same for all, so that they compare; {why}
 """
+RATES = """\
+lr = {lr:<8.2g}         # a third of the preset's, so that less is forgotten; choose it on dev
+warmup = 50           # updates
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """config.toml. precision: the same for all trainings. why: it is that one.
+
+    lr: of models that are trained further; None for new ones leaves the preset's.
+    """
+
+    precision: Precision
+    why: str
+    lr: float | None = None
+
+    def toml(self, tokenize: str) -> str:
+        """The file. tokenize: of BLEU."""
+        about = ABOUT_SETTINGS.format(", ".join(CHANGEABLE_IN_TRAINING))
+        return SETTINGS.format(
+            about=textwrap.fill(about, initial_indent="# ", subsequent_indent="# ", width=98),
+            rates="" if self.lr is None else RATES.format(lr=self.lr),
+            every=250 if self.lr is None else 100,
+            tokenize=f'"{tokenize}"',
+            precision=self.precision,
+            why=self.why,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +223,12 @@ def write(
     design: Design,
     n_pairs: int,
     texts: Texts,
-    parsers: Parsers,
-    precision: tuple[Precision, str],
+    others: Mapping[str, str],
+    settings: Settings,
 ) -> None:
     """Writes the folder, and those above it that are missing. n_pairs: of the text to train on.
 
-    precision: of all trainings, and why.
+    others: names of further links, and what they link to.
 
     Raises CreateError where the folder exists or cannot be made, WriteError.
     """
@@ -209,25 +237,19 @@ def write(
     for name, sides in texts.sets.items():
         if name != "train":
             links |= {f"text/{name}.src": sides[0], f"text/{name}.tgt": sides[1]}
-    links |= parsers.links
+    links |= others
     with writing.atomic_folder(folder) as new:
         for name in ("given", "text", "data", "runs", "output"):
             (new / name).mkdir()
         for link, path in links.items():
+            (new / link).parent.mkdir(exist_ok=True)
             _link(new / link, path)
         for file, content in (
             ("Makefile", rules),
-            ("config.toml", _settings(design.tokenize, *precision)),
+            ("config.toml", settings.toml(design.tokenize)),
         ):
             with writing.atomic(new / file) as writer:
                 writer.write(content.encode())
-
-
-def _settings(tokenize: str, precision: Precision, why: str) -> str:
-    """config.toml."""
-    about = ABOUT_SETTINGS.format(", ".join(CHANGEABLE_IN_TRAINING))
-    comment = textwrap.fill(about, initial_indent="# ", subsequent_indent="# ", width=98)
-    return SETTINGS.format(about=comment, tokenize=f'"{tokenize}"', precision=precision, why=why)
 
 
 def _link(link: Path, path: str) -> None:

@@ -1,8 +1,8 @@
 """The Makefile of an experiment: plain commands, each in a rule with the files that it reads.
 
-`given/` links to the text as it was given, `text/` has the three sets, `data/` trees and records,
-`runs/` the training runs, `models/` the means of their last checkpoints, and `output/` the
-translations of the test set, with the trees of models that write them.
+`given/` links to the text as it was given, and to models to begin with; `text/` has the three sets,
+`data/` trees and records, `runs/` the training runs, `models/` the means of their last checkpoints,
+and `output/` the translations of the test set, with the trees of models that write them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,14 +38,11 @@ SHELL := bash
 # another folder with the old ones and the new one, and copy its Makefile and its *.udpipe here.
 # The first variant that reads or writes trees changes the records or the vocabulary, and thus all
 # models.
-
+{further}
 VARIANTS := {variants}
 SEEDS := {seeds}
 PRESET := {preset}
-VOCABULARY := auto
-# Share of characters that get a piece; the rarest go without. 0.9995 is for Chinese and Japanese.
-COVERAGE := {coverage}
-# Processes that parse, since all else waits for the trees: 0 is one for each core.
+{vocabulary}# Processes that parse, since all else waits for the trees: 0 is one for each core.
 PARSERS := 0
 # Threads of each training, tuning and translation.
 THREADS := 1
@@ -76,7 +73,7 @@ OF_WORDS := $(findstring bleu,$(METRICS))$(findstring ribes,$(METRICS))$(findstr
 # Values as files, written when they change: what depends on one is then made again. (The mean of
 # fewer seeds has another length penalty, too.) make -n writes nothing.
 DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
-WATCHED := PRESET VOCABULARY COVERAGE SEARCH TOKENIZE SEEDS METRICS BY SHARED READERS
+WATCHED := PRESET{watched} SEARCH TOKENIZE SEEDS METRICS BY SHARED READERS
 CHANGED := $(foreach one,$(WATCHED),$(shell \\
   echo '$($(one))' | cmp -s - data/$(one) || \\
   ( $(if $(DRY),,echo '$($(one))' > data/$(one);) echo data/$(one) )))
@@ -86,6 +83,16 @@ all: scores.txt scores.json $(if $(WRITERS),trees.txt) report.html
 data: {records}
 train: $(SYSTEMS:%=runs/%.trained)
 translate: $(SYSTEMS:%=output/%.txt)
+"""
+_FURTHER = """\
+#
+# Each training begins with the weights of a trained model, to which given/pretrained/VARIANT.SEED
+# links. A further seed needs a link there, too.
+"""
+_OF_VOCABULARY = """\
+VOCABULARY := auto
+# Share of characters that get a piece; the rarest go without. 0.9995 is for Chinese and Japanese.
+COVERAGE := {coverage}
 """
 _APART = """
 # --- Text from which the {split_off} set is split off: without lines of the {given} set ---
@@ -190,7 +197,7 @@ aside = synmt check config.toml; mkdir -p runs; {{ $(inputs); }} > $(1).inputs.n
 """
 _TRAIN_ONE = """
 $(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: \\
-		data/{train}.jsonl data/{dev}.jsonl spm.model config.toml data/PRESET{parser}
+		data/{train}.jsonl data/{dev}.jsonl spm.model config.toml data/PRESET{files}
 	@$(call aside,runs/{variant}.$*)
 	$(TRAIN) --variant {variant} --seed $*{options} \\
 		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
@@ -286,14 +293,16 @@ def makefile(design: Design, n_pairs: int) -> str:
 
 
 def _parts(design: Design, n_pairs: int) -> Iterator[str]:
-    names = [design.records(variant) for variant in design.variants]
-    records = dict.fromkeys([*(name for pair in names for name in pair), "test"])
+    names = (name for variant in design.variants for name in design.records(variant))
+    records = dict.fromkeys([*names, "test"])
     lenpens, patience = ("0.2:3.0", " 1") if design.writers else ("0.2:1.6", "")
     yield _HEAD.format(
         variants=" ".join(design.variants),
-        seeds=" ".join(map(str, range(1, design.n_seeds + 1))),
+        seeds=" ".join(map(str, design.seeds)),
         preset=design.preset,
-        coverage=_coverage(design),
+        further=_FURTHER if design.pretrained else "",
+        vocabulary="" if design.pretrained else _OF_VOCABULARY.format(coverage=_coverage(design)),
+        watched="" if design.pretrained else " VOCABULARY COVERAGE",
         lenpens=lenpens,
         patience=patience,
         metrics="bleu,chrf" if design.tgt_writing else "bleu,chrf,ter",
@@ -306,17 +315,10 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     )
     yield from _sets(design, n_pairs)
     yield from _trees(design)
+    if not design.pretrained:  # else it is a link to that of the pretrained models
+        yield from _vocabulary(design)
     yield from _records(design)
-    yield _TRAIN.format(changeable="|".join(CHANGEABLE_IN_TRAINING))
-    for variant, (train, dev) in zip(design.variants, names, strict=True):
-        has_parser = design.plans[variant].source_trees and design.parser
-        yield _TRAIN_ONE.format(
-            variant=variant,
-            train=train,
-            dev=dev,
-            parser=" src.udpipe" if has_parser else "",
-            options=" --parser src.udpipe" if has_parser else "",
-        )
+    yield from _trainings(design)
     yield _TUNE
     for variant in design.variants:
         rule = _TRANSLATE_TREES if variant in design.writers else _TRANSLATE_ONE
@@ -364,6 +366,19 @@ def _sets(design: Design, n_pairs: int) -> Iterator[str]:
     yield _FILTER.format(lengths=lengths, limits=limits, src=f"{raw}src", tgt=f"{raw}tgt")
 
 
+def _trainings(design: Design) -> Iterator[str]:
+    yield _TRAIN.format(changeable="|".join(CHANGEABLE_IN_TRAINING))
+    for variant in design.variants:
+        train, dev = design.records(variant)
+        files, options = "", ""
+        if design.plans[variant].source_trees and design.parser:
+            files, options = " src.udpipe", " --parser src.udpipe"
+        if design.pretrained:
+            files += f" \\\n\t\tgiven/pretrained/{variant}.%/model.safetensors"
+            options += f" --pretrained given/pretrained/{variant}.$*"
+        yield _TRAIN_ONE.format(variant=variant, train=train, dev=dev, files=files, options=options)
+
+
 def _limits(design: Design) -> str:
     """Options of synmt filter: what is too long. A dense character counts like three others."""
     if not design.unspaced:
@@ -388,13 +403,17 @@ def _buckets(writing: Writing | None) -> str:
 
 
 def _trees(design: Design) -> Iterator[str]:
-    symbols, files = "", []
     if design.source_trees:
         given = {"-m": "src.udpipe"} if design.parser else {}
         given |= {"--known": "given/src.conllu"} if design.known_trees else {}
         yield _parsing("sources", "src", ("train", "dev", "test"), given)
     if design.target_trees:
         yield _parsing("targets", "tgt", ("train", "dev"), {"-m": "tgt.udpipe"})
+
+
+def _vocabulary(design: Design) -> Iterator[str]:
+    symbols, files = "", []
+    if design.target_trees:
         symbols += _TREE_SYMBOLS
         files.append("data/transitions")
     if design.schemes:

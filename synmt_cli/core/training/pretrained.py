@@ -78,8 +78,8 @@ class Pretrained:
         if own != [name for name in wanted.split("+") if name in own]:
             variant = self.config.variant
             raise ConfigError(
-                f"{self.run.folder} has variant = {variant!r}, not {wanted!r}; --variant can only "
-                f"add to it, as {variant}+NAME"
+                f"{self.run.folder} has variant = {variant!r}, not {wanted!r}; a variant can "
+                f"only be added, as {variant}+NAME"
             )
 
     def refuse_another(self, config: Config) -> None:
@@ -183,10 +183,11 @@ def find(name: str, checkpoint: str, run: Run | None) -> Pretrained | None:
     """
     known = _remembered(run) if run is not None else None
     is_gone = known and known.record["run"] == as_text(name) and not os.path.lexists(name)
-    return known if is_gone or not name else _named(name, checkpoint)
+    return known if is_gone or not name else in_folder(name, checkpoint)
 
 
-def _named(name: str, checkpoint: str) -> Pretrained:
+def in_folder(name: str, checkpoint: str = "best") -> Pretrained:
+    """The model in a run directory. Raises SynmtError."""
     run = Run(Path(name))
     checkpoint = run.named(checkpoint)
     config, weights, labels = read_config(run), run.weights(checkpoint), run.labels()
