@@ -124,10 +124,11 @@ def analyze_probe(
     Wang et al. do not say how they pool and classify; this is SentEval's way, and our reading. A
     sentence is the mean of the encoder's states, including the end of sentence and excluding
     padding. A classifier with one hidden layer of sigmoids learns each task from these vectors, as
-    in SentEval: Adam, batches of 64, accuracy on dev after every 4 epochs; the model that is best
-    there is tested, after six such checks in all that did not improve it, or 200 epochs. SentEval
-    also tunes a weight decay, and takes a linear classifier for word_content (--hidden 0); here
-    there is no weight decay, and all tasks are treated alike. Compare with the majority baseline.
+    in SentEval: Adam, batches of 64, accuracy on dev after every 4 epochs. Training ends after six
+    such checks in all without improvement, or after 200 epochs, and the model that was best on dev
+    is tested. SentEval also tunes a weight decay, and takes a linear classifier for word_content
+    (--hidden 0); here there is no weight decay, and all tasks are treated alike. Compare with the
+    majority baseline.
 
     Several runs are compared on the same sentences: where --max-pieces would leave them different
     ones, since their vocabularies differ, this is an error.

@@ -44,10 +44,10 @@ def export(
     """Write a trained model in the format of another program.
 
     `synmt translate -m DIR --patience 1` needs only this folder, not the run directory. Models with
-    a plain decoder can be exported: all source-side variants, alone or combined; not decoders that
-    write trees, re-read their prefix, or use rel (78), as rel does unless rel.stack=encoder. What a
-    variant changes in the encoder is stored for torch (encoder.safetensors), everything after it
-    for CTranslate2.
+    a plain decoder can be exported: all source-side variants, alone or combined. Decoders that
+    write trees, re-read their prefix or see distances (rel, unless rel.stack=encoder) are refused
+    (78). What a variant changes in the encoder is stored for torch (encoder.safetensors),
+    everything after it for CTranslate2.
 
     Where nothing is changed (vanilla, multitask, mixed-encoder) CTranslate2 has the whole model,
     and its own library runs it, too: pieces in (`synmt vocab encode`), pieces out (`synmt vocab

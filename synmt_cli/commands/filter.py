@@ -144,7 +144,7 @@ def filter(
       lang            the likeliest of the 139 languages of py3langid, on both sides
       dedup           among the pairs that pass all other tests
 
-    White space parts Chinese, Japanese, Thai and others into whole clauses: use --unit chars where
+    White space splits Chinese, Japanese, Thai and others into whole clauses: use --unit chars where
     a side has no spaces between words. Then 100 English words are about 600 characters, 170 in
     Chinese, 440 in Thai.
 

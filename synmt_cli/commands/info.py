@@ -46,7 +46,7 @@ def info(
     text           lines, empty ones, words (between white space), characters
     conllu         sentences, segments (lines of text), statuses, tokens, multiword tokens, empty
                    nodes, words; trees, how deep they are and how long their arcs
-    jsonl          records, statuses, records with trees, sentences, words; depth and so on as of
+    jsonl          records, statuses, records with trees, sentences, words; depth and so on as for
                    CoNLL-U; pieces, targets, fingerprints of vocabularies, and the number of
                    records with each field
     transitions    lines, words or pieces, arcs, labels

@@ -79,10 +79,10 @@ def parse(
 
     With --known, a line that is the text of a tree in FILE gets this tree, unchanged but for its
     id: the comment text has to be the line, or without one the words joined. Of trees with the same
-    text the first counts. All other lines are parsed; without -m they are an error. How many lines
-    have a tree is said at the end. A sentence in FILE that is not a tree, such as one with two
-    roots, ends the run. With --on-bad-tree failed its line is parsed like one that has no tree, and
-    without -m it becomes a failed record with the reason; both are counted.
+    text the first counts. All other lines are parsed; without -m they are an error. The number of
+    lines that have a tree is reported at the end. A sentence in FILE that is not a tree, such as
+    one with two roots, ends the run. With --on-bad-tree failed its line is parsed like one that has
+    no tree, and without -m it becomes a failed record with the reason; both are counted.
 
     With --from conllu, ranges, comments, MISC, empty nodes and DEPS stay as they are: DEPS may then
     name another head than the new HEAD. HEAD and DEPREL are replaced, whatever they are: a tree, or

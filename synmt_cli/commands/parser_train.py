@@ -59,8 +59,8 @@ def parser_train(
     preset quick is dimension=16;epochs=3 for the tokenizer, iterations=2 for the tagger, and for
     the parser iterations=2;hidden_layer=64;structured_interval=0 with embeddings of 32 and 12.
 
-    The preset is about the time that training takes, --light about the time that parse takes with
-    the model: its tagger gives no lemmas, and chooses among fewer tags of a word
+    The preset decides how long training takes, --light how long parse takes with the model: its
+    tagger gives no lemmas, and chooses among fewer tags of a word
     (use_lemma=0;provide_lemma=0;guesser_suffix_rules=4;guesser_enrich_dictionary=2).
     docs/parsers.md says what that costs. No variant reads lemmas.
 

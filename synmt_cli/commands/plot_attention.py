@@ -46,8 +46,8 @@ def plot_attention(
     A row shows where its token looks; darker is more. Pictures shade the square root of a weight,
     up to the strongest of all maps, as their colour bar says; text shades its share of the row's
     strongest weight, which stands at the end of the row. --trees frames the cells of each word and
-    its head: a head that reads syntax is dark there. The tree is that of the same id, and a piece
-    belongs to the word whose letters it has.
+    its parent: an attention head that reads syntax is dark there. The tree is that of the same id,
+    and a piece belongs to the word whose letters it has.
 
     Without -o or --format the maps are text, for a terminal. Pictures need matplotlib: pip install
     'synmt-cli[plot]'. Letters that its font lacks, such as Chinese, are boxes in PDF and PNG.

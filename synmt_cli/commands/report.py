@@ -108,9 +108,10 @@ def report(
 
     Segments are in order of the difference between the best and the worst system by chrF. The page
     stays below 5 MB: of more than 3,000 segments it shows 3,000, two thirds of them those that
-    differ most and one third drawn from the rest. Long ones and trees that do not fit are left out,
-    and the page says so. A curve of more than 400 validations is drawn through 400 points, the
-    least and the greatest of each stretch. Figures and tables that alone are larger are refused.
+    differ most and one third drawn from the rest. Long segments, and trees that do not fit, are
+    left out, and the page says so. A curve of more than 400 validations is drawn through 400
+    points, the least and the greatest of each stretch. If the figures and tables alone are larger,
+    no page is written (2).
 
     The page works with a keyboard, on a phone, in dark mode, in print and without JavaScript. Text
     in the data cannot become markup. It needs Jinja2 and matplotlib: pip install

@@ -127,8 +127,8 @@ def synth(
     contractions (im, am, vom) are multiword tokens. Trees are projective except for stranded
     prepositions and --extrapose.
 
-    --exclude keeps a test set apart from a training set: no sentence of FILE is made, in whichever
-    form it is there. If too few sentences can be made, the command exits with status 2.
+    --exclude keeps a test set apart from a training set: no sentence of FILE is made, whatever
+    format FILE has. If too few sentences can be made, the command exits with status 2.
     """
     from synmt_cli.core.segments import splitting
     from synmt_cli.synth import files, settings

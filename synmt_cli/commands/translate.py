@@ -191,10 +191,10 @@ def translate(
 
     --sample K draws translations instead of searching for the best one: each token with its
     probability among the K most probable ones that may come next, or among all with 0. Such
-    translations vary as text does, for which they are taken as sources of text that has only a
-    target (docs/back-translation.md). --temperature T draws with P^(1/T). What is drawn for a
-    segment depends on --seed, its id and its text, not on -j or on its neighbours; two draws of
-    --nbest may be equal. The score is that of the model, without K and T.
+    translations vary as real text does, so they can serve as sources for text that exists only in
+    the target language (docs/back-translation.md). --temperature T draws with P^(1/T). What is
+    drawn for a segment depends on --seed and on the segment's id and text, not on -j or on its
+    neighbours; two draws of --nbest may be equal. The score is that of the model, without K and T.
 
     --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
     may change a few translations. Attention and what variants add keep their precision. On a GPU

@@ -92,8 +92,9 @@ def tune(
     translations of synmt translate --lenpen A (on a GPU with --precision fp32). It takes about as
     long as translate with the largest value, which may be long: the larger the penalty, the longer
     a prefix can still become the best. --patience 1 ends the search as fairseq does, for all values
-    at the same step: with decoders that write trees in a small part of the time. Greater values are
-    best then, since no long translation that repeats itself is waited for: try --lenpen 0.2:3.0.
+    at the same step: with decoders that write trees in a fraction of the time. Larger values are
+    best then, since the search does not wait for long translations that repeat themselves: try
+    --lenpen 0.2:3.0.
 
     BLEU is sacreBLEU's, cased, against tgt of the records; the first of equal values is the best.
     closed counts trees that had to be completed.

@@ -85,8 +85,8 @@ def vocab_train(
     fewer if the text has no more, and more if its single characters need more. Lines of all FILEs
     count, so two languages count twice.
 
-    --type word takes the most frequent words, as spaces part them, and other words are unknown:
-    split punctuation off before.
+    --type word takes the most frequent words between spaces, and other words are unknown: split
+    punctuation off before.
 
     The same text and options give the same file, on any number of cores.
 
