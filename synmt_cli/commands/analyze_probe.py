@@ -159,15 +159,15 @@ def analyze_probe(
                   odd-man-out      whether a noun or verb was replaced by an equally likely one
                   coordination-inversion  whether two coordinate main clauses were exchanged
 
-    A sentence is taken once. The classes are balanced: the most frequent ones that together keep
-    most sentences, each cut to the same number, by --seed. A tenth is for dev, a tenth for test;
-    sentences with the same word in question are in the same part. Trees are those of the CoNLL-U,
-    gold if it is gold; but all sentences of bigram-shift, odd-man-out and coordination-inversion
-    are parsed again, changed or not, because no tree fits a changed one, and so are those of Penn
-    brackets, whose words have spaces between them, as in SentEval's files. A task that the trees do
-    not support is left out with a warning, or is an error if --task names it. --out-template
-    writes the tasks as SentEval's files, for this command or other programs, with or without a
-    run.
+    A sentence is taken once; one that was changed into another of them is left out. The classes are
+    balanced: the most frequent ones that together keep most sentences, each cut to the same number,
+    by --seed. A tenth is for dev, a tenth for test; sentences with the same word in question are in
+    the same part. Trees are those of the CoNLL-U, gold if it is gold; but all sentences of
+    bigram-shift, odd-man-out and coordination-inversion are parsed again, changed or not, because
+    no tree fits a changed one, and so are those of Penn brackets, whose words have spaces between
+    them, as in SentEval's files. A task that the trees do not support is left out with a warning,
+    or is an error if --task names it. --out-template writes the tasks as SentEval's files, for this
+    command or other programs, with or without a run.
 
     --structural RANK asks for the tree itself (Hewitt and Manning 2019): a linear map to RANK
     numbers is learned on the states of words, the mean of their pieces', so that squared distances

@@ -149,7 +149,8 @@ def evaltree(
     deprel            LAS and LA for each label: precision over SYSTEM's words with it, recall
                       over GOLD's; for UAS recall alone
     distance[:EDGES]  UAS and LAS by the distance from a word to its head, in words, likewise:
-                      root, 1, 2, 3-6, 7+ as in CoNLL-X, which is 2,3,7; for LA recall alone
+                      root, 1, 2, 3-6, 7+ as in CoNLL-X, which is 2,3,7; for LA recall alone. A
+                      distance in SYSTEM is counted in GOLD's words where both ends have one
     upos              UAS, LAS, LA and UPOS by GOLD's tag
 
     Several SYSTEMs are shown side by side by F1, and each is tested against the first, with the

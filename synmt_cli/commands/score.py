@@ -261,7 +261,7 @@ def score(
     For --paired bs systems may have different numbers of seeds. A single output, such as a
     published one, cannot show how its system varies over seeds: against a system with several it is
     assumed to vary as much as that one does, and the definition of p is then `equal-variance`. If
-    it varies more, p is too small: 19-32 % of equal systems are called different if it varies three
+    it varies more, p is too small: 19-29 % of equal systems are called different if it varies three
     times as much. Two single outputs are not compared while other systems have several.
 
     --matched is for the same models with other trees or another search: V is then the variance of

@@ -1,17 +1,17 @@
 """Probing data: read from SentEval's files, or made from trees and balanced."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from random import Random
 from typing import Literal
 
-from synmt_cli.core.analysis.tasks import MADE, OF_BRACKETS, TASKS, Case, surface, written
+from synmt_cli.core.analysis.tasks import MADE, OF_BRACKETS, TASKS, Case, plain
 from synmt_cli.core.segments.comments import status_of
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats import conllu, penn, senteval
-from synmt_cli.formats.conllu import FORM, Sentence
+from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.detect import detect_brackets, detected
 from synmt_cli.formats.penn import Constituent
 from synmt_cli.formats.record import OK
@@ -156,7 +156,7 @@ def _make(
         if task in OF_BRACKETS and constituents:
             cases = OF_BRACKETS[task](constituents)
         elif task in MADE and sentences:
-            cases = MADE[task](sentences, random)
+            cases = distinct(MADE[task](sentences, random), sentences)
         elif wanted:
             needed = "a file of Penn brackets" if task in OF_BRACKETS else "CoNLL-U"
             raise UsageError(f"--task {task} is made of {needed}, which is not in the input")
@@ -170,6 +170,22 @@ def _make(
             gathered.unmade[task] = str(reason)
         else:
             _add(gathered, task, examples, "<trees>")
+
+
+def distinct(cases: Iterable[Case], sentences: Sequence[Sentence]) -> Iterator[Case]:
+    """Leaves out texts that came before, and changed sentences that equal one of `sentences`.
+
+    Such a text would have two labels, or be in two splits.
+    """
+    unchanged = {plain(sentence) for sentence in sentences}
+    taken: set[str] = set()
+    for case in cases:
+        own = plain(case.sentence) if case.sentence is not None else None
+        text = own if case.text is None else case.text
+        if text is None or text in taken or (text != own and text in unchanged):
+            continue
+        taken.add(text)
+        yield case
 
 
 def balanced(cases: Sequence[Case], random: Random) -> list[Example]:
@@ -228,6 +244,5 @@ def _example(case: Case, split: str) -> Example:
     assert case.sentence is not None  # there is a text or a tree
     text = case.sentence.comment("text")
     if text is None:
-        rows = surface(case.sentence)
-        text = written(rows, [row[FORM] for row in rows])
+        text = plain(case.sentence)
     return Example(split, case.label, text, case.sentence)

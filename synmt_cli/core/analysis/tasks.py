@@ -218,6 +218,12 @@ def surface(sentence: Sentence) -> list[list[str]]:
     return rows
 
 
+def plain(sentence: Sentence) -> str:
+    """A sentence as its written tokens make it, whatever its comment text says."""
+    rows = surface(sentence)
+    return written(rows, [row[FORM] for row in rows])
+
+
 def written(rows: Sequence[Sequence[str]], forms: Sequence[str]) -> str:
     """A line of text with spaces as in the rows."""
     parts = [form + " " * _space_after(row) for row, form in zip(rows, forms, strict=True)]

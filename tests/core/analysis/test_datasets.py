@@ -134,6 +134,25 @@ def test_a_sentence_that_comes_again_is_not_taken_again(tmp_path, example_folder
         gather([str(tmp_path / "brackets")], "penn", ["top-constituents"], 1)
 
 
+def test_a_changed_sentence_is_no_other_one(tmp_path):
+    """Of nouns in all places: most changes give a sentence that is there, or the same text."""
+    rows = "1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\t{0}\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_\n"
+    rows += "3\tsees\t_\tVERB\t_\t_\t0\troot\t_\t_\n4\t{1}\t_\tNOUN\t_\t_\t3\tobj\t_\t_\n"
+    rows += "5\tnow\t_\tADV\t_\t_\t3\tadvmod\t_\t_\n"
+    nouns = [f"n{i}" for i in range(60)]
+    pairs = [
+        (a, b) for i, a in enumerate(nouns) for j, b in enumerate(nouns) if (i + 3 * j) % 5 < 3
+    ]
+    path = tmp_path / "closed.conllu"
+    path.write_text("".join(f"{rows.format(*pair)}\n" for pair in pairs))
+    [found] = gather([str(path)], "auto", ["odd-man-out"], 1).datasets
+    texts = [example.text for example in found.examples]
+    assert len({*texts}) == len(texts) > 20
+    there = {f"the {a} sees {b} now" for a, b in pairs}
+    assert {e.label for e in found.examples if e.text in there} == {"O"}
+    assert {e.label for e in found.examples if e.text not in there} == {"C"}
+
+
 def test_files_of_one_template_are_different_tasks(tmp_path):
     rows = b"tr\tPAST\tHe slept .\ntr\tPRES\tx\nva\tPAST\ty\nte\tPAST\textra\tz\n"
     paths = [tmp_path / f"probe.{task}.txt" for task in ("tense", "a", "b")]

@@ -19,7 +19,9 @@ differ in their scores; it must count once. Runs that are all the same leave V_s
 bootstrap's. Metrics need not be means of sentences: their scores on samples give every variance.
 A single output says nothing of its system's s^2 and e^2. Where the other system has k >= 2 runs,
 both are taken to be that system's (as in the t test of Crawford and Howell, 1998): V_seeds is
-s^2 (1 + 1/k), V_both is e^2 (1 + 1/k), and df = V^2 / (V_seeds^2 / (k - 1)).
+s^2 (1 + 1/k), V_both is e^2 (1 + 1/k), and df = V^2 / (V_seeds^2 / (k - 1)). V then has V_both in
+place of a smaller V_seeds, which is only so by chance: a few runs that happen to score alike would
+otherwise speak for the single one, too, and too many small p would be wrong.
 Runs may also be matched: run i of both systems is the same model, which translates with other trees
 or another search. Then what sets models apart is in both scores alike, and `matched` is V of the
 runs' differences, as of a single system.
@@ -89,7 +91,8 @@ def spread(points: Sequence[Array], resampled: Sequence[Array]) -> Spread:
     both = sum(_both(resampled[i], share) for i, share in zip(several, shares, strict=True))
     means = [runs.mean(axis=0) for runs in resampled]  # (samples,) each
     sentences = float(_variance(means[0] - means[1] if len(means) == 2 else means[0]))
-    variance = sum(of_seeds) + max(0.0, sentences - both)
+    seeds = max(sum(of_seeds), both) if lent else sum(of_seeds)
+    variance = seeds + max(0.0, sentences - both)
     below = sum(one**2 / (len(points[i]) - 1) for one, i in zip(of_seeds, several, strict=True))
     return Spread(variance, variance**2 / below if below > NOTHING**2 else math.inf)
 

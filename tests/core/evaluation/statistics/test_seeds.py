@@ -168,6 +168,17 @@ def test_without_chance_of_sentences_it_is_the_test_of_welch_or_of_crawford_and_
         assert found.p(31.5 - points[0].mean()) == pytest.approx(2 * stats.t.sf(abs(t), 4))
 
 
+def test_runs_that_score_alike_by_chance_do_not_vouch_for_a_single_one():
+    """Runs that differ sentence by sentence, with equal means: V is that of sentences at least."""
+    random = np.random.default_rng(2)
+    scores = unequal(random, (3, 1), 150)
+    scores[0] -= scores[0].mean(axis=1, keepdims=True)
+    counts = np.concatenate([*bootstrap_counts(150, 20_000, 5)]).T / 150
+    found = seeds.spread([one.mean(axis=1) for one in scores], [one @ counts for one in scores])
+    d = scores[1].mean(axis=0) - scores[0].mean(axis=0)
+    assert found.variance == pytest.approx(d.var() / 150, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("k", "of_seeds"), [((5, 3), (0, 0)), ((5, 3), (3, 3)), ((3, 5), (1, 3)), ((5, 1), (3, 3))]
 )
