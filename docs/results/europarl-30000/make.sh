@@ -103,9 +103,10 @@ longer gps-vanilla vanilla gps
 longer gps-pascal pascal gps
 longer dep-vanilla vanilla dep
 longer tags-vanilla vanilla tags
+longer sisa-vanilla vanilla sisa
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
-outputs=$(longer_systems vanilla pascal dep gps struct-abs+struct-rel rel pascal+rel dep+rel tags)
+outputs=$(longer_systems vanilla pascal dep gps struct-abs+struct-rel rel pascal+rel dep+rel tags sisa)
 synmt score -j 0 -M bleu,chrf -o 12000-updates/all-vanilla.txt "$french" $outputs
 synmt score -M bleu -o 12000-updates/all-vanilla-1000.txt reference.txt.xz \
   ${outputs//12000-updates/$first}
