@@ -127,8 +127,8 @@ def analyze_probe(
     in SentEval: Adam, batches of 64, accuracy on dev after every 4 epochs. Training ends after six
     such checks in all without improvement, or after 200 epochs, and the model that was best on dev
     is tested. SentEval also tunes a weight decay, and takes a linear classifier for word_content
-    (--hidden 0); here there is no weight decay, and all tasks are treated alike. Compare with the
-    majority baseline.
+    (--hidden 0). Here no task has a weight decay, and all have the same classifier. The table shows
+    the accuracy of always guessing the most frequent class, too.
 
     Several runs are compared on the same sentences: where --max-pieces would leave them different
     ones, since their vocabularies differ, this is an error.

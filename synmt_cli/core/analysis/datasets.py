@@ -1,7 +1,7 @@
 """Probing data: read from SentEval's files, or made from trees and balanced."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from random import Random
@@ -151,12 +151,13 @@ def _make(
     wanted: Sequence[str],
     seed: int,
 ) -> None:
+    unchanged = {plain(sentence) for sentence in sentences}
     for task in wanted or [one for one in TASKS if one not in gathered.sources]:
         random = Random(f"{seed} {task}")
         if task in OF_BRACKETS and constituents:
             cases = OF_BRACKETS[task](constituents)
         elif task in MADE and sentences:
-            cases = distinct(MADE[task](sentences, random), sentences)
+            cases = distinct(MADE[task](sentences, random), unchanged)
         elif wanted:
             needed = "a file of Penn brackets" if task in OF_BRACKETS else "CoNLL-U"
             raise UsageError(f"--task {task} is made of {needed}, which is not in the input")
@@ -172,12 +173,11 @@ def _make(
             _add(gathered, task, examples, "<trees>")
 
 
-def distinct(cases: Iterable[Case], sentences: Sequence[Sentence]) -> Iterator[Case]:
-    """Leaves out texts that came before, and changed sentences that equal one of `sentences`.
+def distinct(cases: Iterable[Case], unchanged: Set[str]) -> Iterator[Case]:
+    """Leaves out texts that came before, and changed sentences that equal an unchanged one.
 
     Such a text would have two labels, or be in two splits.
     """
-    unchanged = {plain(sentence) for sentence in sentences}
     taken: set[str] = set()
     for case in cases:
         own = plain(case.sentence) if case.sentence is not None else None
