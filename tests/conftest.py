@@ -77,7 +77,7 @@ EXAMPLE_FILES = """
 synmt synth -n 200 --seed 1 --out-template train.{ext}
 synmt synth -n 40 --seed 2 --out-template dev.{ext}
 synmt synth -n 16 --seed 3 --out-template test.{ext}
-synmt parser train --dev test.en.conllu -o en.udpipe dev.en.conllu
+synmt parser train --tokenizer-options epochs=1 --dev test.en.conllu -o en.udpipe dev.en.conllu
 synmt vocab train --size 250 -o spm.model train.en train.de
 for s in train dev test; do
   synmt featurize --spm spm.model --tgt $s.de -o $s.jsonl $s.en.conllu

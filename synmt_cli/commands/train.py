@@ -61,7 +61,8 @@ MANUAL = Manual(
         "--train de.trees.jsonl --run runs/gcn --max-steps 2",
         "synmt train --pretrained runs/base --set lr=0.001 --set warmup=50 --train train.jsonl "
         "--dev dev.jsonl --run runs/fine --max-steps 4",
-        "synmt train --preset paper-pascal-nc11-en-de --train train.jsonl --dry-run",
+        "synmt train --preset paper-pascal-nc11-en-de --set precision=fp32 --train train.jsonl "
+        "--dry-run",
     ),
     see_also=(
         *("featurize", "variants", "settings", "config", "multitask", "translate", "average"),

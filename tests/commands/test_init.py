@@ -37,7 +37,7 @@ def given(example_folder, tmp_path_factory, forked):
     head -200 {example_folder}/train.en > 'my text.en'
     head -200 {example_folder}/train.de | gzip > 'my text.de.gz'
     cp {example_folder}/en.udpipe 'my parser'
-    synmt parser train --preset quick -o de.udpipe {example_folder}/test.de.conllu
+    synmt parser train --tokenizer-options epochs=1 -o de.udpipe {example_folder}/test.de.conllu
     """
     done = shell(script, folder, first=forked.folder)
     assert done.returncode == 0, done.stderr.decode()

@@ -881,24 +881,27 @@ def test_a_report_is_read_back_whole(run, outputs):
 AGAIN = ("--from-report", "r.json")
 
 
-def test_a_report_is_printed_again_as_the_scores_were(run, outputs):
-    (outputs / "by").write_text("x\ny\n" * 100)
+def test_a_report_is_printed_again_as_the_scores_were(run, outputs, tmp_path):
+    for name in ("ref", *WRONG):  # 44 lines: two buckets that are just large enough for a test
+        lines = (outputs / f"{name}.en").read_bytes().splitlines(keepends=True)
+        (tmp_path / f"{name}.en").write_bytes(b"".join(lines[:44]))
+    (tmp_path / "by").write_text("x\ny\n" * 22)
     for asked in (
         (*OUTPUTS, "-M", "bleu,ter", "--by", "labels:by"),
         ("ref.en", "t.en", "t_pascal.en", "t_lisa.en", "--all-pairs"),
         ("ref.en", "t.en", "t_lisa.en", "--paired", "sign"),
     ):
         asked += ("--seed", "1", *(("--samples", "50") if "sign" not in asked else ()))
-        run("score", *asked, "--format", "json", "-o", "r.json", cwd=outputs)
-        report = (outputs / "r.json").read_bytes()
+        run("score", *asked, "--format", "json", "-o", "r.json", cwd=tmp_path)
+        report = (tmp_path / "r.json").read_bytes()
         others = ("tsv", "csv", "latex", "markdown") if "labels:by" in asked else ()
         for form in ("table", *others):
-            again = run("score", "--from-report", "r.json", "--format", form, cwd=outputs)
-            scored = run("score", *asked, "--format", form, cwd=outputs)
+            again = run("score", "--from-report", "r.json", "--format", form, cwd=tmp_path)
+            scored = run("score", *asked, "--format", form, cwd=tmp_path)
             assert (again.returncode, again.stdout) == (0, scored.stdout), again.stderr
         piped = run("score", "--from-report", "-", "--format", "json", stdin=report)
         assert piped.stdout == report
-    detailed = [run("score", *how, "-v", cwd=outputs).stdout for how in (asked, AGAIN)]
+    detailed = [run("score", *how, "-v", cwd=tmp_path).stdout for how in (asked, AGAIN)]
     assert detailed[0] == detailed[1]
 
 

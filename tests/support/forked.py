@@ -11,13 +11,16 @@ program in `forked.folder` that hands on its own arguments and streams.
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import pkgutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import synmt_cli
 from support import order
 from support.program import ENVIRONMENT
 
@@ -85,14 +88,12 @@ if status < 0:
     os.kill(os.getpid(), -status)
 os._exit(status)
 """
-LOADED = (
-    "torch",
-    "torch._dynamo",
-    "sentencepiece",
-    "typer._adapters",
-    "synmt_cli.commands.train",
-    "synmt_cli.core.decoding.ensemble",
-)
+LOADED = [
+    *("torch", "torch._dynamo", "sentencepiece", "sacrebleu", "typer._adapters"),
+    *(one.name for one in pkgutil.walk_packages(synmt_cli.__path__, "synmt_cli.")),
+]
+EXTRAS = ("jinja2", "matplotlib.figure", "matplotlib.backends.backend_svg")
+LOADED += [name for name in EXTRAS if importlib.util.find_spec(name.partition(".")[0])]
 
 
 class Forked:
@@ -108,7 +109,7 @@ class Forked:
         self._address = str(self.folder / "socket")
         self._server = subprocess.Popen(
             [sys.executable, "-c", SERVER, self._address, *LOADED],
-            env={**os.environ, **ENVIRONMENT},
+            env={**os.environ, **ENVIRONMENT, "MPLCONFIGDIR": str(self.folder)},
         )
         while not os.path.exists(self._address):  # orders wait until it has loaded
             assert self._server.poll() is None
