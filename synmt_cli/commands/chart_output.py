@@ -4,6 +4,9 @@ import os
 from pathlib import PurePath
 from typing import Annotated, Literal
 
+import typer
+
+from synmt_cli.commands import options
 from synmt_cli.commands.options import option
 from synmt_cli.core.pictures import figures, text_charts
 from synmt_cli.core.pictures.charts import Charts
@@ -26,16 +29,16 @@ WIDTH, FONT = 6.3, 8.0  # inches: the text width of ACL; points
 COLUMNS = 80  # of text in a file
 
 
-def kind_of(form: str | None, output: str) -> str:
+def kind_of(form: str | None, output: str, context: typer.Context) -> str:
     """svg, pdf, png or text. Raises UsageError, and Unavailable without matplotlib."""
+    is_text = output == "-" or PurePath(output).suffix.lower() == ".txt"
+    if form == "text" or (form is None and is_text):
+        sizes = {"width": "--width", "font": "--font-size"}
+        options.refuse_given(context, sizes, "is for pictures, and text is written: see --format")
+        return "text"
     if form is None:
-        if output == "-":
-            return "text"
-        if PurePath(output).suffix.lower() == ".txt":
-            return "text"
         return figures.kind_of(output, other=", or in .txt for text")
-    if form != "text":
-        figures.require(f"--format {form}")
+    figures.require(f"--format {form}")
     return form
 
 

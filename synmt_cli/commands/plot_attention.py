@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+import typer
+
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.pictures.sentences import Picture
@@ -22,6 +24,7 @@ MANUAL = Manual(
 
 
 def plot_attention(
+    context: typer.Context,
     file: Annotated[
         str | None, argument("FILE", "Weights of synmt analyze attention; none or - is stdin.")
     ] = None,
@@ -53,7 +56,7 @@ def plot_attention(
     'synmt-cli[plot]'. Letters that its font lacks, such as Chinese, are boxes in PDF and PNG.
     """
     options.refuse_two_stdins([file or "-", trees])
-    kind = chart_output.kind_of(form, output)
+    kind = chart_output.kind_of(form, output, context)
     from synmt_cli.core.pictures import attention
     from synmt_cli.formats.attention import read
     from synmt_cli.io import reading

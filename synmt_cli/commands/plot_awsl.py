@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+import typer
+
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument
 from synmt_cli.core.pictures import awsl
@@ -20,6 +22,7 @@ MANUAL = Manual(
 
 
 def plot_awsl(
+    context: typer.Context,
     file: Annotated[
         str | None, argument("FILE", "Report of synmt analyze awsl; none or - is stdin.")
     ] = None,
@@ -39,6 +42,6 @@ def plot_awsl(
     Without -o or --format the chart is text, for a terminal. Pictures need matplotlib: pip install
     'synmt-cli[plot]'. The same report gives the same bytes.
     """
-    kind = chart_output.kind_of(form, output)
+    kind = chart_output.kind_of(form, output, context)
     chart = awsl.chart(read(file or "-").runs)
     chart_output.write([chart] if chart.series else [], kind, output, width, font)

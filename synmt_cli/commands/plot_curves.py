@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+import typer
+
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.pictures import curves
@@ -21,6 +23,7 @@ MANUAL = Manual(
 
 
 def plot_curves(
+    context: typer.Context,
     runs: Annotated[list[str], argument("RUN", "Run directories.")],
     show: Annotated[
         str,
@@ -50,7 +53,7 @@ def plot_curves(
     for one in wanted:
         if one not in curves.WHAT:
             raise UsageError(f"--show {quoted(one)}: expected some of {', '.join(curves.WHAT)}")
-    kind = chart_output.kind_of(form, output)
+    kind = chart_output.kind_of(form, output, context)
     charts = curves.charts([curves.read(run) for run in runs], wanted)
     if not charts:
         raise UsageError(f"no run has reported {show} yet")

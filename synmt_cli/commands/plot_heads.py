@@ -2,6 +2,8 @@
 
 from typing import Annotated, Literal
 
+import typer
+
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.pictures import heads
@@ -22,6 +24,7 @@ MANUAL = Manual(
 
 
 def plot_heads(
+    context: typer.Context,
     file: Annotated[
         str | None, argument("FILE", "Report of synmt analyze heads; none or - is stdin.")
     ] = None,
@@ -47,7 +50,7 @@ def plot_heads(
     Without -o or --format the maps are text, for a terminal. Pictures need matplotlib: pip install
     'synmt-cli[plot]'. The same report gives the same bytes.
     """
-    kind = chart_output.kind_of(form, output)
+    kind = chart_output.kind_of(form, output, context)
     ways = DIRECTIONS if looks == "both" else (looks,)
     maps = heads.maps(read(file or "-"), relation.split(","), ways)
     chart_output.write(maps, kind, output, width, font)

@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+import typer
+
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.pictures import score_charts
@@ -23,6 +25,7 @@ MANUAL = Manual(
 
 
 def plot_scores(
+    context: typer.Context,
     file: Annotated[
         str | None, argument("FILE", "Report of synmt score; none or - is stdin.")
     ] = None,
@@ -54,6 +57,6 @@ def plot_scores(
     Without -o or --format the charts are text, for a terminal. Pictures need matplotlib: pip
     install 'synmt-cli[plot]'. The same report gives the same bytes.
     """
-    kind = chart_output.kind_of(form, output)
+    kind = chart_output.kind_of(form, output, context)
     charts = score_charts.charts(score_files.read(file or "-"), metric, by)
     chart_output.write(charts, kind, output, width, font)

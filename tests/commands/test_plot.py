@@ -86,6 +86,15 @@ def test_attention_and_awsl_are_drawn_as_text(run):
     assert "AWSL         0.40" in run("plot", "awsl", stdin=lines(AWSL)).stdout.decode()
 
 
+@pytest.mark.parametrize("option", ["--width", "--font-size"])
+@pytest.mark.parametrize("where", [(), ("-o", "a.txt"), ("--format", "text", "-o", "a.svg")])
+def test_text_has_no_size(run, tmp_path, option, where):
+    done = run("plot", "attention", option, 5, *where, stdin=lines(ATTENTION), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert f"{option} is for pictures, and text is written".encode() in done.stderr
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_head_that_looks_everywhere_is_not_blank_as_text(run):
     """24 tokens, weights below 0.1: shades are shares of the row's strongest weight."""
     tokens = [f"t{i}" for i in range(24)]
