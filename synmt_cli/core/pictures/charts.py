@@ -32,7 +32,8 @@ class Series:
 class Chart:
     """Series over numbers, or over categories where there are `ticks`, which are at 0, 1, ….
 
-    zero: draws y = 0. digits: of values after the point, as text.
+    joined: by lines, all but the last n_apart ticks. zero: draws y = 0. digits: of values after
+    the point, as text.
     """
 
     x_label: str
@@ -40,6 +41,7 @@ class Chart:
     series: Sequence[Series]
     ticks: Sequence[str] = ()
     joined: bool = True
+    n_apart: int = 0
     zero: bool = False
     limits: tuple[float, float] | None = None
     note: str = ""

@@ -7,6 +7,7 @@ in grey.
 
 import io
 import logging
+import math
 import os
 import re
 import tempfile
@@ -22,12 +23,15 @@ from typing import Any, NamedTuple
 from synmt_cli.core.pictures.charts import Chart, Charts, HeatMap, Series
 from synmt_cli.core.pictures.sentences import shown, shown_end, shown_ends
 from synmt_cli.errors import UsageError, require_packages
+from synmt_cli.io.display_width import width
 
 KINDS = ("png", "svg", "pdf")
 PALETTE = ("#0072B2", "#D55E00", "#008060", "#A0508C", "#8A6A00", "#444444")
 MARKS = "osD^vPX*"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 MARKER = 5  # points, the ends of an interval
+CHARACTER = 0.6  # mean width, in sizes of the font
+AT_LEFT = 0.5  # inches of a chart that its y axis takes
 INK = "#1b1b1b"
 MOST_TOKENS = 200  # of a heat map
 
@@ -157,7 +161,7 @@ def _charts(figure: Any, charts: Sequence[Chart], size: Size) -> None:
 
 def _most_intervals(width: float) -> int:
     """As many as stand apart in a chart of so many inches, its axis and gaps included."""
-    return int(0.8 * (width - 0.5) * 72 / MARKER)
+    return int(0.8 * (width - AT_LEFT) * 72 / MARKER)
 
 
 def _legend(figure: Any, handles: dict[str, tuple[str, Any]]) -> None:
@@ -206,7 +210,7 @@ def _chart(
     named = [one.name for one in chart.series] == [*chart.ticks]  # below the axis
     for one in chart.series:
         name = one.group or one.name
-        drawn = _series(axes, one, looks[name], chart.joined)
+        drawn = _series(axes, one, looks[name], chart)
         if drawn is not None and not named:
             handles.setdefault(name, (looks[name].label, drawn))
     axes.set_xlabel(shown_end(chart.x_label, 60))
@@ -223,11 +227,9 @@ def _chart(
 
 def _x_axis(axes: Any, chart: Chart) -> None:
     if chart.ticks:
-        long = max(map(len, chart.ticks)) * len(chart.ticks) > 60
-        lines = zip_longest(*(one.split("\n") for one in chart.ticks), fillvalue="")
-        shortened = [shown_ends(line, 24) for line in lines]
-        ticks = ["\n".join(one) for one in zip(*shortened, strict=True)]
-        turned = {"rotation": 30, "ha": "right"} if long else {}
+        ticks = _lines(chart.ticks, 24)
+        longest = max(width(line) for tick in ticks for line in tick.split("\n"))
+        turned = {"rotation": 30, "ha": "right"} if longest > _room(axes, len(ticks)) else {}
         axes.set_xticks(range(len(ticks)), ticks, **turned)
         axes.set_xlim(-0.6, len(ticks) - 0.4)
     else:
@@ -236,7 +238,22 @@ def _x_axis(axes: Any, chart: Chart) -> None:
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if whole else f"{x:.3g}")
 
 
-def _series(axes: Any, one: Series, look: Look, joined: bool) -> Any:
+def _lines(texts: Sequence[str], limit: int) -> list[str]:
+    """Texts whose first lines are of at most so many characters and stay different, and so on."""
+    lines = zip_longest(*(one.split("\n") for one in texts), fillvalue="")
+    return [
+        "\n".join(one) for one in zip(*(shown_ends(line, limit) for line in lines), strict=True)
+    ]
+
+
+def _room(axes: Any, n: int) -> float:
+    """How many characters each of n labels below the axis may have."""
+    figure_width, columns = axes.figure.get_figwidth(), axes.get_gridspec().ncols
+    points = 72 * (figure_width / columns - AT_LEFT)
+    return float(points / n / (CHARACTER * axes.xaxis.label.get_size()))
+
+
+def _series(axes: Any, one: Series, look: Look, chart: Chart) -> Any:
     """Draws a series; returns what a legend shows, None for an empty one."""
     points = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
     if not points:
@@ -249,14 +266,17 @@ def _series(axes: Any, one: Series, look: Look, joined: bool) -> Any:
             axes.plot(
                 [x, x], [low, high], color=colour, linewidth=1.1, marker="_", markersize=MARKER
             )
-    dash = DASHES[look.place % len(DASHES)] if joined else "none"
-    every = max(1, len(points) // 8)
+    dash = DASHES[look.place % len(DASHES)] if chart.joined else "none"
+    every = max(1, len(points) // 8) if chart.joined and not chart.ticks else 1
+    end = len(chart.ticks) - chart.n_apart if chart.n_apart else math.inf
+    gap = (math.nan, math.nan)
+    broken = [one for at in points for one in ([at] if at[0] < end else [gap, at])]
     (line,) = axes.plot(
-        *zip(*points, strict=True),
+        *zip(*broken, strict=True),
         color=colour,
         marker=mark,
         linestyle=dash,
-        markevery=every if joined else 1,
+        markevery=every,
         alpha=0.75 if look.faint else 1.0,
         linewidth=1.0 if look.faint else 1.3,
     )
@@ -277,12 +297,14 @@ def _heat_maps(figure: Any, maps: Sequence[HeatMap], size: Size) -> None:
         raise UsageError(f"{longest:,} tokens in a segment, and {MOST_TOKENS} are the most")
     n_columns = min(len(maps), max(1, int(size.width // (1.2 + 0.11 * longest))))
     n_rows = -(-len(maps) // n_columns)
-    width = size.width / n_columns
+    map_width = size.width / n_columns
     shape = len(maps[0].rows) / max(len(maps[0].columns), 1)
-    figure.set_size_inches(size.width, n_rows * (0.8 + max(width - 0.8, 0.8) * shape))
+    figure.set_size_inches(size.width, n_rows * (0.8 + max(map_width - 0.8, 0.8) * shape))
     in_percent = maps[0].in_percent
     strongest = max((weight for one in maps for row in one.weights for weight in row), default=0)
     norm = PowerNorm(1 if in_percent else 0.5, 0, 1 if in_percent else strongest or 1)
+    room = int(72 * map_width / (CHARACTER * size.font))
+    titles = _lines([one.title for one in maps], room)
     for i, one in enumerate(maps):
         axes = figure.add_subplot(n_rows, n_columns, i + 1)
         mesh = axes.imshow([*map(list, one.weights)], cmap="Greys", norm=norm)
@@ -295,7 +317,7 @@ def _heat_maps(figure: Any, maps: Sequence[HeatMap], size: Size) -> None:
         axes.set_xticks(range(len(labels[0])), labels[0], rotation=90)
         axes.set_yticks(range(len(labels[1])), labels[1])
         axes.tick_params(length=0)
-        axes.set_title("\n".join(shown_end(line, 28) for line in one.title.split("\n")))
+        axes.set_title(titles[i])
     label = maps[0].what if in_percent else f"{maps[0].what}, shaded by its square root"
     figure.colorbar(mesh, ax=figure.axes, label=label, fraction=0.03, pad=0.01)
 

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from synmt_cli.core.pictures.charts import Chart, Series
+from synmt_cli.core.pictures.sentences import shown_ends
 from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats.reports.score.scores import MetricInfo, ScoredBucket, ScoreReport
 
 SYSTEMS = "systems"  # the chart of whole scores, as --by names it
+AT_AXIS = 12  # characters of a name that stands along the axis of a chart
 
 
 def charts(report: ScoreReport, metric: str = "", by: str = "") -> list[Chart]:
@@ -72,10 +74,13 @@ def buckets(report: ScoreReport, metric: MetricInfo, by: str) -> list[Chart]:
         )
         for i, system in enumerate(report.systems)
     ]
-    joined = any(bucket.low is not None for bucket in of_division)
-    made = [Chart(by, metric.label, lines, ticks, joined, digits=metric.digits)]
+    ranges = [bucket.low is not None for bucket in of_division]
+    n_apart = len(ranges) - sum(ranges) if any(ranges) else 0  # at the end: without a tree
+    made = [
+        Chart(by, metric.label, lines, ticks, any(ranges), n_apart=n_apart, digits=metric.digits)
+    ]
     if len(report.systems) > 1:
-        first = report.systems[0].name
+        first = shown_ends([one.name for one in report.systems], AT_AXIS)[0]
         title = f"{metric.label} - {first}'s"
         deltas = [*_deltas(report, metric, of_division)]
         chart = replace(made[0], y_label=title, series=deltas, joined=False, zero=True)

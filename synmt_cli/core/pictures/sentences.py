@@ -1,5 +1,6 @@
 """A segment as pictures show it: columns of words and empty nodes, and the arcs between them."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -91,20 +92,36 @@ def shown_end(text: str, limit: int = LONGEST_WORD) -> str:
 
 
 def shown_ends(names: Sequence[str], limit: int = LONGEST_WORD) -> list[str]:
-    """Several, that stay different: where their ends are alike, without the folders in common.
+    """Several, that stay different: where one is longer, without what all have in common, folders
+    first, then parts of names; with numbers where they would be alike all the same.
 
     >>> shown_ends(["out/pascal/newstest.de", "out/vanilla/newstest.de"], 12)
     ['pascal', 'vanilla']
+    >>> shown_ends(["pascal.newstest.de", "vanilla.newstest.de"], 10)
+    ['pascal', 'vanilla']
+    >>> shown_ends(["one" + 9 * "x", "two" + 9 * "x"], 8)
+    ['1 …xxxxx', '2 …xxxxx']
     """
-    ends = [shown_end(name, limit) for name in names]
-    if len({*ends}) == len({*names}):
-        return ends
-    parts = [name.split("/") for name in names]
-    for end in (0, -1):
-        while all(len(one) > 1 for one in parts) and len({one[end] for one in parts}) == 1:
+    forms = [names, _apart(names, "/"), _apart(names, "/.")] if len({*names}) > 1 else [names]
+    shortened = [[shown_end(name, limit) for name in form] for form in forms]
+    whole = [[clean(name) for name in form] for form in forms]
+    different = [ends for ends in shortened if len({*ends}) == len({*names})]
+    if different:
+        return next((ends for ends in different if ends in whole), different[-1])
+    numbers = {name: f"{number} " for number, name in enumerate(dict.fromkeys(names), 1)}
+    return [numbers[name] + shown_end(name, limit - len(numbers[name])) for name in names]
+
+
+def _apart(names: Sequence[str], separators: str) -> list[str]:
+    """The names without the first and the last parts that all have in common."""
+    parts = [re.split(f"([{separators}])", name) for name in names]
+    for ends in (slice(0, 2), slice(-2, None)):  # a part and the separator on its inner side
+        while (
+            all(len(one) > 1 for one in parts) and len({"".join(one[ends]) for one in parts}) == 1
+        ):
             for one in parts:
-                one.pop(end)
-    return [shown_end("/".join(one), limit) for one in parts]
+                del one[ends]
+    return ["".join(one) for one in parts]
 
 
 def clean(text: str) -> str:

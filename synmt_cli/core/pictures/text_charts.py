@@ -17,7 +17,8 @@ def text(charts: Charts, columns: int) -> str:
     """The charts one below the other. columns: how wide they may be."""
     lines: list[str] = []
     for chart in charts:
-        lines += ["", *(_heat(chart) if isinstance(chart, HeatMap) else _chart(chart, columns))]
+        lines.append("")
+        lines += _heat(chart, columns) if isinstance(chart, HeatMap) else _chart(chart, columns)
     return "".join(f"{line.rstrip()}\n" for line in lines[1:])
 
 
@@ -103,17 +104,33 @@ def _bar(one: Series, at: int, low: float, scale: float, n: int, zero: bool) -> 
     return "".join(cells)
 
 
-def _heat(one: HeatMap) -> Iterator[str]:
-    yield shown_end(one.title.replace("\n", ", "), 80)
+def _heat(one: HeatMap, columns: int) -> Iterator[str]:
+    yield shown_end(one.title.replace("\n", ", "), columns)
     names = [cut(shown(name), NAME_ROOM) for name in one.rows]
     room = max(map(width, names), default=0)
+    cell = 4 if one.in_percent else 2
+    n = max((columns - room - len(" || 0.00")) // cell, 1)
+    rest = "…" if n < len(one.columns) else ""
     for i, name in enumerate(names):
         strongest = "" if one.in_percent else f" {max(one.weights[i], default=0):.2f}"
-        yield f"{padded(name, room)} |{''.join(_cells(one, i))}|{strongest}"
-    columns = ", ".join(shown(name, 16) for name in one.columns)
-    yield f"columns: {columns}"
+        yield f"{padded(name, room)} |{''.join([*_cells(one, i)][:n])}{rest or '|'}{strongest}"
+    yield from _wrapped("columns: ", [shown(name, 16) for name in one.columns[:n]], columns)
+    if rest:
+        yield f"{n} of {len(one.columns)} columns fit: see a wider terminal, or a picture"
     if not one.in_percent:
         yield "a shade is the share of the row's strongest weight, which stands at its end"
+
+
+def _wrapped(begin: str, words: Sequence[str], columns: int) -> Iterator[str]:
+    """The words with commas, in as many lines as they take."""
+    line = begin
+    for i, word in enumerate(words):
+        piece = word if i == len(words) - 1 else f"{word}, "
+        if line != begin and width(line + piece.rstrip()) > columns:
+            yield line
+            line = " " * len(begin)
+        line += piece
+    yield line
 
 
 def _cells(one: HeatMap, row: int) -> Iterator[str]:

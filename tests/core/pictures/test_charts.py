@@ -10,10 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from synmt_cli.core.pictures import attention, awsl, curves, figures, score_charts, text_charts
 from synmt_cli.core.pictures.charts import Chart, HeatMap, Series, group_of, thinned
-from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture, Token
+from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture, Token, shown_ends
 from synmt_cli.errors import DataError, ReadError, UsageError
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
@@ -180,6 +182,74 @@ def test_names_are_text_in_a_page_and_nothing_else():
     assert "&lt;script&gt;$x_1$" in svg
 
 
+@given(
+    st.lists(st.text("ab/.", max_size=30), max_size=6), st.integers(8, 20), st.sampled_from("a/.")
+)
+def test_shortened_names_are_as_different_as_the_names(names, limit, between):
+    long = [f"{name}{between * 20}{name}" for name in names]
+    for given_names in (names, long):
+        short = shown_ends(given_names, limit)
+        assert all(len(one) <= limit for one in short)
+        pairs = {*zip(given_names, short, strict=True)}
+        assert len(pairs) == len({*given_names}) == len({*short})
+
+
+def test_the_name_at_an_axis_is_short():
+    names = [f"out/newstest2014/{name}.detok.de" for name in ("vanilla", "pascal")]
+    one = report()
+    systems = [replace(old, name=name) for old, name in zip(one.systems, names, strict=True)]
+    _, difference = score_charts.charts(replace(one, systems=systems), by="length")
+    assert difference.y_label == "BLEU - vanilla's"
+
+
+@needs_matplotlib
+def test_no_line_leads_from_a_range_to_segments_without_a_tree():
+    one = report()
+    last = replace(one.buckets[0], name="no tree", low=None, high=None)
+    for buckets, n_apart in ((one.buckets, 0), ([*one.buckets, last], 1)):
+        scores, _ = score_charts.charts(replace(one, buckets=buckets), by="length")
+        assert scores.n_apart == n_apart
+    three = Chart("", "", [Series("a", [0, 1, 2], [1, 2, 3])], ["0-4", "5+", "no tree"])
+    for n_apart, segments in ((0, 2), (1, 1)):
+        svg = figures.picture([replace(three, n_apart=n_apart)], "svg").decode()
+        (line,) = re.findall(
+            rf'd="([^"]*)"[^>]*stroke: {figures.PALETTE[0].lower()}; stroke-w', svg
+        )
+        assert line.count("L ") == segments
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("ticks", "n_charts", "turned"),
+    [
+        ([f"lg/s{i}" for i in range(8)], 1, False),
+        ([f"lg/s{i}" for i in range(8)], 2, True),  # half the width
+        ([f"{10 * i}-{10 * i + 9}\nn=1,013" for i in range(1, 6)], 2, False),
+    ],
+)
+def test_labels_are_turned_where_there_is_no_room(ticks, n_charts, turned):
+    n = len(ticks)
+    chart = Chart("x", "y", [Series("a", range(n), [1.0] * n)], ticks)
+    svg = figures.picture([chart] * n_charts, "svg", figures.Size(6.3, live=True)).decode()
+    assert ("rotate(-30" in svg) == turned
+
+
+def test_text_of_weights_is_as_wide_as_the_terminal_and_says_what_it_leaves_out():
+    names = [f"▁w{i}" for i in range(60)]
+    weights = np.eye(60).tolist()
+    wide, narrow = (
+        text_charts.text([HeatMap("layer 0, head 0", names, names, weights)], n).splitlines()
+        for n in (500, 80)
+    )
+    assert max(map(len, narrow)) <= 80
+    assert wide[2] == f"▁w1  |  @ {'  ' * 58}| 1.00"
+    assert narrow[2].startswith(wide[2][:60])
+    assert narrow[2].endswith("… 1.00")
+    shown = len(", ".join(narrow[61:-2]).split(", "))
+    assert narrow[-2].startswith(f"{shown} of 60 columns fit")
+    assert not any("columns fit" in line for line in wide)
+
+
 def test_text_shows_every_value():
     text = text_charts.text(score_charts.charts(report()), 70)
     squeezed = " ".join(text.split())
@@ -340,11 +410,11 @@ def test_a_legend_is_inside_the_figure(names, n_rows):
 def test_names_that_differ_at_their_end_can_be_told_apart():
     names = [f"/data/experiments/2026/de-en/first/runs/{one}.1" for one in ("vanilla", "pascal")]
     chart = Chart("x", "y", [Series(name, [0.0, 1.0], [1.0, 2.0]) for name in names])
-    svg = figures.picture([chart], "svg", figures.Size(live=True)).decode()
+    svg = figures.picture([chart], "svg", figures.Size(6.3, live=True)).decode()
     text = text_charts.text([chart], 40)
-    for end in ("runs/vanilla.1", "runs/pascal.1"):
-        assert end in svg
-        assert end in text
+    for end in ("vanilla.1", "pascal.1"):
+        assert f">{end}</text>" in svg
+        assert f" {end}\n" in text
 
 
 @needs_matplotlib
@@ -352,7 +422,7 @@ def test_names_that_differ_in_the_middle_can_be_told_apart():
     names = [f"out/{one}/newstest2019-ende.detokenized.de" for one in ("vanilla", "pascal")]
     series = [Series(name, [i], [1.0]) for i, name in enumerate(names)]
     chart = Chart("", "BLEU", series, names, joined=False)
-    svg = figures.picture([chart], "svg", figures.Size(live=True)).decode()
+    svg = figures.picture([chart], "svg", figures.Size(6.3, live=True)).decode()
     for name in ("vanilla", "pascal"):
         assert f">{name}</text>" in svg
         assert f"\n{name} " in text_charts.text([chart], 60)
@@ -361,7 +431,7 @@ def test_names_that_differ_in_the_middle_can_be_told_apart():
 @needs_matplotlib
 def test_a_label_of_several_lines_is_drawn():
     chart = Chart("", "BLEU", [Series("a", [0, 1], [1, 2])], ["x\ny\nn=3", "z\nn=4"])
-    svg = figures.picture([chart], "svg", figures.Size(live=True)).decode()
+    svg = figures.picture([chart], "svg", figures.Size(6.3, live=True)).decode()
     assert all(f">{line}</" in svg for line in ("x", "y", "n=3", "z", "n=4"))
 
 
@@ -369,7 +439,7 @@ def test_a_label_of_several_lines_is_drawn():
 def test_a_run_without_other_seeds_has_its_whole_name():
     names = ["pascal-9000", "base.1", "base.2"]
     series = [Series(name, [0.0, 1.0], [1.0, 2.0], group=group_of(name)) for name in names]
-    svg = figures.picture([Chart("x", "y", series)], "svg", figures.Size(live=True)).decode()
+    svg = figures.picture([Chart("x", "y", series)], "svg", figures.Size(6.3, live=True)).decode()
     assert re.findall(r">(pascal[^<]*|base[^<]*)</text>", svg) == ["pascal-9000", "base (2 seeds)"]
 
 
@@ -377,7 +447,7 @@ def test_a_run_without_other_seeds_has_its_whole_name():
 def test_titles_of_maps_end_with_what_they_show():
     run = "runs/europarl/de-en/first/pascal-deep.seed1"
     one = HeatMap(f"{run}\nnsubj, up", ["a"], ["b"], [[0.5]])
-    svg = figures.picture([one], "svg", figures.Size(live=True)).decode()
+    svg = figures.picture([one], "svg", figures.Size(6.3, live=True)).decode()
     assert ">nsubj, up</text>" in svg
     assert "pascal-deep.seed1</text>" in svg
     assert text_charts.text([one], 80).startswith(f"{run}, nsubj, up\n")
