@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
@@ -53,6 +55,7 @@ MANUAL = Manual(
 
 
 def evaltree(
+    context: typer.Context,
     gold: Annotated[str, argument("GOLD", "The gold trees, CoNLL-U.")],
     systems: Annotated[
         list[str] | None,
@@ -164,18 +167,20 @@ def evaltree(
 
     systems = systems or ["-"]
     options.refuse_two_stdins([gold, *systems])
+    of_tests = options.given(context) & {"metrics", "samples", "seed"}
     unfit = {
         "--get prints one figure: it cannot be split --by": get and by,
         "--get prints one figure: --format does not apply": get and form != "table",
-        "--get prints one figure: it takes no --paired, -M or --samples": (
-            get and (paired not in (None, "none") or metrics or samples)
+        "--get prints one figure: it takes no --paired, -M, --samples or --seed": (
+            get and (paired not in (None, "none") or of_tests)
         ),
-        "--paired, -M and --samples compare systems with the first one: give two or more": (
-            len(systems) < 2 and (paired not in (None, "none") or metrics or samples)
+        "--paired, -M, --samples and --seed are for two systems or more": (
+            len(systems) < 2 and (paired not in (None, "none") or of_tests)
         ),
-        "-M and --samples are of tests: they exclude --paired none": (
-            paired == "none" and (metrics or samples)
+        "-M, --samples and --seed are of tests: they exclude --paired none": (
+            paired == "none" and of_tests
         ),
+        "a SYSTEM is named twice": options.is_named_twice(systems),
     }
     options.refuse(unfit)
     tested = _metrics(metrics or METRICS)

@@ -19,7 +19,7 @@ from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.formats.reports.score import sets as set_scores
 from synmt_cli.formats.reports.score.scores import ScoreReport
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.io import writing
+from synmt_cli.io import reading, writing
 
 if TYPE_CHECKING:
     from synmt_cli.core.evaluation.divisions import Division, Spec
@@ -296,8 +296,8 @@ def score(
       labels:FILE       a label for each segment: the first column of text, the field `bucket`
                         of JSONL, synmt_bucket of CoNLL-U
 
-    Trees are CoNLL-U or records. The tables leave out empty buckets, and name them; one of fewer
-    than 20 segments is not tested.
+    Trees are CoNLL-U or records; segments without one are in the bucket `no tree`. The tables leave
+    out empty buckets, and name them; one of fewer than 20 segments is not tested.
 
     --sign-over takes reports that --format json wrote, one for each test set, instead of REF and
     FILE, and does the sign test over their scores: one unit is a (test set, metric) pair, all of
@@ -679,7 +679,8 @@ def _print_again(
         absent = next((name for name in [get, *limits] if name not in (None, *names)), None)
         if absent is not None:
             known = ", ".join(names)
-            raise UsageError(f"{path}: no metric {quoted(absent)}; there are {known}")
+            name = reading.source_name(path)
+            raise UsageError(f"{name}: no metric {quoted(absent)}; there are {known}")
         writer.write(_shown(report, get, form, verbose))
     _judge(report, limits)
 
@@ -778,6 +779,8 @@ def _warn(
     """Warns of what makes scores doubtful: empty references, tokenized outputs, an unfit tokenizer;
     and of slow lines.
     """
+    texts = {reading.source_name(name): lines for name, lines in texts.items()}
+    references, systems = ([*map(reading.source_name, of)] for of in (references, systems))
     for name in references:
         blank = [number for number, line in enumerate(texts[name], 1) if not line.strip()]
         for number in blank[:SHOWN]:

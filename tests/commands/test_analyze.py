@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import re
+from string import ascii_lowercase
 
 import pytest
 
@@ -375,7 +376,15 @@ def test_structural_probes_of_layers(analyze, run):
             2,
             "1 different sentences with trees; it needs",
         ),
-        (["--max-pieces", "1", "dev.en.conllu"], b"", 2, "--max-pieces 1 leaves nothing of split"),
+        (["--max-pieces", "1", "dev.en.conllu"], b"", 2, "of more than 1 pieces: left out"),
+        (
+            ["-"],
+            "".join(
+                f"1\t{word}\t_\tX\t_\t_\t0\troot\t_\t_\n\n" for word in ascii_lowercase
+            ).encode(),
+            2,
+            "can be probed; 26 without two words that have pieces: left out",
+        ),
     ],
 )
 def test_structural_probes_say_what_is_missing(analyze, arguments, stdin, status, message):

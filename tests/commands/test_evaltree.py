@@ -200,9 +200,18 @@ def test_samples_that_are_too_few_for_stars_are_told(run, folder, n, said):
         (["gold", "noisy", "--get", "las", "--by", "deprel"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "--get", "las", "--format", "json"], "", 2, "--get prints one figure"),
         (["gold", "noisy", "-", "--get", "la", "--samples", "7"], "", 2, "--get prints one figure"),
-        (["gold", "noisy", "-", "--paired", "none", "-M", "las"], "", 2, "-M and --samples are"),
-        (["gold", "noisy", "--paired", "ar"], "", 2, "--paired, -M and --samples compare systems"),
-        (["gold", "noisy", "noisy", "-M", "bleu"], "", 2, "-M: 'bleu' is not one of words"),
+        (
+            ["gold", "noisy", "-", "--paired", "none", "-M", "las"],
+            "",
+            2,
+            "-M, --samples and --seed",
+        ),
+        (["gold", "noisy", "-", "--paired", "none", "--seed", "1"], "", 2, "-M, --samples and"),
+        (["gold", "noisy", "-", "--get", "la", "--seed", "7"], "", 2, "--get prints one figure"),
+        (["gold", "noisy", "--paired", "ar"], "", 2, "--paired, -M, --samples and --seed are for"),
+        (["gold", "noisy", "--seed", "1"], "", 2, "--paired, -M, --samples and --seed are for two"),
+        (["gold", "noisy", "./noisy"], "", 2, "a SYSTEM is named twice"),
+        (["gold", "noisy", "gold", "-M", "bleu"], "", 2, "-M: 'bleu' is not one of words"),
         (["gold", "noisy", "absent"], "", 66, "cannot read absent"),
         (["gold", "noisy", "-"], GOLD + GOLD, 65, "<stdin>:8: the text goes on, but gold ends"),
         (["gold", "noisy", "--by", "upos:3"], "", 2, "--by takes deprel, upos, distance[:EDGES]"),
@@ -240,7 +249,7 @@ def test_punctuation_is_left_out_when_asked_for(run, folder):
     table = run(*command, cwd=folder).stdout.decode()
     title = "noisy against gold: 1 sentence, 4 words; universal labels, without punctuation\n"
     assert table.startswith(title)
-    both = run("evaltree", "gold", "noisy", "noisy", "--no-punct", cwd=folder).stdout.decode()
+    both = run("evaltree", "gold", "noisy", "gold", "--no-punct", cwd=folder).stdout.decode()
     assert both.startswith(title.replace("noisy ", ""))
     for systems in (["noisy"], ["noisy", "gold"]):
         for options, punct in ((["--no-punct"], False), ([], True)):

@@ -104,6 +104,8 @@ def test_records(facts, place):
     assert (found["fields"]["src"], found["fields"]["x"], found["fields"]["sents"]) == (3, 1, 1)
     (made,) = facts("train.jsonl")
     assert (made["targets"], made["fields"]["transitions"]) == (60, 60)
+    alone = b'{"src":"x","transitions":["a","b","LEFT-ARC:det"]}\n'  # an arc is no piece
+    assert facts(stdin=alone)[0]["target_pieces"] == 2
 
 
 def test_the_sentences_of_a_record_are_measured_one_by_one(facts):

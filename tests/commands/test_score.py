@@ -348,6 +348,8 @@ def test_empty_lines_are_scored_and_empty_references_named(run, folder):
         b"synmt score: warning: gap:2: empty reference\n"
         b"synmt score: warning: gap:3: empty reference\n"
     )
+    piped = run("score", "-", "gap", stdin=b"a\n\nb\nc\n", cwd=folder)
+    assert piped.stderr == b"synmt score: warning: <stdin>:2: empty reference\n"
     assert b"nan" not in done.stdout.lower()
     assert done.stdout.splitlines()[3].split() == b"- 0.00 0.00 0.00 100.00 0.0000".split()
 
@@ -563,6 +565,9 @@ def test_a_single_output_against_seeds_says_what_it_assumes(run, outputs):
     shown = run("score", *single, "-M", "chrf", cwd=outputs).stdout.decode()
     assert run("score", *AGAIN, cwd=outputs).stdout.decode() == shown
     assert "p, equal-variance: P(|t| >= |d| / sqrt V)" in shown
+    both = ("ref.en", "published=t.en", "a=t_tagemb.en", "a=t_pascal.en", "b=t_lisa.en", "b=t.en")
+    every = run("score", *both, "--all-pairs", "-M", "chrf", cwd=outputs).stdout.decode()
+    assert "p, equal-variance, seeds: P(|t| >= |d| / sqrt V)" in every
     row = next(line.split() for line in shown.splitlines() if line.startswith("published"))
     assert len(row) == 2
     drawn = run("plot", "scores", "r.json", cwd=outputs)

@@ -109,8 +109,8 @@ class StructuralProbe:
         records = {split: [*self._records(sentences[split])] for split in SPLITS}
         for split, kept in records.items():
             if not kept:
-                limit = f"--max-pieces {self._max_pieces}"
-                raise UsageError(f"--structural: {limit} leaves nothing of split {split}")
+                why = "".join(f"; {n:,} {remark}" for remark, n in self.remarks.items())
+                raise UsageError(f"--structural: nothing of split {split} can be probed{why}")
         return records
 
     def _records(self, sentences: Sequence[Sentence]) -> Iterator[Record]:

@@ -83,7 +83,7 @@ def evaluate(
             correction=questions.correction if n_comparisons + n_in_buckets > 1 else UNCORRECTED,
             n_comparisons=n_comparisons,
             n_bucket_comparisons=n_in_buckets,
-            interval=test.interval if test else "",
+            interval=test.interval(len(systems)) if test else "",
             smallest=significance.SMALLEST,
             options=questions.options,
             versions={

@@ -48,6 +48,10 @@ MATCHED = (
     "P(|t| >= |d| / sqrt V), two-sided; V = variance over the same models of their differences + "
     "over sentences (bootstrap), their common part once; Satterthwaite's degrees of freedom"
 )
+ALONE = (  # the interval of one system's score
+    "score +- t sqrt V; V = its variance over seeds + over sentences (bootstrap), "
+    "their common part once; Satterthwaite's degrees of freedom"
+)
 INTERVALS = {  # by the test
     "bs": "d +- t sqrt V over seeds and sentences, with the V of p (sentences by bootstrap)",
     "ar": f"d +- t sqrt V; {VARIANCE}",

@@ -79,11 +79,11 @@ class SignificanceTest:
         """How p is computed, in words."""
         return {**FORMULAS[self.name], **SEED_FORMULAS.get(self.name, {})}[self.definition]
 
-    @property
-    def interval(self) -> str:
-        """How 95 % intervals are computed, in words."""
-        over_seeds = self.definition in SEED_FORMULAS.get(self.name, {})
-        return seeds.INTERVALS[self.name] if over_seeds else "percentile bootstrap"
+    def interval(self, n_systems: int) -> str:
+        """How 95 % intervals are computed, in words: of differences, or of one system's score."""
+        if self.definition not in SEED_FORMULAS.get(self.name, {}):
+            return "percentile bootstrap"
+        return seeds.INTERVALS[self.name] if n_systems > 1 else seeds.ALONE
 
     @property
     def interval_n(self) -> int:

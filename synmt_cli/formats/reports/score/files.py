@@ -93,8 +93,8 @@ class _Object:
         return values
 
     def numbers(self, name: str) -> list[float]:
-        values = [*enumerate(self.get(name, list))]
-        return [_Object({name: one}, self.source, self.where).number(name) for _, one in values]
+        values = self.get(name, list)
+        return [_Object({name: one}, self.source, self.where).number(name) for one in values]
 
     def interval(self, name: str) -> Interval:
         bounds = self.numbers(name)

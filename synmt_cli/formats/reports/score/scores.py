@@ -490,7 +490,8 @@ class ScoreReport:
         yield f"a star: the score differs from that of {baseline} by more than chance"
         if self.correction:
             yield self.correction
-        definitions = dict.fromkeys(result.definition for result in self._results)
+        results = [*self._results, *(pair.result for pair in self.pairs)]
+        definitions = dict.fromkeys(result.definition for result in results)
         yield f"p, {', '.join(definitions)}: {self.formula}"
         if self.least:
             yield LEAST.format(self.least)
