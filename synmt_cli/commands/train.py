@@ -350,7 +350,8 @@ def run_training(
     from synmt_cli.core.training.saving import run_folder
 
     place = Run(path)
-    with run_folder.locked(path) if ranks.is_first else contextlib.nullcontext():
+    lock = run_folder.locked(path) if ranks.is_first else contextlib.nullcontext(lambda: None)
+    with lock as refuse_moved:
         with console.progress("reading", unit="records") as bar:
             session = open_it(place, ranks, bar.advance)
         if ranks.is_first:
@@ -359,6 +360,7 @@ def run_training(
         if ranks.is_first:
             warn_of_tokenizer(session)
         trainer = session.trainer(place, ranks)
+        trainer.guard = refuse_moved
         is_resumed, first_step = trainer.resume(), trainer.state.step
         events = trainer.events(request, limit)
         if not ranks.is_first:
@@ -560,6 +562,7 @@ class Watch:
             rate = f"{pulse.tokens_per_second:,.0f} tokens/s"
             nll = "" if math.isnan(pulse.nll) else f"nll {pulse.nll:.3f}, "
             note = f"epoch {pulse.epoch}, {nll}{rate}"
+            self._since = None
         elif self._since is None:
             self._since = time.monotonic()
         self._bar.advance(pulse.step - self._bar.done, note)
@@ -608,7 +611,8 @@ def follow(
     with contextlib.ExitStack() as stack:
         board = [contextlib.closing(EventFile(Path(tensorboard)))] if tensorboard else []
         also = [stack.enter_context(file).add for file in board]
-        metrics = Metrics(place, step, *also, is_validated=trainer.state.validated == step)
+        is_validated = trainer.state.validated == step
+        metrics = Metrics(place, step, *also, is_validated=is_validated, guard=trainer.guard)
         bar = stack.enter_context(console.progress("training", length.updates, "steps", done=step))
         watch = trainer.watch = Watch(bar, length, trainer.settings.validate_every)
         for event in events:

@@ -72,6 +72,22 @@ def test_a_run_stopped_twenty_times_ends_as_one_never_stopped(train, tmp_path):
     assert differences(tmp_path / "r", tmp_path / "whole") == []
 
 
+def test_a_run_that_is_moved_away_ends_and_leaves_the_next_one_alone(train, tmp_path):
+    """As make moves it where the settings have changed, with the training still going on."""
+    training = train.start(*ENDLESS, *OFTEN)
+    wait_for(lambda: last_step(tmp_path / "r"))
+    training.send_signal(signal.SIGSTOP)
+    (tmp_path / "r").rename(tmp_path / "aside")
+    train("--max-steps", 4, *OFTEN, status=0)
+    made = {path: path.read_bytes() for path in (tmp_path / "r").rglob("*") if path.is_file()}
+    training.send_signal(signal.SIGCONT)
+    _, errors = training.communicate(timeout=60)
+    assert training.returncode == 74
+    assert b"was moved or replaced while this training wrote to it" in errors
+    assert check_whole(tmp_path / "aside")
+    assert made == {p: p.read_bytes() for p in (tmp_path / "r").rglob("*") if p.is_file()}
+
+
 def test_a_second_signal_ends_at_once(train, tmp_path):
     """Both come at the same moment, while the process is held: nothing can happen between."""
     training = train.start(*ENDLESS, *OFTEN)

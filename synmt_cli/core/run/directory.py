@@ -230,7 +230,7 @@ class Run:
                 "are models/VARIANT.SEED, and its training runs runs/VARIANT.SEED"
             )
         if stated is None:
-            raise ConfigError(f"{self.config} is not whole: format is missing")
+            raise ConfigError(f"{self.config} is not a run's, or not whole: format is missing")
         if type(stated) is not int or stated != FORMAT:
             shown = repr(stated)[:QUOTE_LIMIT]
             raise ConfigError(f"{self.config}: format {shown}, expected {FORMAT}")

@@ -60,7 +60,8 @@ class Trainer:
     """One training run in progress. dev: None makes the last weights the best.
 
     ranks: the processes that train together; all go through the same events. watch: is told of
-    each update, and of each part of a validation. why: the reason for the precision, maybe "".
+    each update, and of each part of a validation. guard: raises where nothing may be saved any
+    more. why: the reason for the precision, maybe "".
     """
 
     run: Run
@@ -73,6 +74,7 @@ class Trainer:
     ranks: Ranks = field(default_factory=Ranks)
     state: TrainingState = field(default_factory=TrainingState)
     watch: Callable[[Pulse], None] = lambda pulse: None
+    guard: Callable[[], None] = lambda: None
     why: str = ""
 
     def __post_init__(self) -> None:
@@ -508,11 +510,13 @@ class Trainer:
             return None
 
     def _save_best(self) -> None:
+        self.guard()
         checkpoint.save_weights(self.run.model, self.share, self._about(self.state.step))
 
     def _save(self) -> Iterator[Saved]:
         if self._saved == (self.state.step, self.state.finished):
             return
+        self.guard()
         self._read()
         if self.dev is None:
             self._save_best()

@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabularies, Vocabulary
 from synmt_cli.errors import (
     ConfigError,
     CreateError,
+    WriteError,
     cannot_create,
     cannot_write,
     quoted,
@@ -52,8 +54,11 @@ KEPT_STARTS = 100  # in env.json
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """Creates the folder and holds its lock. Raises CreateError, also for a second writer.
+
+    Yields a function that raises WriteError once another folder, or none, is at this path: what
+    writes there would write into another run.
 
     Nothing in the folder is looked at, or removed, by anyone who does not hold the lock. The
     kernel releases it when the process ends, however it ends. Raises ReadError for a folder in
@@ -74,20 +79,44 @@ def locked(folder: Path) -> Iterator[None]:
             begun = True
         except OSError as error:
             raise cannot_create(folder, error) from error
-        yield
+        yield partial(lock.refuse_moved, folder)
     finally:
-        if not os.path.lexists(Run(folder).config):  # nothing was trained
+        nothing_trained = not (begun and os.path.lexists(Run(folder).config))
+        if nothing_trained and lock.is_of(folder):
             lock.remove_new(folder, begun)
         os.close(lock.descriptor)  # last: until then nobody else takes the folder
 
 
 @dataclass(frozen=True, slots=True)
 class _Lock:
-    """The lock of a folder, held. made_folder, made_file: whether it made these itself."""
+    """The lock of a folder, held. made_folder, made_file: whether it made these itself.
+
+    place: the folder, as os.stat gives it.
+    """
 
     descriptor: int
     made_folder: bool
     made_file: bool
+    place: os.stat_result
+
+    def is_of(self, folder: Path) -> bool:
+        """Whether this folder is the one that is locked. Raises OSError."""
+        try:
+            return os.path.samestat(os.stat(folder), self.place)
+        except FileNotFoundError:
+            return False
+
+    def refuse_moved(self, folder: Path) -> None:
+        """Raises WriteError where this folder is not the one that is locked."""
+        try:
+            if self.is_of(folder):
+                return
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+        raise WriteError(
+            f"{folder} was moved or replaced while this training wrote to it: the training ends "
+            "here, and its checkpoints are where the folder is now"
+        )
 
     def remove_new(self, folder: Path, begun: bool) -> None:
         """Removes the folder that it made, or the file, as far as the system allows it.
@@ -115,7 +144,7 @@ def _hold(folder: Path) -> _Lock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(descriptor, folder / LOCK):
-                return _Lock(descriptor, made_folder, made_file)
+                return _Lock(descriptor, made_folder, made_file, os.stat(folder))
         except BaseException:
             os.close(descriptor)
             raise
@@ -167,6 +196,8 @@ def _begin(folder: Path, is_new: bool) -> None:
     others = [one for one in os.listdir(folder) if one != LOCK and (is_new or not _is_ours(one))]
     if others and not os.path.lexists(run.config):
         raise CreateError(f"{folder} is neither empty nor a run directory; name another --run")
+    if os.path.lexists(run.config):
+        run.tables()  # raises for a config.toml that someone else wrote
     run.refuse_misplaced()
     run.steps()
     _tidy(folder, lambda name: name in (*FILES, *FOLDERS))
@@ -320,9 +351,12 @@ class Metrics:
         also: Callable[[Mapping[str, Any]], None] = lambda _: None,
         *,
         is_validated: bool = True,
+        guard: Callable[[], None] = lambda: None,
     ) -> None:
-        """Raises DataError for a line that is not a report, ReadError, CreateError, WriteError."""
-        self._path, self._also, seconds = run.metrics, also, 0.0
+        """guard: raises where nothing may be written any more.
+
+        Raises DataError for a line that is not a report, ReadError, CreateError, WriteError."""
+        self._path, self._also, self._guard, seconds = run.metrics, also, guard, 0.0
         with writing.atomic(run.metrics, follow=False) as writer:
             for number, line in run.metric_lines() if os.path.lexists(run.metrics) else ():
                 values = read_metric(line, run.metrics, number)
@@ -336,6 +370,7 @@ class Metrics:
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Appends one object, with the time. Raises WriteError."""
+        self._guard()
         clock = {
             "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             "seconds": round(time.monotonic() - self._begin, 3),

@@ -20,6 +20,8 @@ from synmt_cli.core.training.saving import run_folder
 from synmt_cli.core.training.saving.run_folder import Metrics, locked
 from synmt_cli.errors import ConfigError, CreateError, DataError, SynmtError, WriteError
 
+CONFIG = b"format = 1\n"
+
 
 @contextmanager
 def child(function):
@@ -57,7 +59,7 @@ def begin(folder, seed, when):
     time.sleep(max(when - time.monotonic(), 0))
     for _ in range(20):
         try:
-            return not begin_once(folder, rng, b"%d" % seed)
+            return not begin_once(folder, rng, b"format = 1\nseed = %d\n" % seed)
         except InterruptedError:
             continue
         except CreateError as error:
@@ -92,7 +94,7 @@ def test_a_folder_in_which_nothing_was_trained_goes(tmp_path):
     assert not (tmp_path / "new/deep").exists()
     assert {path.name for path in (tmp_path / "empty").iterdir()} == {".lock", "spm.model"}
     with locked(tmp_path / "empty"):  # it may be begun again
-        (tmp_path / "empty/config.toml").write_bytes(b"")
+        (tmp_path / "empty/config.toml").write_bytes(CONFIG)
 
 
 def test_files_of_a_users_own_are_left_alone_whatever_their_names(tmp_path):
@@ -106,11 +108,43 @@ def test_files_of_a_users_own_are_left_alone_whatever_their_names(tmp_path):
         assert [path.name for path in folder.iterdir()] == [name]
 
 
+def test_a_config_of_a_users_own_is_left_alone(tmp_path):
+    """Such as that of an experiment, whose Makefile reads it."""
+    for name, problem in (("Makefile", "is an experiment"), ("notes", "not a run's")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).write_bytes(b"mine")
+        (folder / "config.toml").write_text("[training]\nlr = 0.01  # mine\n")
+        with pytest.raises(ConfigError, match=problem), locked(folder):
+            pass
+        assert {path.name for path in folder.iterdir()} == {name, "config.toml"}
+        assert "# mine" in (folder / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_nothing_is_written_to_a_folder_that_took_the_place_of_the_locked_one(tmp_path, is_new):
+    run = Run(tmp_path / "r")
+    with locked(run.folder) as refuse_moved:
+        if not is_new:
+            run.config.write_bytes(CONFIG)
+        metrics = Metrics(run, 0, guard=refuse_moved)
+        metrics.add({"step": 1})
+        run.folder.rename(tmp_path / "aside")
+        with pytest.raises(WriteError, match="moved or replaced"):
+            metrics.add({"step": 2})
+        run.folder.mkdir()
+        run.metrics.write_bytes(b"another's")
+        with pytest.raises(WriteError, match="moved or replaced"):
+            metrics.add({"step": 3})
+    assert run.metrics.read_bytes() == b"another's"
+    assert (tmp_path / "aside/metrics.jsonl").read_bytes().count(b"\n") == 1
+
+
 def test_a_folder_behind_a_link_may_be_trained_in(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "r").symlink_to("disk")
     with locked(tmp_path / "r"):
-        (tmp_path / "r/config.toml").write_bytes(b"")
+        (tmp_path / "r/config.toml").write_bytes(CONFIG)
     assert {path.name for path in (tmp_path / "disk").iterdir()} == {".lock", "config.toml"}
 
 
@@ -131,7 +165,7 @@ def test_only_what_training_leaves_is_tidied(tmp_path):
     folder = tmp_path / "r"
     (folder / "checkpoints/.step-3.77.old").mkdir(parents=True)
     (folder / "checkpoints/.step-4.77.1234abcd.tmp").mkdir()
-    (folder / "config.toml").write_bytes(b"")
+    (folder / "config.toml").write_bytes(CONFIG)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/file").write_bytes(b"")
     for name in (".cache.7.old", ".labels.json.7.old", "checkpoints/.step-9.7.tmp"):
