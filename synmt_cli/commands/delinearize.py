@@ -1,6 +1,7 @@
 """`synmt delinearize`: transitions to text or CoNLL-U."""
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Annotated, Literal
@@ -14,6 +15,7 @@ from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.formats import record
 from synmt_cli.formats.detect import detected
+from synmt_cli.formats.record import UNPARSED
 from synmt_cli.io import reading, writing
 
 CHUNK = 64  # lines that travel to a worker at a time
@@ -70,14 +72,15 @@ def delinearize(
     without two words is removed; words that are left at the end get RIGHT-ARC:dep, so each
     depends on the one left before it; half an arc gets the label dep, or is removed if the
     direction is missing; a piece that continues no word begins one. Repaired lines are counted
-    at the end; --strict ends at the first of them.
+    at the end; --strict ends at the first of them, or at a failed or skipped record.
     """
     recipe = pool.Recipe(
-        partial(delinearizing, spm, repair and not strict, format),
+        partial(delinearizing, spm, repair, format, strict),
         () if spm is None else (spm,),
         pool.Care(where=where_of_lines, warn=console.warn),
     )
     n_lines = n_repairs = 0
+    statuses: Counter[str] = Counter()
     with console.progress("delinearized", files=files or ["-"], output=output) as bar:
         lines = bar.taken(_lines(files or (), kind))
         every = bar.finished(pool.mapped(recipe, lines, jobs, CHUNK))
@@ -87,16 +90,20 @@ def delinearize(
                 bar.advance()
                 n_repairs += written.n_repairs
                 n_lines += written.n_repairs > 0
+                statuses[written.status] += 1
+    for status in UNPARSED:
+        if n := statuses[status]:
+            console.warn(f"{n:,} of {bar.done:,} lines {status}")
     if n_lines:
         console.warn(f"{n_lines:,} of {bar.done:,} lines repaired, {n_repairs:,} tokens changed")
 
 
 def delinearizing(
-    spm: str | None, repair: bool, format: Format
+    spm: str | None, repair: bool, format: Format, strict: bool
 ) -> Callable[[TransitionLine], Written]:
     """The function of a worker. Raises Unavailable, ConfigError."""
     vocabulary = None if spm is None else Vocabulary.load(spm)
-    return DelinearizeJob(Delinearizer(vocabulary, repair), format).run
+    return DelinearizeJob(Delinearizer(vocabulary, repair and not strict), format, strict).run
 
 
 def _lines(files: Sequence[str], kind: str) -> Iterator[TransitionLine]:

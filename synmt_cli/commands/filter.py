@@ -218,7 +218,9 @@ def filter(
         "projective": projective and criteria.projective,
         "exclude": excluded
         and partial(
-            criteria.excluded, lines=pairs.digests_of(excluded, exclude_kind), side=exclude_side
+            criteria.excluded,
+            lines=pairs.digests_of(excluded, exclude_kind, on_bad_tree),
+            side=exclude_side,
         ),
     }
     sieve = Sieve(

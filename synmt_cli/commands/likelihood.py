@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from typing import Annotated, Literal
 
-from synmt_cli import console
+from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.io import memory, reading, writing
@@ -15,7 +15,8 @@ MANUAL = Manual(
     "in records, or lines of --tgt FILE.",
     output="tsv: log P and the length of the target, `-14.0625<TAB>9`. jsonl: the input's record "
     "with log_prob and length.",
-    memory="The models, --window segments, twice as many from a pipe or with -j, and one batch.",
+    memory="The models, and --window segments, twice as many from a pipe; with -j N also at least "
+    f"{pool.IN_FLIGHT} N + 2 times --batch-size; and one batch.",
     examples=(
         "synmt likelihood -m runs/pascal --tgt test.de test.en > scores.tsv",
         "synmt likelihood -m runs/pascal -m runs/base --format jsonl test.jsonl > scored.jsonl",

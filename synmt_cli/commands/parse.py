@@ -12,7 +12,7 @@ from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.segments.known_trees import KnownFile
 from synmt_cli.core.text import udpipe
 from synmt_cli.formats import conllu
-from synmt_cli.formats.record import EMPTY, FAILED
+from synmt_cli.formats.record import EMPTY, UNPARSED
 from synmt_cli.io import writing
 
 MANUAL = Manual(
@@ -116,7 +116,7 @@ def parse(
         tuple(path for path in (model, known) if path),
         pool.Care(where=where_of_lines, warn=console.warn),
     )
-    failures: Counter[str] = Counter()
+    unparsed = {status: Counter[str]() for status in UNPARSED}
     known_failures: Counter[str] = Counter()
     n_known = n_empty = 0
     with console.progress("parsed", files=files or ["-"], output=output) as bar:
@@ -127,8 +127,8 @@ def parse(
                 writer.write(conllu.encoded(parsed.conllu))
                 n_known += parsed.is_known
                 n_empty += parsed.status == EMPTY
-                if parsed.status == FAILED:
-                    failures[parsed.reason] += 1
+                if parsed.status in UNPARSED:
+                    unparsed[parsed.status][parsed.reason] += 1
                 elif parsed.known_failure:
                     known_failures[parsed.known_failure] += 1
                 bar.advance()
@@ -137,7 +137,7 @@ def parse(
         say(f"{n_known:,} of {bar.done - n_empty:,} lines have a tree in {known}")
     for counts, what in (
         (known_failures, f"lines have a tree in {known} that failed, and were parsed"),
-        (failures, "segments failed"),
+        *((counts, f"segments {status}") for status, counts in unparsed.items()),
     ):
         if counts:
             reasons = "; ".join(f"{reason} ({n:,})" for reason, n in counts.most_common(5))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from synmt_cli import console
+from synmt_cli import console, pool
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.errors import UsageError
@@ -25,8 +25,8 @@ MANUAL = Manual(
         "how many of them were added at the end. conllu: a parsed sentence for each segment, or "
         "for each part of a long one."
     ),
-    memory="The models, --window segments, twice as many from a pipe or with -j, and one batch of "
-    "search.",
+    memory="The models, and --window segments, twice as many from a pipe; with -j N also at least "
+    f"{pool.IN_FLIGHT} N + 2 times --batch-size; and one batch of search.",
     examples=(
         "synmt translate -m runs/pascal test.jsonl > hyp.de",
         "synmt translate -m runs/pascal < test.en | head -3",
@@ -215,11 +215,11 @@ def translate(
 
     Segments are sorted by length within a --window; --line-buffered, or text typed at a terminal,
     sets it to 1. From a pipe the first windows are shorter, and the next one is read while one is
-    translated, so that the program before the pipe need not wait; a window is shorter if that
-    program is the slower one. With -j each process takes parts of every window, with one thread
-    unless --threads says otherwise; text is still parsed by one process, so put `synmt parse -j`
-    before it if parsing is much of the work. -j is for CPUs: on a machine with a GPU give --device
-    cpu, too.
+    translated, so that the program before the pipe need not wait; without -j, a window is shorter
+    if that program is the slower one. With -j each process takes parts of every window, with one
+    thread unless --threads says otherwise; text is still parsed by one process, so put `synmt parse
+    -j` before it if parsing is much of the work. -j is for CPUs: on a machine with a GPU give
+    --device cpu, too.
     """
     options.refuse(
         {

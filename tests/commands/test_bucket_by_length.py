@@ -89,10 +89,10 @@ def test_splits_records_as_they_are(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["de", "short"], 65, "short: 2 lines, but 5 in de"),
-        (["short", "de"], 65, "de: 5 lines, but 2 in short"),
-        (["en", "--src", "short"], 65, "en: 5 lines, but 2 in short"),
-        (["de", "short", "--out-template", "{bucket}.{side}"], 65, "short: 2 lines, but 5 in de"),
+        (["de", "short"], 65, "short: 2 lines, but de has 5"),
+        (["short", "de"], 65, "de: 5 lines, but short has 2"),
+        (["en", "--src", "short"], 65, "en: 5 lines, but short has 2"),
+        (["de", "short", "--out-template", "{bucket}.{side}"], 65, "short: 2 lines, but de has 5"),
         (["--out-template", "{bucket}"], 65, "<stdin>:2: invalid UTF-8 at byte 2"),
         (["--from", "jsonl"], 65, "<stdin>:1: invalid JSON"),
         (["--from", "conllu"], 65, "<stdin>:"),

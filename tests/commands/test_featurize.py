@@ -153,6 +153,11 @@ def test_too_great_features_make_a_segment_skipped(monkeypatch):
     found = json.loads(done.records[0])
     assert found["reason"] == "struct_rel has 9 values, at most 8 are written"
     assert "depth" not in found
+    failed = "# synmt_status = failed\n# synmt_reason = two roots\n"
+    (marked,) = cut_by_line(conllu.batches(Source("f", io.BytesIO((failed + DOG).encode()))))
+    done = Featurizer(emit=("struct_rel",)).run(marked)
+    found_of_failed = json.loads(done.records[0])
+    assert (found_of_failed["status"], found_of_failed["reason"]) == ("failed", "two roots")
     strict = Featurizer(emit=("depth", "struct_rel"), strict=True).run(work)
     assert (str(strict.error), strict.records) == (f"f:1: {found['reason']}", [])
 

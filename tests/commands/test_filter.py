@@ -179,6 +179,11 @@ def test_test_sets_of_any_kind_are_excluded(run, folder):
     done = run("filter", "jsonl", "--format=counts", "--exclude", "jsonl", "--exclude-side", "tgt",
                cwd=folder)  # fmt: skip
     assert b"\nexclude\t4\t" in done.stdout
+    bad = (*PAIR, "--format=counts", "--exclude", "bad.conllu")
+    (folder / "bad.conllu").write_text(tree.replace("\t0\troot", "\t5\tdep"))
+    assert run(*bad, cwd=folder).returncode == 65
+    done = run(*bad, "--on-bad-tree", "failed", cwd=folder)  # its text is excluded all the same
+    assert b"\nexclude\t1\t" in done.stdout
     (folder / "steps").write_text("1\tThe first.\tThe\tfirst.\nYes\n")
     excluded = ("--format=counts", "--exclude", "steps")
     done = run(*PAIR, *excluded, cwd=folder)

@@ -290,6 +290,12 @@ def test_lines_of_trees_without_a_tree(shop, score):
     assert (found[0], found[1]) == (found[4], (0.0, 1))
 
 
+def test_a_failed_record_without_source_and_target_has_no_probability(shop, score):
+    lost = {"src": "", "status": "failed", "reason": "two roots"}
+    found = score("gcn", shop.write("lost.jsonl", [lost, {"src": ""}]))
+    assert [math.isnan(log_prob) for log_prob, _ in found] == [True, False]
+
+
 def test_strict_ends_at_the_first_failure_after_whole_lines(shop):
     good, *_ = shop.records("dev.jsonl")
     shop.write("failed.jsonl", [good, {**good, "status": "failed", "reason": "why"}, good])

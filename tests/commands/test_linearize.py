@@ -302,6 +302,19 @@ def test_repairs_are_counted_and_strict_ends_at_the_first(run):
     assert run("delinearize", "--repair", "--strict", stdin=b"a b\n").returncode == 65
 
 
+def test_failed_and_skipped_records_are_counted_and_strict_ends_at_the_first(run):
+    made = b'{"src":"a","transitions":["a"]}\n'
+    lost = b'{"src":"b","status":"%b","reason":"two roots"}\n'
+    data = made + lost % b"failed" + lost % b"skipped"
+    done = run("delinearize", stdin=data)
+    assert (done.returncode, done.stdout) == (0, b"a\n\n\n")
+    said = b"synmt delinearize: warning: 1 of 3 lines "
+    assert done.stderr == said + b"failed\n" + said + b"skipped\n"
+    done = run("delinearize", "--strict", stdin=data)
+    assert (done.returncode, done.stdout) == (65, b"a\n")
+    assert done.stderr == b"synmt delinearize: <stdin>:2: two roots\n"
+
+
 def test_pieces_need_their_vocabulary(run, vocabulary, tmp_path):
     (tmp_path / "v").write_bytes(vocabulary.to_bytes())
     (tmp_path / "w").write_bytes(train(["a b c d e f"] * 9, VocabularySettings(14)))

@@ -134,6 +134,9 @@ def test_a_marked_tree_is_parsed_again_and_a_placeholder_is_not(run, tiny_udpipe
     assert done.returncode == 0
     assert done.stdout.replace(skipped, b"") == plain + failed + b"\n\n"
     assert b"1 of 3 segments failed: synmt_status = failed (1)" in done.stderr
+    strict = run(*parse, "--strict", stdin=skipped + failed.partition(b"\n")[2] + b"\n\n")
+    assert (strict.returncode, strict.stdout) == (65, b"")
+    assert strict.stderr == b"synmt parse: <stdin>:1: max-len\n"
 
 
 def test_conllu_without_trees_is_parsed_as_with_others(run, tiny_udpipe, tiny_treebank):

@@ -27,7 +27,7 @@ from synmt_cli.core.decoding.translator import SearchSettings, Watch, unchanged
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, UNK, Vocabulary
 from synmt_cli.errors import Place
-from synmt_cli.formats.record import EMPTY, OK, Record
+from synmt_cli.formats.record import EMPTY, OK, UNPARSED, Record
 from synmt_cli.formats.transitions import is_symbol
 
 LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is small
@@ -104,7 +104,8 @@ class TeacherForcing:
     def _unread(self, record: Record, tokens: Sequence[str] | None) -> Likelihood:
         """The result of a record that no model reads: log P is 0 where both sides are empty."""
         is_empty = record.status == EMPTY or not record.pieces
-        if is_empty and not tokens:
+        is_lost = tokens is None and record.status in UNPARSED
+        if is_empty and not tokens and not is_lost:
             return Likelihood(0.0, 1)
         if tokens is None:
             return Likelihood(math.nan, 0, f"{record.status}, without a target")

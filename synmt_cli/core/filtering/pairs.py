@@ -117,16 +117,18 @@ def opened(
         yield pairs(stream, others[0], others[1])
 
 
-def digests_of(paths: Iterable[str], kind: str = "auto") -> Digests:
+def digests_of(
+    paths: Iterable[str], kind: str = "auto", on_bad_tree: OnBadTree = "error"
+) -> Digests:
     """Digests of all lines of files of one kind, or each of the kind that it shows (auto).
 
-    Blank lines do not count, and both sides of records do.
+    Blank lines do not count, and both sides of records do. on_bad_tree: as for `opened`.
 
     Raises DataError, ReadError.
     """
     digests = Digests()
     for path in paths:
-        with opened([path], kind) as pairs_of_file:
+        with opened([path], kind, on_bad_tree=on_bad_tree) as pairs_of_file:
             for pair in pairs_of_file:
                 for text in filter(str.strip, pair.texts):
                     digests.add(digest([text]))

@@ -7,7 +7,7 @@ from synmt_cli.core.segments.comments import LINE, comment, placeholder
 from synmt_cli.core.transitions.delinearizer import Broken, Delinearized, Delinearizer
 from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats import conllu, record
-from synmt_cli.formats.record import EMPTY, OK, Record
+from synmt_cli.formats.record import EMPTY, OK, UNPARSED, Record
 from synmt_cli.io import reading
 
 Format = Literal["text", "conllu"]
@@ -24,18 +24,26 @@ class TransitionLine(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The output of a line. n_repairs: tokens left out, put in, or read as something else."""
+    """The output of a line. n_repairs: tokens left out, put in, or read as something else.
+
+    status: that of the record.
+    """
 
     data: bytes
     n_repairs: int
+    status: str
 
 
 @dataclass(frozen=True, slots=True)
 class DelinearizeJob:
-    """Makes a line of text, or a block of CoNLL-U, of each line."""
+    """Makes a line of text, or a block of CoNLL-U, of each line.
+
+    strict: a failed or skipped record is a DataError.
+    """
 
     delinearizer: Delinearizer
     format: Format = "text"
+    strict: bool = False
 
     def run(self, line: TransitionLine) -> Written:
         """The output of a line. Raises DataError, ConfigError."""
@@ -52,11 +60,13 @@ class DelinearizeJob:
         except Broken as problem:
             raise DataError(line.source, line.number, str(problem)) from None
         if self.format == "text":
-            return Written(conllu.encoded(sentence.text + "\n"), sentence.n_repairs)
-        return Written(conllu.encoded(block(sentence, one)), sentence.n_repairs)
+            return Written(conllu.encoded(sentence.text + "\n"), sentence.n_repairs, one.status)
+        return Written(conllu.encoded(block(sentence, one)), sentence.n_repairs, one.status)
 
     def _check(self, one: Record, line: TransitionLine) -> None:
         where = f"{line.source}:{line.number}"
+        if self.strict and one.status in UNPARSED:
+            raise DataError(line.source, line.number, one.reason or one.status)
         if one.transitions is None and one.status == OK:
             raise DataError(line.source, line.number, "field transitions is missing")
         vocabulary = self.delinearizer.vocabulary

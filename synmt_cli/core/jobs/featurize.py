@@ -71,8 +71,9 @@ class Featurizer:
         tree = tree_of(one)
         for name in self.emit:
             if (n := _n_values(name, tree)) > LARGEST:
-                one.status = SKIPPED
-                one.reason = f"{name} has {n:,} values, at most {LARGEST:,} are written"
+                if one.status == OK:
+                    one.status = SKIPPED
+                    one.reason = f"{name} has {n:,} values, at most {LARGEST:,} are written"
                 return
         for name in self.emit:
             one.extra[name] = EMITTED[name](tree)

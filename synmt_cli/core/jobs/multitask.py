@@ -209,5 +209,5 @@ def with_trees(
 ) -> Iterator[tuple[Record, Place, Constituent | None]]:
     """Yields each record with the tree of its line. Raises DataError if their numbers differ."""
     columns = records, penn.read(trees)
-    for (one, place), tree in reader.rows(columns, [trees.name], "there are # records"):
+    for (one, place), tree in reader.rows(columns, [trees.name], "the input"):
         yield one, place, tree

@@ -9,7 +9,7 @@ from synmt_cli.core.segments.known_trees import NO_FILE, KnownFile, KnownTrees, 
 from synmt_cli.core.text import udpipe
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
-from synmt_cli.formats.record import FAILED
+from synmt_cli.formats.record import UNPARSED
 from synmt_cli.io import reading
 
 CHUNK = 8  # segments that travel to a worker together
@@ -67,7 +67,7 @@ def parsing(
         if block:
             return udpipe.Parsed(block, is_known=True)
         result = parse(item)
-        if strict and result.status == FAILED:
+        if strict and result.status in UNPARSED:
             raise DataError(item.source, item.line, result.reason)
         return replace(result, known_failure=failure) if failure else result
 

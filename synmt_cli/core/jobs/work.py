@@ -202,9 +202,12 @@ def _whole_lines(batches: Iterable[RawBlocks]) -> Iterator[RawBlocks]:
     """
     held: list[RawBlocks] = []  # parts of a line
     for batch in batches:
-        if held and held[0].source != batch.source:
+        if held and (held[0].source != batch.source or batch.line == 1):  # another file
             yield _joined(held)
             held = []
+        if held and not batch.data.strip(b"\n"):
+            held.append(batch)
+            continue
         if not held:
             starts = LineStarts()
         n = _n_whole(batch.data, starts)

@@ -103,8 +103,7 @@ def parallel_lines(sources: Sequence[Source], n_hidden: int = 0) -> Iterator[Par
     lengths are an error, at the end of the shortest, that names both counts.
     """
     first, *others = names = [source.name for source in sources]
-    expected = f"# in {first}"
     columns = map(reading.lines, sources)
-    for number, lines in enumerate(reader.rows(columns, others, expected), 1):
+    for number, lines in enumerate(reader.rows(columns, others, first), 1):
         texts = [reading.decode(*line, number) for line in zip(lines, names, strict=True)]
         yield ParallelLines(n_words(texts[0]), [*lines[n_hidden:]])

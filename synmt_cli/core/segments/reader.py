@@ -101,7 +101,7 @@ def parallel(segments: Iterable[T], sources: Sequence[Source]) -> Iterator[tuple
     """
     columns = [segments, *map(reading.text_lines, sources)]
     names = [source.name for source in sources]
-    for segment, *lines in rows(columns, names, "the source has #"):
+    for segment, *lines in rows(columns, names, "the source"):
         yield segment, [content for _, content in lines]
 
 
@@ -110,18 +110,17 @@ def text_rows(paths: Sequence[str]) -> Iterator[list[str]]:
     with ExitStack() as stack:
         sources = [stack.enter_context(reading.open_source(path)) for path in paths]
         names = [source.name for source in sources]
-        expected = f"{names[0]} has #"
-        for row in rows([*map(reading.text_lines, sources)], names[1:], expected):
+        for row in rows([*map(reading.text_lines, sources)], names[1:], names[0]):
             yield [text for _, text in row]
 
 
 def rows(
-    columns: Iterable[Iterable[Any]], names: Sequence[str], expected: str
+    columns: Iterable[Iterable[Any]], names: Sequence[str], first: str
 ) -> Iterator[tuple[Any, ...]]:
     """Yields the first items of all columns, then the second ones, and so on.
 
-    names: of the columns after the first. Raises DataError where one of them has another number
-    of items than the first, at the end of the shortest; `#` in `expected` becomes the first one's.
+    first, names: of the first column and of the others, for messages. Raises DataError where one
+    of them has another number of items than the first, at the end of the shortest.
     """
     iterators = [*map(iter, columns)]
     for n, row in enumerate(zip_longest(*iterators, fillvalue=_END)):
@@ -131,6 +130,6 @@ def rows(
             n_first = next(counts)
             for name, count in zip(names, counts, strict=True):
                 if count != n_first:
-                    right = expected.replace("#", f"{n_first:,}", 1)
-                    raise DataError(name, None, f"{counted(count, 'line')}, but {right}")
+                    problem = f"{counted(count, 'line')}, but {first} has {n_first:,}"
+                    raise DataError(name, None, problem)
         yield row

@@ -74,17 +74,18 @@ class Delinearizer:
             elif token == GLUE:
                 builder.add(number, Move.GLUE, "")
             else:
-                _check(number, text)
+                is_repaired = self.repair and self.vocabulary is not None  # by _form, with its word
+                _check(number, text, is_repaired)
                 begins = Move.CONTINUE if builder.awaits_glued else Move.BEGIN
                 move = begins if self.vocabulary is None else move_of_piece(text)
                 builder.add(number, move, text)
         return builder.finish(len(tokens), self.vocabulary)
 
 
-def _check(number: int, text: str) -> None:
+def _check(number: int, text: str, is_repaired: bool = False) -> None:
     if not text:
         raise Broken(f"token {number} is empty")
-    if any(bad in text for bad in _BAD):
+    if not is_repaired and any(bad in text for bad in _BAD):
         raise Broken(f"token {number}: {quoted(text)} has a TAB, LF or NUL")
 
 

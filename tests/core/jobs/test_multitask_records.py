@@ -205,7 +205,7 @@ def test_symbols_are_tags_and_brackets_sorted():
 @pytest.mark.parametrize(("n", "lines"), [(1, "1 line"), (3, "3 lines"), (0, "0 lines")])
 def test_trees_and_records_must_be_as_many(one, n, lines):
     trees = Source("p", io.BytesIO(b"(S (N a))\n" * n))
-    with pytest.raises(DataError, match=f"p: {lines}, but there are 2 records"):
+    with pytest.raises(DataError, match=f"p: {lines}, but the input has 2"):
         list(with_trees([(one, PLACE)] * 2, trees))
 
 

@@ -29,11 +29,13 @@ class Trickle(io.BytesIO):
         return super().read1(self.size_of_reads)
 
 
-@given(BLOCKS, st.integers(1, 200))
-@example(["#synmt_line = 1\n", "#synmt_line = 1\n"], 1)
-@example(["# synmt_line = 1\r\n# sent_id = 1.1\r\n"] * 2, 1)
-def test_work_has_the_lines_that_comments_give(blocks, size):
-    data = "".join(block + ROW for block in blocks).encode()
+@given(BLOCKS, st.integers(1, 200), st.integers(0, 4))
+@example(["#synmt_line = 1\n", "#synmt_line = 1\n"], 1, 0)
+@example(["# synmt_line = 1\r\n# sent_id = 1.1\r\n"] * 2, 1, 0)
+@example(["#synmt_line = 1\n", "#synmt_line = 1\n"], 2, 4)
+def test_work_has_the_lines_that_comments_give(blocks, size, n_blank):
+    """However many blank lines more there are between sentences."""
+    data = "".join(block + ROW + "\n" * n_blank for block in blocks).encode()
 
     def source():
         return Source("f", Trickle(data, size))
@@ -41,3 +43,9 @@ def test_work_has_the_lines_that_comments_give(blocks, size):
     expected = [len(line) for line in comments.lines(conllu.read(source()))]
     parts = cut_by_line(conllu.batches(source()))
     assert [len(line) for part in parts for _, line in lines(part)] == expected
+
+
+def test_a_file_that_is_named_twice_is_two_files():
+    sources = [Source("f", io.BytesIO(f"# synmt_line = 1\n{ROW}".encode())) for _ in range(2)]
+    parts = cut_by_line(batch for source in sources for batch in conllu.batches(source))
+    assert [len(line) for part in parts for _, line in lines(part)] == [1, 1]

@@ -79,7 +79,7 @@ def test_a_broken_record_is_refused_with_its_line(line):
 
 def test_parallel_texts_of_different_length_name_both_counts():
     sides = [source("a\nb c\n", "de"), source("x\n", "en"), source("1\n2\n3\n", "fr")]
-    with pytest.raises(DataError, match="en: 1 line, but 2 in de"):
+    with pytest.raises(DataError, match="en: 1 line, but de has 2"):
         list(bucketing.parallel_lines(sides))
 
 
