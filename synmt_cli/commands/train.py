@@ -294,7 +294,9 @@ def train(
         refuse_one_card(device, nproc)
         return launch(without("--nproc", sys.argv[1:]), nproc)
     end_with_launcher()
-    with signals.requested() as request:
+    # A dry run has nothing to save: a signal ends it at once.
+    listening = contextlib.nullcontext(signals.Request()) if dry_run else signals.requested()
+    with listening as request:
         from synmt_cli.core.distributed import ranks
         from synmt_cli.core.run.device import set_threads
         from synmt_cli.core.training.session import Inputs, open_session
@@ -348,10 +350,13 @@ def run_training(
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training.length import Length
     from synmt_cli.core.training.saving import run_folder
+    from synmt_cli.core.training.saving.tensorboard import prepare
 
     place = Run(path)
     lock = run_folder.locked(path) if ranks.is_first else contextlib.nullcontext(lambda: None)
     with lock as refuse_moved:
+        if tensorboard and ranks.is_first:
+            prepare(Path(tensorboard))
         with console.progress("reading", unit="records") as bar:
             session = open_it(place, ranks, bar.advance)
         if ranks.is_first:
@@ -359,7 +364,7 @@ def run_training(
         session = settled(session, choice, place, ranks.is_first)
         if ranks.is_first:
             warn_of_tokenizer(session)
-        trainer = session.trainer(place, ranks)
+        trainer = session.trainer(place, ranks, request)
         trainer.guard = refuse_moved
         is_resumed, first_step = trainer.resume(), trainer.state.step
         events = trainer.events(request, limit)

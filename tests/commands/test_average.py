@@ -177,3 +177,4 @@ def test_a_mean_is_not_trained_on(place, new):
     done = place("train", *options, "--run", new, "--preset", "tiny", status=78)
     assert b"is the mean of other runs' checkpoints" in done.stderr
     assert (new / "model.safetensors").read_bytes() == before
+    assert not {path.name for path in new.iterdir()} & {".lock", "cache"}

@@ -506,6 +506,11 @@ def test_trees_that_there_are_take_the_place_of_a_parser(run, forked, given, tmp
     records = (tmp_path / "e/data/dev.jsonl").read_bytes().splitlines()
     assert len(records) == 20
     assert all(b'"heads":[-1,0,' in one for one in records)  # the chains above
+    for name in ("data", "output"):  # git keeps no empty folder
+        shutil.rmtree(tmp_path / "e" / name)
+    make(tmp_path / "e", forked, "-n")
+    assert not (tmp_path / "e/data").exists()
+    make(tmp_path / "e", forked, "spm.model", "VOCABULARY=200")
     assert "--parser" not in make(tmp_path / "e", forked, "-n", "runs/pascal.1.trained")
 
 

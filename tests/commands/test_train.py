@@ -161,6 +161,7 @@ def test_tensorboard_gets_the_whole_course_when_a_run_resumes(train, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     done = train("s", "--max-steps", 2, "--tensorboard", tmp_path / "file/board")
     assert done.returncode == 73
+    assert not (tmp_path / "s").exists()  # nothing was read yet
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
 from support.run_folders import check_whole, last_step
@@ -70,6 +72,32 @@ def test_a_dry_run_goes_by_the_run_that_it_names(train, tmp_path):
     assert b"preset small: as this run began" in done.stderr
     refused(train("--preset", "small", "--dry-run", "--set", "training.lr=0.5"), "training.lr = ")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_signal_ends_a_dry_run_at_once(train):
+    """It has nothing to save."""
+    big = ("--set", "model.d_model=1024", "--set", "model.encoder_layers=9", "--set", "max_steps=9")
+    done = train(*big, "--dry-run", signals=[(3, signal.SIGINT)])
+    assert done.returncode == 130
+
+
+@pytest.mark.parametrize("option", ["--train", "--dev"])
+def test_records_from_a_pipe_are_refused_whatever_reads_them(
+    train, tmp_path, example_folder, option
+):
+    os.mkfifo(tmp_path / "pipe")
+    good = {one: example_folder / f"{one[2:]}.jsonl" for one in ("--train", "--dev")}
+    for how in (("--dry-run",), ("--max-steps", 1)):
+        files = [word for pair in (good | {option: tmp_path / "pipe"}).items() for word in pair]
+        refused(train.only(*files, *how), "training reads its records more than once", status=2)
+
+
+def test_settings_that_exclude_each_other_are_refused_before_anything_is_read(train, tmp_path):
+    (tmp_path / "bad.jsonl").write_text("no record")
+    both = ("--set", "training.shard=true", "--set", "training.compile=true")
+    done = train.only("--train", tmp_path / "bad.jsonl", "--nproc", 2, *both)
+    refused(done, "training.compile does not go with training.shard")
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_other_records_are_refused_in_words(train, tmp_path, example_folder):

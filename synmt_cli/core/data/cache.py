@@ -20,7 +20,7 @@ from synmt_cli.core.data.labels import Labels, PathTree
 from synmt_cli.core.data.ragged import Ragged
 from synmt_cli.core.data.ragged_files import Columns, are_seals, mapped
 from synmt_cli.core.data.record_reader import Chunk, CorpusReader
-from synmt_cli.errors import SynmtError, UsageError
+from synmt_cli.errors import SynmtError
 from synmt_cli.io import json_files, reading, regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.writing import atomic_folder
@@ -97,8 +97,8 @@ def make(
         encoding = reader.encoding()
         corpus, seals = reader.corpus(chunks, encoding, beside)
         encoding.labels.growing = False
-        for path, (_, *state) in zip(paths, wanted["files"], strict=True):
-            reading.refuse_changed(path, tuple(state))
+        for path, (_, size, changed, inode) in zip(paths, wanted["files"], strict=True):
+            reading.refuse_changed(path, (size, changed, int(inode)))
         table = encoding.paths.table
         with Columns({PATHS: np.int64}, beside) as kept:
             width = table.shape[1]
@@ -118,7 +118,6 @@ def make(
 
 def _state(path: str) -> list[Any]:
     """The name of a file, and what shows that it is the same one."""
-    state = reading.state(path)
-    if not os.path.isfile(path):
-        raise UsageError(f"{path}: training reads its records more than once; name a file")
-    return [json_files.as_text(os.path.basename(path)), *state]
+    size, changed, inode = reading.state(path)
+    # An inode may have 64 bits without a sign, which not every reader of JSON takes for a number.
+    return [json_files.as_text(os.path.basename(path)), size, changed, str(inode)]

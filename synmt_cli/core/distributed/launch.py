@@ -20,6 +20,7 @@ from pathlib import Path
 
 from synmt_cli import signals
 from synmt_cli.errors import Stopped, UsageError, WorkerLost, reason
+from synmt_cli.pool.processes import n_processes
 
 MEETING, LIFELINE = "SYNMT_MEETING", "SYNMT_LIFELINE"  # a path, and the number of a descriptor
 DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
@@ -76,6 +77,8 @@ def _start(
         MEETING: meeting,
         LIFELINE: str(lifeline),
     }
+    if "OMP_NUM_THREADS" not in os.environ:  # each would take every core; --threads may say more
+        settings["OMP_NUM_THREADS"] = str(max(1, n_processes(0) // n))
     inherited = [lifeline]
     if meeting.startswith(DESCRIPTOR):
         inherited.append(int(meeting.removeprefix(DESCRIPTOR)))

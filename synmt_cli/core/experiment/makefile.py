@@ -73,6 +73,7 @@ OF_WORDS := $(findstring bleu,$(METRICS))$(findstring ribes,$(METRICS))$(findstr
 # Values as files, written when they change: what depends on one is then made again. (The mean of
 # fewer seeds has another length penalty, too.) make -n writes nothing.
 DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
+$(if $(DRY),,$(shell mkdir -p data output))
 WATCHED := PRESET{watched} SEARCH TOKENIZE SEEDS METRICS BY SHARED READERS
 CHANGED := $(foreach one,$(WATCHED),$(shell \\
   echo '$($(one))' | cmp -s - data/$(one) || \\

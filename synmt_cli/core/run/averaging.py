@@ -8,9 +8,8 @@ rounded once. The result is a run directory like any other, but without checkpoi
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,7 +26,6 @@ from synmt_cli.core.run.directory import (
     Run,
 )
 from synmt_cli.core.text.vocabulary import Vocabularies
-from synmt_cli.core.variants import plan
 from synmt_cli.errors import ConfigError, ReadError, UsageError, counted
 from synmt_cli.io import json_files, regular_files, writing
 from synmt_cli.io.writing import atomic_folder
@@ -125,19 +123,13 @@ def _check(one: Member, run: Run, vocabularies: Vocabularies) -> None:
 
 def _difference(other: Config, own: Config) -> str:
     """What makes `other` another model, "" if it is the same."""
-    was, expected = map(_settings, (other, own))
-    for key in sorted(was) if other.variant == own.variant else ["variant"]:
+    if other.variant != own.variant:
+        return f"variant is {other.variant!r}, not {own.variant!r}"
+    was, expected = flatten(other.architecture()), flatten(own.architecture())
+    for key in sorted(was):
         if was[key] != expected[key]:
             return f"{key} is {was[key]!r}, not {expected[key]!r}"
     return ""
-
-
-def _settings(config: Config) -> dict[str, Any]:
-    """What makes a model, by name."""
-    tables = {"variant": config.variant, "model": asdict(config.model), **config.options}
-    if plan(config.variant).transitions:  # search corrects for it
-        tables["training"] = {"transition_weight": config.training.transition_weight}
-    return flatten(tables)
 
 
 def mean(files: Sequence[Path]) -> dict[str, Tensor]:

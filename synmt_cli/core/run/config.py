@@ -187,6 +187,14 @@ class Config:
     training: Training = field(default_factory=Training)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    def architecture(self) -> dict[str, Any]:
+        """The tables that make a model. The weight of arcs is one: the search corrects for it."""
+        options = {name: dict(own) for name, own in self.options.items() if own}
+        tables = {"model": dataclasses.asdict(self.model), **options}
+        if variants.plan(self.variant).transitions:
+            tables["training"] = {"transition_weight": self.training.transition_weight}
+        return tables
+
     def to_toml(self) -> dict[str, Any]:
         """Plain tables: variant, preset, [model], [training], and one for each variant."""
         return {
@@ -343,6 +351,8 @@ def refuse_shard(training: Training, variant: str, rereads: bool) -> None:
         )
     if training.shard and training.precision == "fp16":
         raise ConfigError("training.shard: layers that are shared out take bf16 or fp32, not fp16")
+    if training.shard and training.compile:
+        raise ConfigError("training.compile does not go with training.shard: leave one out")
 
 
 @dataclass(frozen=True, slots=True)

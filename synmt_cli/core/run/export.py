@@ -28,7 +28,7 @@ from synmt_cli.core.run.directory import (
     PARSER,
     Run,
 )
-from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError
+from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError, cannot_write
 from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.writing import atomic_folder
 
@@ -66,7 +66,7 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
         parser = run.parser()
         if parser and os.path.lexists(run.folder / PARSER):
             new.copy_parser(str(run.folder / PARSER), parser[1])
-        spec.save(str(beside))
+        _save(spec, beside, folder)
         if has_modifiers:
             encoder = ctranslate2_model.lower(model.encoder)
             parameters = dict(encoder.named_parameters())
@@ -74,6 +74,18 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
         digests = {name: _digest(_read(new, name)) for name in LIMITS}
         about = {"checkpoint": checkpoint, "quantization": quantization, "digests": digests}
         json_files.write_sealed(beside / EXPORT, about)
+
+
+def _save(spec: Any, beside: Path, folder: Path) -> None:
+    """CTranslate2's own files, on the disk. folder: the final one, for messages."""
+    before = {*os.listdir(beside)}
+    try:
+        spec.save(str(beside))
+        for name in {*os.listdir(beside)} - before:
+            with open(beside / name, "rb") as file:
+                os.fsync(file.fileno())
+    except OSError as error:
+        raise cannot_write(folder / CT2_MODEL, error) from error
 
 
 def refuse_unfit(run: Run) -> None:

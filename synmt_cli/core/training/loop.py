@@ -79,8 +79,6 @@ class Trainer:
 
     def __post_init__(self) -> None:
         kind = Shards if self.settings.shard and self.ranks.size > 1 else Share
-        if self.settings.compile and kind is Shards:
-            raise ConfigError("training.compile does not go with training.shard: leave one out")
         self.share = kind(self.model, self.ranks, self.device)
         self._has_pairs = False  # of sentences in any line, as far as that matters
         if self.settings.compile:

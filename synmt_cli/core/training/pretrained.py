@@ -12,7 +12,7 @@ config.toml records which model it was. A run that has a checkpoint no longer ne
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from synmt_cli.core import variants
 from synmt_cli.core.data.labels import NONE, Labels
 from synmt_cli.core.distributed.ranks import Ranks
 from synmt_cli.core.model import initialisation
@@ -68,7 +67,7 @@ class Pretrained:
         self._refuse_less(wanted)
         stored = self.run.tables().get("preset")
         own = stored if isinstance(stored, str) and stored in PRESETS else AUTO
-        layer = SettingsLayer(_architecture(self.config), str(self.run.config))
+        layer = SettingsLayer(self.config.architecture(), str(self.run.config))
         preset = own if choice.preset == AUTO else choice.preset
         return replace(choice, variant=wanted, preset=preset, layers=[layer, *choice.layers])
 
@@ -86,7 +85,7 @@ class Pretrained:
         """Raises ConfigError where settings ask for another model than this one."""
         if self.weights is None:  # the run itself says what may not change
             return
-        own, wanted = flatten(_architecture(self.config)), flatten(_architecture(config))
+        own, wanted = flatten(self.config.architecture()), flatten(config.architecture())
         for key, value in own.items():
             if not key.startswith("training.") and key not in RATES and wanted[key] != value:
                 raise ConfigError(
@@ -209,15 +208,6 @@ def _remembered(run: Run) -> Pretrained | None:
 
 def _sha256(weights: Path) -> str:
     return size_and_sha256(str(weights), follow=False)[1]
-
-
-def _architecture(config: Config) -> dict[str, Any]:
-    """The tables that make a model. The weight of arcs is one: the search corrects for it."""
-    options = {name: dict(own) for name, own in config.options.items() if own}
-    tables = {"model": asdict(config.model), **options}
-    if variants.plan(config.variant).transitions:
-        tables["training"] = {"transition_weight": config.training.transition_weight}
-    return tables
 
 
 def _pairs(

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +52,10 @@ from synmt_cli.formats import udpipe_model
 from synmt_cli.io import regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.json_files import as_text
+from synmt_cli.io.reading import source_name
 from synmt_cli.pool import ordered_map
+
+STILL_READING = 60.0  # seconds between two messages of the process that reads to those that wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +136,17 @@ class Session:
         name, why = by_data(self.train.n_target_pieces, self.device.type)
         return name, f"{why}; --preset NAME chooses another"
 
-    def trainer(self, run: Run | None, ranks: Ranks, *, is_trial: bool = False) -> Trainer:
+    def trainer(
+        self,
+        run: Run | None,
+        ranks: Ranks,
+        request: signals.Request | None = None,
+        *,
+        is_trial: bool = False,
+    ) -> Trainer:
         """Builds the model with this run's seed, or with the weights of the pretrained one.
 
-        The first process writes or checks the run.
+        The first process writes or checks the run. Raises Stopped on `request`.
 
         is_trial: nothing is written, and run may be None, for a new one. Trainer.why says why its
         precision was taken.
@@ -146,7 +157,7 @@ class Session:
         pretrained = self.inputs.pretrained
         if pretrained and not (run and run.steps()):  # else the checkpoint has all weights
             pretrained.begin(model, self.vocabularies, labels, ranks)
-        taken, why = self._precision(model, run, ranks)
+        taken, why = self._precision(model, run, ranks, request)
         training = replace(self.config.training, precision=taken)
         refuse_shard(training, self.config.variant, model.rereads)  # a run may begin with fp16
         session = replace(self, config=replace(self.config, training=training))
@@ -168,7 +179,7 @@ class Session:
         )
 
     def _precision(
-        self, model: Transformer, run: Run | None, ranks: Ranks
+        self, model: Transformer, run: Run | None, ranks: Ranks, request: signals.Request | None
     ) -> tuple[Precision, str]:
         """The precision of the run, and why, where it is for `auto` to say."""
         settings = self.config.training
@@ -182,7 +193,9 @@ class Session:
         updates = Length.of(self.train, settings).updates
         taken, why = "fp32", ""
         if ranks.is_first:  # the others wait, and leave it the processor
-            taken, why = precision.choose(model, self.train, settings, updates, self.device)
+            taken, why = precision.choose(
+                model, self.train, settings, updates, self.device, request
+            )
         (is_bf16,) = ranks.from_first([float(taken == "bf16")])
         return ("bf16" if is_bf16 else "fp32"), why
 
@@ -251,8 +264,10 @@ def open_session(
 
 def _refuse_unusable(inputs: Inputs) -> None:
     """Raises UsageError for records from a pipe, ReadError, DataError for another parser."""
-    if "-" in (*inputs.train, inputs.dev):
-        raise UsageError("training reads its records more than once; name files, not -")
+    for path in (*inputs.train, inputs.dev):
+        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+            name = source_name(path)
+            raise UsageError(f"{name}: training reads its records more than once; name a file")
     if path := inputs.parser:
         try:
             with regular_files.named(path) as file:
@@ -291,15 +306,27 @@ def _cached(
         found = cache.stored(run.cache, wanted)
         if found is None:
             _refuse_to_replace_cache(run, config, reader, paths)
-            found = cache.make(run.cache, reader, chunks(paths), paths)
-    ranks.wait()
+            found = cache.make(run.cache, reader, _heard(chunks(paths), ranks), paths)
+    while ranks.any(False):  # the first process still reads
+        pass
     found = found or cache.stored(run.cache, wanted)
+    ranks.wait()  # a cache is not removed while another process opens it
     if found is None:
         raise ConfigError(
             f"{run.cache}: not what the first process made of the records; all "
             "processes have to see the same run directory and records"
         )
     return found
+
+
+def _heard(chunks: Iterator[Chunk], ranks: Ranks) -> Iterator[Chunk]:
+    """The same chunks. The other processes, which wait for their end, hear that there are more."""
+    last = time.monotonic()
+    for chunk in chunks:
+        if time.monotonic() - last > STILL_READING:
+            ranks.any(True)
+            last = time.monotonic()
+        yield chunk
 
 
 def _refuse_to_replace_cache(

@@ -23,6 +23,20 @@ def test_processes_that_a_signal_ends_before_they_begin_are_stopped(monkeypatch)
         launch.launch(["train"], 2)
 
 
+@pytest.mark.parametrize(("given", "threads"), [(None, "3"), ("7", "7")])
+def test_processes_share_the_cores(monkeypatch, given, threads):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    monkeypatch.setattr(launch, "n_processes", lambda jobs: 7)
+    reading, writing = os.pipe()
+    says = f"import os; os.write({writing}, os.environ['OMP_NUM_THREADS'].encode())"
+    monkeypatch.setattr(launch, "PROGRAM", says)
+    child = launch._start(["train"], 0, 2, f"{launch.DESCRIPTOR}{writing}", reading)
+    assert child.wait() == 0
+    assert os.read(reading, 9).decode() == threads
+
+
 def test_a_process_that_something_else_ends_is_lost(monkeypatch):
     commands = iter((["sleep", "60"], ["sh", "-c", "kill -9 $$"]))
     monkeypatch.setattr(launch, "_start", lambda *_: subprocess.Popen(next(commands)))

@@ -14,6 +14,7 @@ from synmt_cli.core.run import device as devices
 from synmt_cli.core.run.config import Choice, from_settings, resolve
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.run.presets import by_data
+from synmt_cli.core.training import session as sessions
 from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.session import Inputs, open_session
@@ -96,7 +97,7 @@ def test_a_run_keeps_the_preset_and_the_precision_that_it_began_with(opened, tmp
     (run.folder / "checkpoints/step-1").mkdir(parents=True)
     again, told = session.settled(choice, run)
     assert (again.config.preset, told) == ("small", ["preset small: as this run began"])
-    assert again._precision(None, run, Ranks()) == ("bf16", "as this run began")
+    assert again._precision(None, run, Ranks(), None) == ("bf16", "as this run began")
     run.write_config({"preset": "tiny", "training": {"seed": 1, "label_smoothing": 0.2}})
     again, told = session.settled(choice, run)
     assert told[1] == (
@@ -119,6 +120,38 @@ def test_the_seed_draws_the_weights(opened):
 def test_a_setting_that_fits_one_size_alone_can_be_read(example_folder):
     choice = Choice(None, "auto", from_settings(["d_model=100"]))  # 8 heads do not divide it
     assert choice.provisional().preset == "small"
+
+
+def test_a_signal_ends_the_timing_of_bf16(opened, monkeypatch):
+    session, choice = opened
+    trainer = session.settled(choice)[0].trainer(None, Ranks())
+    monkeypatch.setattr(devices, "has_bf16", lambda device: True)
+    request, done = signals.Request(), []
+
+    def backward(*_):
+        done.append(request)
+        request.number = 15
+
+    monkeypatch.setattr(precision, "backward", backward)
+    with pytest.raises(Stopped, match="the same command starts again"):
+        precision.choose(trainer.model, session.train, trainer.settings, 1000, CPU, request)
+    assert len(done) == 1
+
+
+def test_processes_that_wait_for_the_records_hear_of_those_that_are_read(monkeypatch):
+    said = []
+
+    class Heard(Ranks):
+        def any(self, flag):
+            said.append(flag)
+            return flag
+
+    monkeypatch.setattr(sessions, "STILL_READING", -1.0)
+    assert [*sessions._heard(iter("abc"), Heard())] == [*"abc"]
+    assert said == [True] * 3
+    monkeypatch.setattr(sessions, "STILL_READING", 60.0)
+    assert [*sessions._heard(iter("abc"), Heard())] == [*"abc"]
+    assert len(said) == 3
 
 
 def test_bf16_is_timed_only_where_it_may_pay(opened, monkeypatch):

@@ -9,7 +9,7 @@ from synmt_cli.core.data.ragged import Array
 from synmt_cli.core.model.prefixes import cells_of
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.run.config import Training
-from synmt_cli.core.training.batches import of_epoch
+from synmt_cli.core.training.batches import of_epoch, passes
 from synmt_cli.core.training.loss import BLOCK
 
 PROGRAM = 250 * 2**20  # bytes of Python and torch before any tensor
@@ -23,12 +23,11 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
     modifiers keep, such as gcn's convolutions, is not counted.
     """
     parameters = sum(p.numel() for p in model.parameters())
-    cells = [_cells(corpus, rows) for rows in of_epoch(corpus, settings, 0)]
-    n_batches, largest = len(cells), max(cells)
-    if settings.micro_tokens:
-        at_once = min(settings.micro_tokens, largest * settings.accumulate)
-    else:
-        at_once = largest
+    batches, n = [*of_epoch(corpus, settings, 0)], settings.accumulate
+    updates = [batches[i : i + n] for i in range(0, len(batches), n)]
+    at_once = max(
+        _cells(corpus, rows) for update in updates for rows in passes(corpus, settings, update)
+    )
     size = model.size
     decoded = at_once
     if model.rereads:  # prefixes make full passes
@@ -41,13 +40,13 @@ def estimate(model: Transformer, corpus: Corpus, settings: Training) -> dict[str
         "parameters": parameters,
         "pairs": len(corpus),
         "target tokens": corpus.n_tokens,
-        "batches per epoch": n_batches,
-        "updates per epoch": math.ceil(n_batches / settings.accumulate),
+        "batches per epoch": len(batches),
+        "updates per epoch": len(updates),
         "memory": PROGRAM + int(width * (4 * parameters + activations + 3 * BLOCK)),
     }
 
 
 def _cells(corpus: Corpus, rows: Array) -> int:
-    """The tokens of the longer side of a batch, padding counted."""
+    """The tokens of the longer side of a pass, padding counted."""
     targets, sources = corpus.target.lengths_of(rows) + 1, corpus.source.lengths_of(rows)
     return len(rows) * int(max(targets.max(), sources.max()))

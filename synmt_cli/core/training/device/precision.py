@@ -5,11 +5,12 @@ faster or slower than fp32, by the processor, the model and its batches, so both
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 import torch
 
+from synmt_cli import signals
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.data.corpus import Corpus
 from synmt_cli.core.model.transformer import Transformer
@@ -18,6 +19,7 @@ from synmt_cli.core.run.config import Precision, Training
 from synmt_cli.core.training.batches import of_epoch, passes
 from synmt_cli.core.training.gradient import backward
 from synmt_cli.core.training.saving import checkpoint
+from synmt_cli.errors import Stopped
 
 LEAST = 1000  # updates; a shorter run ends before timing would pay
 PAYS = 1.1  # how many times as fast bf16 has to be: timing is not exact
@@ -27,9 +29,17 @@ ENOUGH = 2.0  # seconds of timed batches: a large model's first is enough
 
 
 def choose(
-    model: Transformer, corpus: Corpus, settings: Training, n_updates: int, device: torch.device
+    model: Transformer,
+    corpus: Corpus,
+    settings: Training,
+    n_updates: int,
+    device: torch.device,
+    request: signals.Request | None = None,
 ) -> tuple[Precision, str]:
-    """fp32 or bf16, and why. The model, on `device`, and the generators stay as they were."""
+    """fp32 or bf16, and why. The model, on `device`, and the generators stay as they were.
+
+    Raises Stopped on `request`, between two batches.
+    """
     untimed = _untimed(device)
     if untimed is not None:
         return untimed
@@ -42,8 +52,9 @@ def choose(
         whole = islice(of_epoch(corpus, settings, 0), ROUNDS + 1)
         # With micro_tokens the last pass of each batch, which has its longest pairs.
         batches = [corpus.batch(passes(corpus, settings, [rows])[-1]) for rows in whole]
-        slow, n = _seconds(model, batches, settings, device, "fp32")
-        fast, n_fast = _seconds(model, batches[: n + 1], settings, device, "bf16")
+        slow, n = _seconds(model, _until(request, batches), settings, device, "fp32")
+        others = _until(request, batches[: n + 1])
+        fast, n_fast = _seconds(model, others, settings, device, "bf16")
     finally:
         model.zero_grad()
         model.train(was_training)
@@ -84,9 +95,17 @@ def decided(speed: float) -> tuple[Precision, str]:
     return ("bf16", what) if speed >= PAYS else ("fp32", what)
 
 
+def _until(request: signals.Request | None, batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The same batches. Raises Stopped on `request`."""
+    for batch in batches:
+        if request:
+            raise Stopped("stopped while bf16 was timed; the same command starts again")
+        yield batch
+
+
 def _seconds(
     model: Transformer,
-    batches: list[Batch],
+    batches: Iterable[Batch],
     settings: Training,
     device: torch.device,
     precision: Precision,

@@ -198,6 +198,7 @@ def _begin(folder: Path, is_new: bool) -> None:
         raise CreateError(f"{folder} is neither empty nor a run directory; name another --run")
     if os.path.lexists(run.config):
         run.tables()  # raises for a config.toml that someone else wrote
+    _refuse_mean(run)
     run.refuse_misplaced()
     run.steps()
     _tidy(folder, lambda name: name in (*FILES, *FOLDERS))
@@ -268,13 +269,17 @@ def refuse_another_run(run: Run, tables: Mapping[str, Any]) -> None:
     The message names the option that differs, with its old and new value. A run in which nothing
     was saved yet may be begun with other options.
     """
+    _refuse_mean(run)
+    if (begun := begun_with(run)) is not None:
+        refuse_another(begun, tables, run.folder)
+
+
+def _refuse_mean(run: Run) -> None:
     if run.averaged:
         raise ConfigError(
             f"{run.folder} is the mean of other runs' checkpoints, which cannot be "
             "trained on; name another --run"
         )
-    if (begun := begun_with(run)) is not None:
-        refuse_another(begun, tables, run.folder)
 
 
 def _earlier(run: Run) -> list[Any]:

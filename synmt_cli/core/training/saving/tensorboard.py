@@ -1,6 +1,7 @@
 """The lines of metrics.jsonl as events that TensorBoard shows."""
 
 import datetime
+import errno
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,16 @@ NOT_DRAWN = ("event", "step", "time", "seconds", "metric", "value", "best")
 def require() -> None:
     """Raises Unavailable without tensorboardX."""
     require_packages("--tensorboard", "tensorboard", "tensorboardX")
+
+
+def prepare(folder: Path) -> None:
+    """Makes the folder, before anything else is done. Raises CreateError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise cannot_create(folder, error) from error
 
 
 class EventFile:
