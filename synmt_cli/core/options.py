@@ -19,25 +19,22 @@ SEED = 12345  # of every random choice unless given; sacreBLEU's
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The numbers low..high, both included. above: a number that all must exceed.
+    """The numbers low..high, both included.
 
-    >>> f"must be {Bounds(0, 1)}", 0 in Bounds(0), 0 in Bounds(above=0)
+    >>> f"must be {Bounds(0, 1)}", 0 in Bounds(0), math.inf in Bounds(0)
     ('must be within 0..1', True, False)
     """
 
     low: float = -math.inf
     high: float = math.inf
-    above: float = -math.inf
 
     def __contains__(self, number: float) -> bool:
-        return self.low <= number <= self.high and self.above < number < math.inf
+        return self.low <= number <= self.high and number < math.inf
 
     def __str__(self) -> str:
         if self.high < math.inf:
             return f"within {digits(self.low)}..{digits(self.high)}"
-        return (
-            "positive and finite" if self.above == 0 else f"at least {digits(self.low)} and finite"
-        )
+        return f"at least {digits(self.low)} and finite"
 
 
 def digits(number: float) -> str:
@@ -67,8 +64,6 @@ class Option:
         kind, bounds = described(self.hint), self.bounds
         if bounds.high < math.inf:
             return f"{kind} from {digits(bounds.low)} to {digits(bounds.high)}"
-        if bounds.above > -math.inf:
-            return f"{kind} above {digits(bounds.above)}"
         return kind if bounds == Bounds() else f"{kind}, at least {digits(bounds.low)}"
 
     def problem(self, value: Any) -> str:

@@ -73,7 +73,7 @@ def attention_of_few(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float
     shape, scale = (*q.shape[:3], k.size(2)), scale or 1 / math.sqrt(q.size(-1))
     scores = mask.expand(shape).clone(memory_format=torch.contiguous_format).flatten(0, 1)
     scores.baddbmm_(q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=scale)
-    return (scores.softmax(-1) @ v.flatten(0, 1)).view_as(q)
+    return (scores.softmax(-1) @ v.flatten(0, 1)).unflatten(0, q.shape[:2])
 
 
 def fused_attention(
@@ -85,7 +85,8 @@ def fused_attention(
     causal: bool,
     scale: float | None = None,
 ) -> Tensor:
-    """torch's fused attention. q: (B, H, Tq, D / H); k, v: (B, H, T, D / H) -> as q.
+    """torch's fused attention. q: (B, H, Tq, any); k: (B, H, T, as q); v: (B, H, T, D / H) ->
+    (B, H, Tq, D / H).
 
     allowed: bool, or numbers that are added to the scores. scale: of the dot products,
     1 / sqrt(D / H) where it is None.
@@ -101,7 +102,7 @@ def fused_attention(
         # Sizes are asked last: a compiler makes a program for each answer.
         is_search = not (torch.is_grad_enabled() or dropout)
         is_few = is_search and q.device.type == "cpu" and q.size(2) <= FEW
-        if is_few and q.size(2) * q.size(3) >= relations.LEAST:
+        if is_few and q.size(2) * v.size(3) >= relations.LEAST:
             return attention_of_few(q, k, v, allowed, scale)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=allowed, dropout_p=dropout, is_causal=causal, scale=scale
@@ -253,7 +254,8 @@ class SelfAttention(nn.Module):
                 scale=1 / math.sqrt(q.size(-1)),
             )
             mean = mean[:, 0].unflatten(1, (self.n_heads, -1))  # (B, H, K, D)
-            return torch.einsum("bhke,hde->bkhd", mean, w_v).flatten(2) + b_v
+            context = torch.einsum("bhke,hde->bkhd", mean, w_v).flatten(2) + b_v
+            return context.to(self.out.weight.dtype)
 
     def _context(
         self,

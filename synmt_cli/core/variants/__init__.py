@@ -217,9 +217,12 @@ def _refuse_replacing(modifier: Modifier, before: list[Modifier]) -> None:
     for other in before:
         shared = modifier.layers & other.layers
         if modifier.replaces and shared and other.changes_scores:
+            fits = not any(other.scaled(layer) & modifier.replaces for layer in shared)
             raise UsageError(
                 f"{modifier.name} computes scores of layer {min(shared)} anew, and so undoes what "
-                f"{other.name} did to them: name {modifier.name} first, or choose another layer"
+                f"{other.name} did to them: "
+                + (f"name {modifier.name} first, or " if fits else "")
+                + "choose another layer"
             )
         for layer in shared:
             if heads := modifier.scaled(layer) & other.replaces:
@@ -246,7 +249,13 @@ def plan(expression: str) -> Plan:
     by_data = [name for name in names if VARIANTS[name].data]
     if len(by_data) > 1:
         raise UsageError(f"{' and '.join(by_data)} do not combine: each makes its own records")
-    return Plan(tuple(VARIANTS[name] for name in names))
+    found = Plan(tuple(VARIANTS[name] for name in names))
+    if found.data == "multitask" and found.transitions:
+        raise UsageError(
+            f"{expression}: multitask also learns to parse, whose records have no transitions to "
+            "write"
+        )
+    return found
 
 
 def defaults(variant: Variant) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def pascal(
         "how many heads of `layer` are scaled, or a list with a count for each layer",
     ] = 2,
     layer: Annotated[int, "0 is the bottom layer, the paper's layer 1"] = 0,
-    variance: Annotated[float, "sigma^2, in tokens^2", Bounds(above=0)] = 1.0,
+    variance: Annotated[float, "sigma^2, in tokens^2", Bounds(0.001)] = 1.0,
     ignore: Annotated[float, "q of parent ignoring, in training only", Bounds(0, 1)] = 0.0,
     parent_only: Annotated[bool, "weights on parents alone"] = False,
 ) -> tuple[Modifier, ...]:

@@ -182,6 +182,10 @@ def test_attention_of_few_queries_is_that_of_the_kernel(n_queries):
     found = attention_of_few(q, k, v, mask, None)
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     torch.testing.assert_close(found, expected)
+    q, k = (torch.cat((one, torch.randn_like(one)), -1) for one in (q, k))  # as GPS widens them
+    found = attention_of_few(q, k, v, mask, 0.25)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, scale=0.25)
+    torch.testing.assert_close(found, expected)
 
 
 class Some(Modifier):

@@ -99,3 +99,17 @@ def test_half_precision_rounds_states_and_not_scores(dtype, tied):
     assert found.dtype == torch.float32
     expected = states.double() @ weight.double().T + bias.double()
     torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_decoder_that_rereads_may_have_half_precision(dtype):
+    """Its last layer computes the wanted rows alone, in another order of products."""
+    torch.manual_seed(0)
+    model = Transformer(SIZE, 50, 50, rereads=True).eval()
+    source, target = Side(torch.randint(5, 50, (2, 6))), Side(torch.randint(5, 50, (2, 5)))
+    with torch.inference_mode():
+        expected, _ = model.decode(target, model.encode(source), (5, 4))
+        halve(model, dtype)
+        found, _ = model.decode(target, model.encode(source), (5, 4))
+    assert found.dtype == dtype
+    assert (found.float() - expected).abs().max() < 0.05

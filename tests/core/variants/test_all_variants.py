@@ -382,7 +382,7 @@ def test_pascal_never_scales_the_head_that_sisa_makes_a_parser(heads):
     setting = StackSpec(small(), 2, N_LABELS)
     with pytest.raises(UsageError, match=r"pascal would scale head 0 of layer 0, which sisa"):
         plan("sisa+pascal").encoder(setting, {"pascal": {"heads": heads}})
-    with pytest.raises(UsageError, match=r"sisa computes scores of layer 0 anew"):
+    with pytest.raises(UsageError, match=r"sisa computes .* did to them: choose another layer$"):
         plan("pascal+sisa").encoder(setting, {"pascal": {"heads": heads}})
     for other in ({"pascal": {"heads": [0, 3]}}, {"sisa": {"layer": 1}}):
         assert len(plan("sisa+pascal").encoder(setting, other)) == 2
@@ -426,6 +426,13 @@ def test_what_does_not_touch_the_same_scores_combines_in_any_order(names, option
 def test_two_ways_to_make_records_are_refused(names):
     with pytest.raises(UsageError, match=r"multitask|mixed-encoder .*do not combine"):
         plan(names)
+
+
+@pytest.mark.parametrize("names", ["multitask+linearized", "gps+gcn+multitask"])
+def test_records_without_transitions_are_not_for_models_that_write_them(names):
+    with pytest.raises(UsageError, match="records have no transitions"):
+        plan(names)
+    assert plan(names.replace("multitask", "mixed-encoder")).transitions
 
 
 @pytest.mark.parametrize("name", [v.name for v in VARIANTS.values() if v.data])
