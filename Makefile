@@ -44,10 +44,10 @@ dist: $(READY)  ## the packages, checked: what they hold, and one pipe in an env
 	bash .ci/dist $(RUN)/python
 
 $(READY): pyproject.toml constraints.txt
-	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --constraint constraints.txt "torch==2.13.0"
+	test -x $(RUN)/pip || $(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(RUN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
 clean:  ## remove everything that the targets above made
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo build dist gpu-report.md docs/gallery/report.html .hypothesis .pytest_cache .mypy_cache .ruff_cache

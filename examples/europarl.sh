@@ -15,6 +15,7 @@ if [ $# -lt 2 ]; then
 fi
 data=$1 model=$2 out=${3:-runs/europarl} variants=${4:-vanilla,pascal,rel,dep+rel} seeds=${5:-3} pairs=${6:-30000}
 preset=${7:-tiny} config=${8:-}
+[ ! -e "$out" ] || { echo "europarl.sh: $out exists; go on with make -C $out" >&2; exit 2; }
 text=$(dirname "$out")/text.$(basename "$out")
 mkdir -p "$text"
 for side in en fr; do

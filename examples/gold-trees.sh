@@ -48,11 +48,16 @@ for kind in parsed gold random; do
     systems+=("$kind=$out/${model##*/}.$kind.txt")
   done
 done
-for model in models/"$baseline".*; do
-  translate "$model" parsed
-  plain+=("$baseline=$out/${model##*/}.parsed.txt")
-done
+if [ -n "$baseline" ]; then # not where all variants write trees
+  for model in models/"$baseline".*; do
+    translate "$model" parsed
+    plain+=("$baseline=$out/${model##*/}.parsed.txt")
+  done
+fi
 buckets=(--by length:10,20,30 --by distance:5,10,15 --src-trees "$gold")
 synmt score "${matched[@]}" -M bleu,chrf "${buckets[@]}" -o "$out/scores.$variant.txt" "$reference" "${systems[@]}"
-synmt score -M bleu,chrf "${buckets[@]}" -o "$out/$variant-$baseline.txt" "$reference" "${plain[@]}" "${systems[@]}"
-head -n 7 "$out/scores.$variant.txt" "$out/$variant-$baseline.txt"
+head -n 7 "$out/scores.$variant.txt"
+if [ -n "$baseline" ]; then
+  synmt score -M bleu,chrf "${buckets[@]}" -o "$out/$variant-$baseline.txt" "$reference" "${plain[@]}" "${systems[@]}"
+  head -n 7 "$out/$variant-$baseline.txt"
+fi

@@ -78,7 +78,9 @@ done
 
 for file in output/"$variant".*.txt; do
   name=${file##*/} name=${name%.txt}
-  synmt train --preset "$(cat data/PRESET)" --config config.toml --threads 1 --spm spm.model \
+  begin=() # with the weights that the experiment's model began with, if any
+  if [ -e "given/pretrained/$name" ]; then begin=(--pretrained "given/pretrained/$name"); fi
+  synmt train "${begin[@]}" --preset "$(cat data/PRESET)" --config config.toml --threads 1 --spm spm.model \
     --variant "$variant" --seed "${name##*.}" --train "$out/train.jsonl" --dev "$out/dev.jsonl" \
     --run "$out/runs/$name"
   rm -rf "$out/models/$name"

@@ -41,7 +41,7 @@ EXIT_STATUS = (
 )
 STREAMS = """\
 Every command of the pipe reads FILEs or stdin and writes stdout or the file named by -o. A segment
-is a line, which only LF ends; a CR before it is dropped, and so is a byte order mark at the
+is a line; only LF ends a line. A CR before it is dropped, and so is a byte order mark at the
 beginning of a file. Each segment of the input gives one result, in the same order; an empty
 line gives an empty one. Input is UTF-8; gz, bz2, xz and zst are recognised by their first
 bytes when read, and chosen by suffix when written. A file named by -o appears whole or not at

@@ -29,7 +29,7 @@ def average(
         list[str] | None,
         argument(
             "CHECKPOINT",
-            "best, last, step-N, or a folder of another run; none means all of RUN.",
+            "best, last, step-N, or a folder of another run; none means all checkpoints of RUN.",
             autocompletion=completion.checkpoint,
         ),
     ] = None,

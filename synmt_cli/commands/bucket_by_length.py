@@ -31,7 +31,7 @@ def bucket_by_length(
         str,
         option(
             "--by length:EDGES",
-            "First length of each further bucket.",
+            "The length at which each bucket after the first begins.",
             autocompletion=completion.length,
         ),
     ] = "length:20,30,40,50",

@@ -131,6 +131,8 @@ tasks = list_of(_tasks)
 precision = one_of(lambda: ("auto", "fp32", "bf16", "fp16"))
 device = one_of(lambda: ("auto", "cpu", "cuda", "cuda:0"))
 length = one_of(lambda: ("length:20,30,40,50",))
+_RANGES = ("length:20,30,40,50", "chars:20,40,60,80", "depth:3,5,7,9", "distance:5,10,20,40")
+division = one_of(lambda: (*_RANGES, "nonprojective", "deprel:", "rare:", "labels:"))
 grouping = one_of(lambda: ("deprel", "upos", "distance:2,3,7", "length:20,30,40,50"))
 
 

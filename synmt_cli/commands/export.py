@@ -19,7 +19,7 @@ MANUAL = Manual(
         "synmt export -m runs/base -o base.ct2",
         "synmt export -m runs/pascal --quantization int8 -o pascal.ct2",
     ),
-    see_also=("translate", "average", "vocab-encode", "vocab-decode"),
+    see_also=("translate", "average", "vocab encode", "vocab decode"),
 )
 
 
@@ -33,7 +33,7 @@ def export(
         Literal["int8", "int16", "float16", "bfloat16"] | None,
         option(
             "--quantization",
-            "How to store weights; int16 only of models that change nothing in the encoder; the "
+            "How to store weights; int16 only for models that change nothing in the encoder; the "
             "default keeps them as they are.",
         ),
     ] = None,

@@ -23,7 +23,8 @@ MANUAL = Manual(
         "synmt likelihood -m runs/trees de.trees.jsonl | head -3",
         "synmt likelihood -m runs/base --tgt ref.de test.en > good.tsv"
         " && synmt likelihood -m runs/base --tgt base.de test.en > bad.tsv"
-        " && paste good.tsv bad.tsv | awk '$1 > $3 {n++} END {print n / NR}'",
+        ' && paste good.tsv bad.tsv | awk \'$1 != "nan" && $3 != "nan" {all++; n += $1 > $3}'
+        " END {print n / all}'",
     ),
     see_also=("translate", "score", "train"),
 )

@@ -167,7 +167,7 @@ def score(
         option(
             "--by SPEC",
             "Also score buckets of segments; repeatable.",
-            autocompletion=completion.length,
+            autocompletion=completion.division,
         ),
     ] = None,
     src: Annotated[str | None, option("--src FILE", "The source text, for --by.")] = None,

@@ -67,7 +67,7 @@ def synth(
         list[str] | None,
         option(
             "--exclude FILE",
-            "Make no sentence of this file, on either side; repeatable.",
+            "Make no sentence that this file contains, on either side; repeatable.",
         ),
     ] = None,
     exclude_kind: options.ExcludedKind = "auto",
@@ -98,8 +98,8 @@ def synth(
       plain                   none of the others
       fronting                an adverbial or clause first, the German verb second
       subordinate             dass, ob, weil, obwohl, während, wenn: the German verb last
-      particle                ruft ... an, calls ... up; German alone too (kommt ... an, arrives)
-      reflexive               sich, himself, themselves; German alone too (sich beeilen)
+      particle                ruft ... an, calls ... up; or in German alone (kommt ... an, arrives)
+      reflexive               sich, himself, themselves; or in German alone (sich beeilen)
       dative                  hilft der Frau, gibt der Frau den Brief
       object-first            the German object first, told by case or agreement
       object-first-ambiguous  the same where neither tells
@@ -134,6 +134,7 @@ def synth(
     from synmt_cli.synth import files, settings
     from synmt_cli.synth.pairs import digest, pairs
 
+    options.refuse_two_stdins(exclude or ())
     options.refuse({"--exclude-format needs --exclude": not exclude and exclude_kind != "auto"})
     if template is not None and (side or kind or output != "-" or line_buffered):
         unfit = "--side, --format, --output, --line-buffered"

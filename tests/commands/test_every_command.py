@@ -126,6 +126,7 @@ def test_names_complete_one_after_the_other():
     assert "gps+gps" not in offered(completion.variant, "gps+")
     assert offered(completion.metrics, "bleu,chrf+") == ["bleu,chrf+", "bleu,chrf++"]
     assert offered(completion.fields, "depth,struct") == ["depth,struct_abs", "depth,struct_rel"]
+    assert offered(completion.division, "dep") == ["depth:3,5,7,9", "deprel:"]
     assert offered(completion.variants, "vanilla,dep+re") == ["vanilla,dep+rel"]
     assert "rel,rel+gps" in offered(completion.variants, "rel,rel+")
     assert offered(completion.tree_metrics, "uas,l") == ["uas,lemmas", "uas,las", "uas,la"]
