@@ -36,7 +36,7 @@ from synmt_cli.core.training.saving.checkpoint import TrainingState
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Measured, Validation
-from synmt_cli.errors import ConfigError
+from synmt_cli.errors import ConfigError, SynmtError
 
 # A GPU is not waited for between two reports: the losses of updates stay on it, and are read
 # where something is reported, validated or saved. That one is not a number is found there.
@@ -508,13 +508,22 @@ class Trainer:
             return None
 
     def _save_best(self) -> None:
+        with self._guarded():
+            checkpoint.save_weights(self.run.model, self.share, self._about(self.state.step))
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """For writing. Where that fails since the folder is another's now, that is the error."""
         self.guard()
-        checkpoint.save_weights(self.run.model, self.share, self._about(self.state.step))
+        try:
+            yield
+        except SynmtError:
+            self.guard()
+            raise
 
     def _save(self) -> Iterator[Saved]:
         if self._saved == (self.state.step, self.state.finished):
             return
-        self.guard()
         self._read()
         if self.dev is None:
             self._save_best()
@@ -523,14 +532,15 @@ class Trainer:
             self.state.scale_age = self._scale.age.item()
         self.state.for_stop = not self.state.finished and not self._is_due()
         random = self.ranks.gather(self.state.random)
-        checkpoint.save(
-            self.run,
-            self.share,
-            self.optimizer,
-            dataclasses.replace(self.state, random=random),
-            self.vocabularies.fingerprint,
-            self.settings.keep,
-        )
+        with self._guarded():
+            checkpoint.save(
+                self.run,
+                self.share,
+                self.optimizer,
+                dataclasses.replace(self.state, random=random),
+                self.vocabularies.fingerprint,
+                self.settings.keep,
+            )
         self.ranks.wait()
         self._saved = self.state.step, self.state.finished
         yield Saved(self.state.step)
