@@ -263,11 +263,15 @@ def open_session(
 
 
 def _refuse_unusable(inputs: Inputs) -> None:
-    """Raises UsageError for records from a pipe, ReadError, DataError for another parser."""
+    """Raises UsageError for records from a pipe, ReadError, DataError for a dev set or a parser
+    that is none.
+    """
     for path in (*inputs.train, inputs.dev):
         if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
             name = source_name(path)
             raise UsageError(f"{name}: training reads its records more than once; name a file")
+    if inputs.dev:
+        _first_record([inputs.dev])  # not after an hour of reading the others
     if path := inputs.parser:
         try:
             with regular_files.named(path) as file:
@@ -362,15 +366,21 @@ def _part(tables: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _first_record(paths: Sequence[str]) -> records.Record | None:
+    """Raises ReadError, DataError."""
+    with contextlib.closing(lines_of(paths)) as lines:
+        first = next(lines, None)
+    return first and records.from_bytes(first.lines[0], first.name)
+
+
 def _vocabularies(inputs: Inputs) -> Vocabularies:
     if not inputs.spm:
         if inputs.spm_target:
             raise UsageError("--tgt-spm needs --spm")
-        with contextlib.closing(lines_of(inputs.train)) as lines:
-            first = next(lines, None)
+        first = _first_record(inputs.train)
         if first is None:
             raise DataError(" ".join(inputs.train), None, "no records to train on")
-        fingerprint = records.from_bytes(first.lines[0], first.name).vocab
+        fingerprint = first.vocab
         if inputs.pretrained:
             return inputs.pretrained.vocabularies(fingerprint)
         folders = [*(Path(path).parent for path in inputs.train), Path()]

@@ -18,7 +18,7 @@ from synmt_cli.core.training import session as sessions
 from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.session import Inputs, open_session
-from synmt_cli.errors import ConfigError, DataError, Stopped
+from synmt_cli.errors import ConfigError, DataError, ReadError, Stopped
 
 
 def test_a_signal_ends_the_reading_of_records(example_folder):
@@ -36,6 +36,20 @@ def test_a_file_without_records_is_named_for_that(tmp_path):
     inputs = Inputs([str(tmp_path / "empty.jsonl")], "")
     with pytest.raises(DataError, match=r"empty\.jsonl: no records to train on"):
         open_session(resolve(None, "tiny", []), inputs, "cpu", signals.Request())
+
+
+@pytest.mark.parametrize(("content", "error"), [(None, ReadError), (b"no record\n", DataError)])
+def test_a_bad_dev_file_is_named_before_the_training_records_are_read(
+    example_folder, tmp_path, content, error
+):
+    dev, read = tmp_path / "dev.jsonl", []
+    if content is not None:
+        dev.write_bytes(content)
+    inputs = Inputs([str(example_folder / "train.jsonl")], str(dev))
+    config = resolve(None, "tiny", [])
+    with pytest.raises(error, match=r"dev\.jsonl"):
+        open_session(config, inputs, "cpu", signals.Request(), watch=read.append)
+    assert read == []
 
 
 CPU = torch.device("cpu")
