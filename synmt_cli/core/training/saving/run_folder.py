@@ -81,8 +81,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
             raise cannot_create(folder, error) from error
         yield partial(lock.refuse_moved, folder)
     finally:
-        nothing_trained = not (begun and os.path.lexists(Run(folder).config))
-        if nothing_trained and lock.is_of(folder):
+        if not (begun and os.path.lexists(Run(folder).config)):  # nothing was trained
             lock.remove_new(folder, begun)
         os.close(lock.descriptor)  # last: until then nobody else takes the folder
 
@@ -124,6 +123,8 @@ class _Lock:
         begun: whether files that are there now are those of a run, which a lock has to tell.
         """
         with contextlib.suppress(OSError):
+            if not self.is_of(folder):
+                return
             if self.made_folder:  # renamed first: nobody begins in a half-removed folder
                 doomed = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
                 os.rename(folder, doomed)
