@@ -104,7 +104,7 @@ def test_records(facts, place):
     assert (found["fields"]["src"], found["fields"]["x"], found["fields"]["sents"]) == (3, 1, 1)
     (made,) = facts("train.jsonl")
     assert (made["targets"], made["fields"]["transitions"]) == (60, 60)
-    alone = b'{"src":"x","transitions":["a","b","LEFT-ARC:det"]}\n'  # an arc is no piece
+    alone = b'{"src":"x","transitions":["a","b","LEFT-ARC:det"]}\n'  # arcs are not pieces
     assert facts(stdin=alone)[0]["target_pieces"] == 2
 
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 from synmt_cli.core.decoding.translator import SearchSettings, Translated
 from synmt_cli.core.jobs.delinearize import block
-from synmt_cli.core.segments.segment import ended
+from synmt_cli.core.segments import segment
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
 from synmt_cli.errors import printable
@@ -32,14 +32,14 @@ def remarks(one: Translated, settings: SearchSettings, needs_trees: bool) -> Ite
 
 def as_text(one: Translated) -> bytes:
     """`TRANSLATION`."""
-    return ended((one.lines[0].text if one.lines else "").encode())
+    return segment.line(one.lines[0].text if one.lines else "")
 
 
 def as_tsv(one: Translated) -> bytes:
     """`ID<TAB>SCORE<TAB>TRANSLATION` for each translation, in order; one without any."""
     id = printable(one.record.id)
     rows = [f"{id}\t{line.score:.4f}\t{line.text.replace(chr(9), ' ')}" for line in one.lines]
-    return b"".join(ended(row.encode()) for row in rows or [f"{id}\t0.0000\t"])
+    return b"".join(map(segment.line, rows or [f"{id}\t0.0000\t"]))
 
 
 def as_jsonl(one: Translated, nbest: int) -> bytes:
