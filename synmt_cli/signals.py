@@ -12,14 +12,17 @@ has many. A signal that arrives there raises a second time, soon after.
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from synmt_cli.errors import Stopped
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
+T = TypeVar("T")
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # ask for an end
 GRACE = 5.0  # seconds
 SOON = 0.001  # seconds
@@ -109,6 +112,14 @@ class Request:
 
     def __bool__(self) -> bool:
         return self.number is not None
+
+
+def until(request: Request | None, items: Iterable[T], stopped: str) -> Iterator[T]:
+    """Yields the items. Raises Stopped with this message once a signal has asked for an end."""
+    for item in items:
+        if request:
+            raise Stopped(stopped)
+        yield item
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from synmt_cli import signals
 from synmt_cli.core import variants
 from synmt_cli.core.data import cache
 from synmt_cli.core.data.corpus import Corpus, refuse_empty, refuse_treeless
-from synmt_cli.core.data.record_reader import Chunk, CorpusReader, RecordLines, lines_of
+from synmt_cli.core.data.record_reader import Chunk, CorpusReader, lines_of
 from synmt_cli.core.data.targets import Targets
 from synmt_cli.core.data.task_tags import refuse_parse, refuse_untagged
 from synmt_cli.core.distributed.ranks import Ranks, own_device
@@ -43,7 +43,6 @@ from synmt_cli.core.training.saving import run_folder
 from synmt_cli.errors import (
     ConfigError,
     DataError,
-    Stopped,
     UsageError,
     cannot_read,
 )
@@ -243,7 +242,9 @@ def open_session(
 
     def chunks(paths: Sequence[str], is_dev: bool = False) -> Iterator[Chunk]:
         function = partial((reader_of_dev if is_dev else reader).chunk, references=is_dev)
-        for chunk in ordered_map(function, _until(request, paths), inputs.jobs, chunk=1):
+        stopped = "stopped while reading the records; the same command starts again"
+        lines = signals.until(request, lines_of(paths), stopped)
+        for chunk in ordered_map(function, lines, inputs.jobs, chunk=1):
             yield chunk
             watch(chunk.n)
 
@@ -285,14 +286,6 @@ def _refuse_useless(corpus: Corpus, what: str, config: Config, *, training: bool
     refuse_empty(corpus, what)
     if needs(config, training):
         refuse_treeless(corpus, config.variant, what)
-
-
-def _until(request: signals.Request, paths: Sequence[str]) -> Iterator[RecordLines]:
-    """Yields the lines of files. Raises Stopped on `request`."""
-    for lines in lines_of(paths):
-        if request:
-            raise Stopped("stopped while reading the records; the same command starts again")
-        yield lines
 
 
 def _cached(

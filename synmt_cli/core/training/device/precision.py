@@ -5,7 +5,7 @@ faster or slower than fp32, by the processor, the model and its batches, so both
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 import torch
@@ -19,13 +19,13 @@ from synmt_cli.core.run.config import Precision, Training
 from synmt_cli.core.training.batches import of_epoch, passes
 from synmt_cli.core.training.gradient import backward
 from synmt_cli.core.training.saving import checkpoint
-from synmt_cli.errors import Stopped
 
 LEAST = 1000  # updates; a shorter run ends before timing would pay
 PAYS = 1.1  # how many times as fast bf16 has to be: timing is not exact
 ROUNDS = 3  # timed batches of each precision at most, after one that is not timed
 PRODUCTS = 5  # timed products of matrices in each precision, of which the fastest counts
 ENOUGH = 2.0  # seconds of timed batches: a large model's first is enough
+STOPPED = "stopped while bf16 was timed; the same command starts again"
 
 
 def choose(
@@ -52,9 +52,10 @@ def choose(
         whole = islice(of_epoch(corpus, settings, 0), ROUNDS + 1)
         # With micro_tokens the last pass of each batch, which has its longest pairs.
         batches = [corpus.batch(passes(corpus, settings, [rows])[-1]) for rows in whole]
-        slow, n = _seconds(model, _until(request, batches), settings, device, "fp32")
-        others = _until(request, batches[: n + 1])
-        fast, n_fast = _seconds(model, others, settings, device, "bf16")
+        first = signals.until(request, batches, STOPPED)
+        slow, n = _seconds(model, first, settings, device, "fp32")
+        again = signals.until(request, batches[: n + 1], STOPPED)
+        fast, n_fast = _seconds(model, again, settings, device, "bf16")
     finally:
         model.zero_grad()
         model.train(was_training)
@@ -93,14 +94,6 @@ def decided(speed: float) -> tuple[Precision, str]:
     """The precision where bf16 is `speed` times as fast as fp32, and why."""
     what = f"bf16 is {speed:.1f} times as fast as fp32 here"
     return ("bf16", what) if speed >= PAYS else ("fp32", what)
-
-
-def _until(request: signals.Request | None, batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The same batches. Raises Stopped on `request`."""
-    for batch in batches:
-        if request:
-            raise Stopped("stopped while bf16 was timed; the same command starts again")
-        yield batch
 
 
 def _seconds(
