@@ -25,8 +25,11 @@ case " $(cat data/READERS) " in
   *) echo "gold-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2
     exit 2 ;;
 esac
-ls -d models/"$variant".* > /dev/null # it was made
-models=(models/"$variant".*) matched=()
+seeds=$(cat data/SEEDS) models=() matched=()
+for seed in $seeds; do
+  ls -d "models/$variant.$seed" > /dev/null # it was made
+  models+=("models/$variant.$seed")
+done
 if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
 mkdir -p "$out"
 systems=() plain=()
@@ -37,9 +40,9 @@ synmt perturb --seed 1 --tree random -o "$out/random.conllu" "$gold"
 synmt evaltree "$gold" "$out/parsed.conllu" | grep -E '^[UL]AS '
 
 translate() { # MODEL TREES
-  local model=${1##*/} penalty=$baseline tuned=()
+  local model=${1##*/} penalty=$baseline tuned=() seed
   if [ -e "output/$model.conllu" ]; then penalty=${model%.*}; fi
-  for file in output/"$penalty".*.lenpen.json; do tuned+=(--tuned "$file"); done
+  for seed in $seeds; do tuned+=(--tuned "output/$penalty.$seed.lenpen.json"); done
   synmt translate -m "$1" --threads 1 "${tuned[@]}" -o "$out/$model.$2.txt" "$out/$2.conllu"
 }
 for kind in parsed gold random; do
@@ -49,9 +52,9 @@ for kind in parsed gold random; do
   done
 done
 if [ -n "$baseline" ]; then # not where all variants write trees
-  for model in models/"$baseline".*; do
-    translate "$model" parsed
-    plain+=("$baseline=$out/${model##*/}.parsed.txt")
+  for seed in $seeds; do
+    translate "models/$baseline.$seed" parsed
+    plain+=("$baseline=$out/$baseline.$seed.parsed.txt")
   done
 fi
 buckets=(--by length:10,20,30 --by distance:5,10,15 --src-trees "$gold")

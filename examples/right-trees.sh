@@ -22,16 +22,18 @@ case " $(cat data/READERS) " in
   *) echo "right-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2
     exit 2 ;;
 esac
-ls -d models/"$variant".* > /dev/null # it was made
-models=(models/"$variant".*) matched=()
-if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
 # The first variant's length penalty, which is that of all but those that write trees
 penalty=$(cat data/SHARED)
 if ls output/"$variant".*.conllu &> /dev/null; then penalty=$variant; fi
+models=() tuned=() systems=() matched=()
+for seed in $(cat data/SEEDS); do
+  ls -d "models/$variant.$seed" > /dev/null # it was made
+  models+=("models/$variant.$seed")
+  tuned+=(--tuned "output/$penalty.$seed.lenpen.json")
+  systems+=("parsed=output/$variant.$seed.txt")
+done
+if [ "${#models[@]}" -gt 1 ]; then matched=(--matched); fi # of several seeds
 mkdir -p "$out"
-tuned=() systems=()
-for file in output/"$penalty".*.lenpen.json; do tuned+=(--tuned "$file"); done
-for file in output/"$variant".*.txt; do systems+=("parsed=$file"); done
 
 synmt perturb --seed 1 --head-noise 0.1 -o "$out/wrong-10.conllu" data/test.src.conllu
 synmt perturb --seed 1 --head-noise 0.3 -o "$out/wrong-30.conllu" data/test.src.conllu

@@ -31,7 +31,7 @@ case " $(cat data/READERS) " in
   *) echo "wrong-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2
     exit 2 ;;
 esac
-ls output/"$variant".*.txt > /dev/null # it was made
+for seed in $(cat data/SEEDS); do ls "output/$variant.$seed.txt" > /dev/null; done # it was made
 if ls output/"$variant".*.conllu &> /dev/null; then
   echo "wrong-trees.sh: $variant writes trees, and records with wrong ones are not made here" >&2
   exit 2
@@ -40,10 +40,11 @@ mkdir -p "$out"
 # The first variant that writes no trees; its length penalty is that of all but those that do
 first=$(cat data/SHARED)
 tuned=() parsed=() wrong=() plain=()
-for file in output/"$first".*.lenpen.json; do tuned+=(--tuned "$file"); done
-if [ "$first" != "$variant" ]; then
-  for file in output/"$first".*.txt; do plain+=("$first=$file"); done
-fi
+seeds=$(cat data/SEEDS)
+for seed in $seeds; do
+  tuned+=(--tuned "output/$first.$seed.lenpen.json")
+  if [ "$first" != "$variant" ]; then plain+=("$first=output/$first.$seed.txt"); fi
+done
 
 random() { # random FILE SEED
   synmt perturb --seed "$2" --tree random "$1"
@@ -76,12 +77,13 @@ for part in test train dev; do
     synmt featurize --spm spm.model --tgt "text/$part.tgt" -o "$out/$part.jsonl"
 done
 
-for file in output/"$variant".*.txt; do
-  name=${file##*/} name=${name%.txt}
+read -ra options < <(cat "data/OPTIONS_$variant") || true # as in the experiment
+for seed in $seeds; do
+  name=$variant.$seed
   begin=() # with the weights that the experiment's model began with, if any
   if [ -e "given/pretrained/$name" ]; then begin=(--pretrained "given/pretrained/$name"); fi
-  synmt train "${begin[@]}" --preset "$(cat data/PRESET)" --config config.toml --threads 1 --spm spm.model \
-    --variant "$variant" --seed "${name##*.}" --train "$out/train.jsonl" --dev "$out/dev.jsonl" \
+  synmt train "${begin[@]}" "${options[@]}" --preset "$(cat data/PRESET)" --config config.toml --threads 1 --spm spm.model \
+    --variant "$variant" --seed "$seed" --train "$out/train.jsonl" --dev "$out/dev.jsonl" \
     --run "$out/runs/$name"
   rm -rf "$out/models/$name"
   mkdir -p "$out/models"
@@ -89,7 +91,7 @@ for file in output/"$variant".*.txt; do
   synmt translate -m "$out/models/$name" --threads 1 "${tuned[@]}" \
     -o "$out/$name.txt" "$out/test.jsonl"
   wrong+=("$trees=$out/$name.txt")
-  parsed+=("parsed=$file")
+  parsed+=("parsed=output/$name.txt")
 done
 synmt score -M bleu,chrf,ter -o "$out/scores.$variant.txt" text/test.tgt \
   "${wrong[@]}" "${parsed[@]}" "${plain[@]}"

@@ -268,7 +268,7 @@ def _warnings(
         try:
             building.outlines(models.config(name) if models else resolve(name, design.preset, []))
         except UsageError as error:
-            yield f"{name} needs other settings in config.toml: {error}"
+            yield f"{name} needs other settings, OPTIONS_{name} in the Makefile: {error}"
     if design.tgt_writing and design.tokenize in BY_SPACES:
         yield f"the target has {design.tgt_writing.advice(design.tokenize, '--tokenize ')}"
     yield from texts.unlike_text()

@@ -217,16 +217,17 @@ def train(
     --pretrained RUN begins with the weights of a trained model instead of random ones: to adapt it
     to other text (fine-tuning), to learn from better trees, or to add a variant to a plain model.
     RUN is a run directory or an average; --checkpoint takes another of its checkpoints than the
-    best. The new model has RUN's vocabulary, sizes and variant. --variant may add to the variant;
-    parameters that this brings are random, and counted. Other differences in the model are refused
-    (78), except for dropout. The preset is RUN's by default; the sizes of another are ignored. Only
-    weights are taken: updates count from 0, and optimizer, order of the data and learning rate
-    start anew. A preset's learning rate is for random weights. With a lower one the model keeps
-    more of what it knew; with a short warm-up it learns the new records sooner: try a third of the
-    preset's, as in --set lr=0.001 --set warmup=50 --set validate_every=50 --set patience=5. Labels
-    that RUN does not know get vectors of their own; all others keep theirs. config.toml records RUN
-    and the SHA-256 of its weights. Once the new run has a checkpoint, it resumes without RUN, also
-    if --pretrained is left out. docs/pretrained.md has an example with figures.
+    best. The new model has RUN's vocabulary, sizes and variant. --variant may add to the
+    variant; parameters that this brings are random, and counted. Other differences in the model
+    are refused (78), except for dropout. The preset is RUN's by default; the [model] of another
+    is ignored. Only weights are taken: updates count from 0, and optimizer, order of the data
+    and learning rate start anew. A preset's learning rate is for random weights. With a lower
+    one the model keeps more of what it knew; with a short warm-up it learns the new records
+    sooner: try a third of the preset's, as in --set lr=0.001 --set warmup=50 --set
+    validate_every=50 --set patience=5. Labels that RUN does not know get vectors of their own;
+    all others keep theirs. config.toml records RUN and the SHA-256 of its weights. Once the new
+    run has a checkpoint, it resumes without RUN, also if --pretrained is left out.
+    docs/pretrained.md has an example with figures.
 
     --tensorboard DIR gets the figures of metrics.jsonl, from the first update on, also for a
     resumed run. Give each run its own folder, and point tensorboard --logdir at their parent. It
@@ -517,7 +518,7 @@ def report_beginning(session: Session, trainer: Trainer) -> None:
         labels = session.train.encoding.labels
         for line in begun.told(trainer.model, trainer.vocabularies, labels):
             console.info(line)
-        console.info(f"preset {session.config.preset}, except for its sizes")
+        console.info(f"preset {session.config.preset}, except for its [model]")
 
 
 def show_estimate(session: Session, choice: Choice, folder: str) -> None:

@@ -395,6 +395,72 @@ def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
     assert len(list(runs.glob("*.1/first"))) == 3
 
 
+def test_a_change_during_a_training_counts(commands):
+    commands()
+    begun = max(path.stat().st_mtime_ns for path in (commands.folder / "runs").glob("*.inputs"))
+    config = commands.folder / "config.toml"
+    config.write_text(f"{config.read_text()}lr = 0.1\n")
+    os.utime(config, ns=(begun + 1, begun + 1))  # the last training had begun, and not ended
+    assert len(trained(commands())) == 6
+    assert commands() == []
+
+
+def test_a_model_in_runs_old_may_be_deleted(commands):
+    commands()
+    config = commands.folder / "config.toml"
+    first = config.read_text()
+    config.write_text(f"{first}lr = 0.1\n")
+    commands()
+    for path in (commands.folder / "runs/old").iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+    config.write_text(first)
+    assert len(trained(commands())) == 6
+
+
+def test_one_variant_may_have_options(commands):
+    commands()
+    rules = commands.folder / "Makefile"
+    text = rules.read_text()
+    rules.write_text(f"OPTIONS_pascal := --set pascal.heads=1\n{text}")
+    made = commands()
+    assert trained(made) == ["pascal.1", "pascal.2"]
+    trainings = [line for line in made if line.startswith("synmt train ")]
+    assert all(" --set pascal.heads=1 " in line for line in trainings)
+    assert len([*(commands.folder / "runs/old").glob("pascal.?.*.inputs")]) == 2
+    assert commands() == []
+    rules.write_text(text)
+    made = commands()
+    assert trained(made) == ["pascal.1", "pascal.2"]  # which come back
+    assert len([*(commands.folder / "runs/old").glob("*.inputs")]) == 2
+
+
+def test_a_link_to_another_file_is_a_change_if_that_is_older(commands, tmp_path):
+    commands()
+    link = commands.folder / "src.udpipe"
+    older = tmp_path / "older.udpipe"
+    older.write_bytes(link.read_bytes() + b"other")
+    os.utime(older, (0, 0))
+    link.unlink()
+    link.symlink_to(older)
+    made = commands()
+    assert len([line for line in made if line.startswith("synmt parse -m src.udpipe")]) == 3
+    assert {"pascal.1", "pascal.2"} <= {*trained(made)}
+    assert commands() == []
+
+
+def test_variants_and_seeds_may_be_chosen_on_the_command_line(commands):
+    commands()
+    made = commands("VARIANTS='vanilla pascal'")
+    assert trained(made) == []
+    [scores] = (line for line in made if line.startswith("synmt score -j"))
+    assert "pascal=" in scores
+    assert "linearized=" not in scores
+    made = commands("SEEDS=2")
+    assert [line for line in made if "synmt analyze awsl -m models/pascal.2" in line]
+    assert [line for line in made if "synmt analyze attention -m models/pascal.2" in line]
+
+
 def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):
     for side, text in (("en", '{{"a": {}}}\n'), ("de", "{}\tThe first.\n")):
         (tmp_path / side).write_text("".join(text.format(i) for i in range(1, 41)))
@@ -554,7 +620,8 @@ def test_variants_that_need_other_settings_are_named_before_make(run, given):
     done = run("init", "combined", *TEXT, *combined, cwd=given)
     assert done.returncode == 0
     warnings = [one for one in done.stderr.decode().splitlines() if "needs other" in one]
-    problem = "synmt init: warning: pascal+sisa needs other settings in config.toml: sisa computes"
+    name = "pascal+sisa"
+    problem = f"synmt init: warning: {name} needs other settings, OPTIONS_{name} in the Makefile: "
     assert [one[: len(problem)] for one in warnings][1:] == [problem]
     assert "sisa+pascal needs other settings" in warnings[0]
 
@@ -563,6 +630,18 @@ def test_a_folder_needs_a_name(run, given):
     done = run("init", "", *TEXT, "--variants", "vanilla", cwd=given)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"EXPERIMENT is empty" in done.stderr
+
+
+def test_a_name_is_what_the_system_makes_of_it(run, given, tmp_path):
+    """`link/..` is the folder above the one that it links to."""
+    (tmp_path / "far/deep").mkdir(parents=True)
+    for name in ("my text.en", "my text.de.gz"):
+        shutil.copy(given / name, tmp_path / "far")
+    (tmp_path / "link").symlink_to("far/deep")
+    text = ("--src", "link/../my text.en", "--tgt", "link/../my text.de.gz")
+    done = run("init", "e", *text, "--variants", "vanilla", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / "e/given/src").read_bytes() == (given / "my text.en").read_bytes()
 
 
 def test_a_folder_that_exists_stays_as_it_is(run, given, tmp_path):

@@ -101,7 +101,6 @@ def test_make_trains_these_models_further(init, place, forked, tmp_path):
     link = folder / "given/pretrained/dep.2"
     link.unlink()
     link.symlink_to(place / "models/dep.1")
-    (place / "models/dep.1/model.safetensors").touch()
     done = shell(line, folder, first=forked.folder)
     assert done.returncode == 0, done.stderr.decode()
     assert len([*(folder / "runs/old").glob("dep.2.*.inputs")]) == 1

@@ -115,7 +115,7 @@ def test_sizes_variant_vocabulary_and_preset_are_the_models(place, folder, examp
     arguments = ("train", *options, "--run", folder / "bare", "--threads", "1")
     done = place._forked(*map(str, arguments), cwd=apart)
     assert done.returncode == 0, done.stderr.decode()
-    assert b"preset tiny, except for its sizes\n" in done.stderr
+    assert b"preset tiny, except for its [model]\n" in done.stderr
     old, new = (
         tomllib.loads((folder / name / "config.toml").read_text()) for name in ("gps", "bare")
     )

@@ -26,6 +26,8 @@ _HEAD = """\
 # signal to make alone leaves its trainings running.
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error this needs GNU make 4.3 or newer))
+# A link counts as changed where it links to another file, even an older one.
+MAKEFLAGS += -L
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -42,6 +44,7 @@ SHELL := bash
 VARIANTS := {variants}
 SEEDS := {seeds}
 PRESET := {preset}
+# Further options of `synmt train` for one variant: OPTIONS_pascal := --set pascal.heads=1
 {vocabulary}# Processes that parse, since all else waits for the trees: 0 is one for each core.
 PARSERS := 0
 # Threads of each training, tuning and translation.
@@ -74,7 +77,8 @@ OF_WORDS := $(findstring bleu,$(METRICS))$(findstring ribes,$(METRICS))$(findstr
 # fewer seeds has another length penalty, too.) make -n writes nothing.
 DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
 $(if $(DRY),,$(shell mkdir -p data output))
-WATCHED := PRESET{watched} SEARCH TOKENIZE SEEDS METRICS BY SHARED READERS
+WATCHED := PRESET{watched} SEARCH TOKENIZE VARIANTS SEEDS METRICS BY SHARED READERS \\
+  $(VARIANTS:%=OPTIONS_%)
 CHANGED := $(foreach one,$(WATCHED),$(shell \\
   echo '$($(one))' | cmp -s - data/$(one) || \\
   ( $(if $(DRY),,echo '$($(one))' > data/$(one);) echo data/$(one) )))
@@ -183,7 +187,8 @@ TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS
 named = sed -u 's|^synmt train:|$(1):|'
 # What a model is made of: checksums, and settings without those with which a training may go on.
 CHANGEABLE := {changeable}
-inputs = cksum $(filter-out config.toml,$^); sed -E 's/[[:space:]]*\\#.*//; s/^[[:space:]]+//; \\
+inputs = cksum $(filter-out config.toml $(@:runs/%.trained=given/pretrained/%),$^); \\
+  sed -E 's/[[:space:]]*\\#.*//; s/^[[:space:]]+//; \\
   /^(training\\.)?($(CHANGEABLE))[[:space:]]*=/d; /^$$/d' config.toml
 # $(call aside,RUN): a model of other inputs makes way, and one of these comes back. Files that are
 # only newer do not count.
@@ -193,17 +198,18 @@ aside = synmt check config.toml; mkdir -p runs; {{ $(inputs); }} > $(1).inputs.n
     [ ! -e $(1).inputs ] || mv $(1).inputs $$old.inputs; mv $(1) $$old; fi; \\
   for old in runs/old/$(notdir $(1)).*.inputs; do \\
     if [ ! -e $(1) ] && cmp -s $(1).inputs.new $$old; then \\
-      mv $${{old%.inputs}} $(1); rm $$old; fi; done; \\
+      [ ! -d $${{old%.inputs}} ] || mv $${{old%.inputs}} $(1); rm $$old; fi; done; \\
   mv $(1).inputs.new $(1).inputs
 """
 _TRAIN_ONE = """
 $(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: \\
-		data/{train}.jsonl data/{dev}.jsonl spm.model config.toml data/PRESET{files}
+		data/{train}.jsonl data/{dev}.jsonl spm.model config.toml data/PRESET \\
+		data/OPTIONS_{variant}{files}
 	@$(call aside,runs/{variant}.$*)
-	$(TRAIN) --variant {variant} --seed $*{options} \\
+	$(TRAIN) --variant {variant} --seed $*{options} $(OPTIONS_{variant}) \\
 		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
 		--run runs/{variant}.$* 2>&1 | tee -a runs/{variant}.$*.log | $(call named,{variant}.$*)
-	touch $@
+	touch -r runs/{variant}.$*.inputs $@ # as old as these: what changed since then counts
 """
 _TUNE = """
 # --- The models that translate: the mean of the checkpoints that a training has kept ---
@@ -257,11 +263,12 @@ trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu) Make
 _READ = """
 # --- What encoders do with the trees: the weight of syntax by layer, attention in some segments ---
 
-output/awsl.json: $(READERS:%=models/%.$(SEED)/model.safetensors) data/dev.jsonl data/READERS
+output/awsl.json: $(READERS:%=models/%.$(SEED)/model.safetensors) data/dev.jsonl data/READERS \\
+		data/SEEDS
 	synmt analyze awsl $(READERS:%=-m models/%.$(SEED)) --format json -o $@ data/dev.jsonl
 
 output/attention.jsonl: models/$(firstword $(READERS)).$(SEED)/model.safetensors data/test.jsonl \\
-		data/READERS
+		data/READERS data/SEEDS
 	head -n 20 data/test.jsonl | \\
 		synmt analyze attention -m models/$(firstword $(READERS)).$(SEED) -o $@
 """
@@ -271,7 +278,7 @@ _TEST = """
 OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt)
 
 scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src \\
-		data/METRICS data/TOKENIZE data/BY Makefile
+		data/METRICS data/TOKENIZE data/BY data/VARIANTS Makefile
 	synmt score -j 0 -M $(METRICS) $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
 		--by $(BY) --src text/test.src --format json -o $@ text/test.tgt $(OUTPUTS)
 
@@ -375,7 +382,8 @@ def _trainings(design: Design) -> Iterator[str]:
         if design.plans[variant].source_trees and design.parser:
             files, options = " src.udpipe", " --parser src.udpipe"
         if design.pretrained:
-            files += f" \\\n\t\tgiven/pretrained/{variant}.%/model.safetensors"
+            begun = f"given/pretrained/{variant}.%"  # a link, which may come to link elsewhere
+            files += f" \\\n\t\t{begun} {begun}/model.safetensors"
             options += f" --pretrained given/pretrained/{variant}.$*"
         yield _TRAIN_ONE.format(variant=variant, train=train, dev=dev, files=files, options=options)
 

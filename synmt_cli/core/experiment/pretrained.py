@@ -46,6 +46,10 @@ class PretrainedModels:
         if len(of_sizes) > 1:
             names = " and ".join(self.folders[system] for system in [*of_sizes.values()][:2])
             yield f"{names} differ in [model] of config.toml, which scores will show, too"
+        presets = {config.preset: system for system, config in self.configs.items()}
+        if len(presets) > 1:
+            names = " and ".join(self.folders[system] for system in [*presets.values()][:2])
+            yield f"{names} have other presets ({', '.join(presets)}): name one by --preset"
 
 
 def read(name: str, design: Design) -> PretrainedModels:

@@ -30,10 +30,13 @@ def of_experiment(folder: Path) -> Facts:
     facts: Facts = {
         name.lower(): text.split() if name in LISTS else text for name, text in found.items()
     }
-    facts["given"] = {one.name: os.path.realpath(one) for one in sorted(_given(folder))}
-    n = len(facts.get("variants", ())) * len(facts.get("seeds", ()))
-    for done, pattern in (("trained", "runs/*.trained"), ("translated", "output/*.txt")):
-        facts[done] = f"{len([*folder.glob(pattern)])} of {n}"
+    facts["given"] = {
+        str(one.relative_to(folder)): os.path.realpath(one) for one in sorted(_given(folder))
+    }
+    systems = [f"{v}.{seed}" for v in facts.get("variants", ()) for seed in facts.get("seeds", ())]
+    for done, path in (("trained", "runs/{}.trained"), ("translated", "output/{}.txt")):
+        n = sum((folder / path.format(system)).exists() for system in systems)
+        facts[done] = f"{n} of {len(systems)}"
     scores = folder / "scores.json"
     if scores.is_file():
         with reading.open_source(str(scores)) as source:
@@ -42,8 +45,8 @@ def of_experiment(folder: Path) -> Facts:
 
 
 def _given(folder: Path) -> Iterator[Path]:
-    """Yields the links to the input."""
-    for pattern in ("given/*", "text/*", "*.udpipe"):
+    """Yields the links to the input: text, parsers, and models that trainings begin with."""
+    for pattern in ("given/*", "given/pretrained/*", "text/*", "*.udpipe", "*.model"):
         yield from (one for one in folder.glob(pattern) if one.is_symlink())
 
 

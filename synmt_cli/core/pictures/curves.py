@@ -69,8 +69,12 @@ def read(folder: str) -> Curve:
 
 
 def _without_seed(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run but its seed, and but the names of its files, which have digests."""
-    left_out = {"training": ("seed",), "data": ("train", "dev")}
+    """The settings of a run but its seed, and but the names of its files, which have digests.
+
+    Models that trainings begin with may differ as the seeds do.
+    """
+    begun = ("run", "checkpoint", "sha256")
+    left_out = {"training": ("seed",), "data": ("train", "dev"), "pretrained": begun}
     return {
         name: {key: one for key, one in value.items() if key not in left_out.get(name, ())}
         if isinstance(value, Mapping)

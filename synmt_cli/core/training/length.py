@@ -25,7 +25,7 @@ class Length:
         batches = islice(of_epoch(corpus, settings, 0), SAMPLE)
         sizes = [corpus.n_tokens_of(rows) for rows in batches]
         n_batches = len(sizes) * corpus.n_tokens / sum(sizes)  # all of them, if there are few
-        per_epoch = math.ceil(n_batches / settings.accumulate - 1e-6)
+        per_epoch = max(1, math.ceil(n_batches / settings.accumulate - 1e-6))
         updates = settings.max_steps
         if settings.max_epochs:
             updates = min(updates, settings.max_epochs * per_epoch)

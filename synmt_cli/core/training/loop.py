@@ -523,6 +523,8 @@ class Trainer:
 
     def _save(self) -> Iterator[Saved]:
         if self._saved == (self.state.step, self.state.finished):
+            # `keep` may be less than before.
+            checkpoint.remove_old(self.run, self.share, self.state.step, self.settings.keep)
             return
         self._read()
         if self.dev is None:

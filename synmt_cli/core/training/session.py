@@ -102,7 +102,7 @@ class Session:
         tables["vocabulary"] = {"fingerprint": self.vocabularies.fingerprint}
         tables["data"] = data
         if parser := self.inputs.parser:
-            file = as_text(os.path.abspath(parser)) if self.inputs.link_parser else PARSER
+            file = as_text(os.path.join(os.getcwd(), parser)) if self.inputs.link_parser else PARSER
             tables["parser"] = {"file": file, "sha256": sha256(parser)}
         if self.inputs.pretrained:
             tables["pretrained"] = dict(self.inputs.pretrained.record)

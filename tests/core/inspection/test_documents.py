@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from synmt_cli.core.inspection import documents
+from synmt_cli.core.inspection import documents, folders
 from synmt_cli.core.inspection.inputs import opened
 from synmt_cli.core.jobs import view_attention
 from synmt_cli.errors import ReadError
@@ -215,6 +215,26 @@ def test_a_folder_is_what_its_files_say(tmp_path):
         assert one.kind == "experiment"
     with pytest.raises(ReadError, match="none that synmt writes"), opened(str(tmp_path)):
         pass
+
+
+def test_an_experiment_is_what_its_makefile_compares(tmp_path):
+    """Models of other seeds do not count; a model to begin with that is gone is a problem."""
+    for name in ("given/pretrained", "runs", "output"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "Makefile").write_text("VARIANTS := rel dep+rel\nSEEDS := 2\n")
+    for name in ("rel.1", "rel.2", "dep+rel.1"):
+        (tmp_path / f"runs/{name}.trained").touch()
+    (tmp_path / "output/rel.1.txt").touch()
+    (tmp_path / "spm.model").symlink_to(tmp_path / "general/spm.model")
+    (tmp_path / "given/pretrained/rel.2").symlink_to(tmp_path / "general")
+    facts = folders.figures(tmp_path, "experiment")
+    assert (facts["trained"], facts["translated"]) == ("1 of 2", "0 of 2")
+    assert facts["given"]["given/pretrained/rel.2"] == str(tmp_path / "general")
+    found = [str(one) for one in folders.problems_of_experiment(tmp_path)]
+    assert [one.split(":")[0].removeprefix(f"{tmp_path}/") for one in found] == [
+        "given/pretrained/rel.2",
+        "spm.model",
+    ]
 
 
 def test_attention_is_drawn_by_the_share_of_the_strongest_key():

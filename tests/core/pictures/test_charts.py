@@ -71,6 +71,11 @@ def test_curves_of_seeds_share_a_group(run_folder):
         ('[data]\ndev = "a"\ndev_sha256 = "0"', '[data]\ndev = "b"\ndev_sha256 = "0"', True),
         ('[data]\ndev = "a"\ndev_sha256 = "0"', '[data]\ndev = "a"\ndev_sha256 = "1"', False),
         ('variant = "gps"', 'variant = "pascal"', False),
+        (
+            '[pretrained]\nrun = "a.1"\nsha256 = "0"',
+            '[pretrained]\nrun = "a.2"\nsha256 = "1"',
+            True,
+        ),
         ("training = 1", "training = 1", True),  # check says what is wrong with it
     ],
 )

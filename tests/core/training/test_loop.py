@@ -159,6 +159,18 @@ def test_a_run_that_was_stopped_keeps_the_checkpoints_of_one_that_was_not(traine
         assert one.run.steps() == kept
 
 
+def test_a_run_that_is_to_keep_fewer_checkpoints_keeps_no_more(trainer):
+    """Also one that has ended, since the mean is that of the checkpoints that there are."""
+    every = {"max_steps": 9, "save_every": 3, "validate_every": 3}
+    one = trainer(**every, keep=3)
+    list(one.events(signals.Request(), None))
+    assert one.run.steps() == [3, 6, 9]
+    again = trainer(**every, keep=1)
+    again.resume()
+    list(again.events(signals.Request(), None))
+    assert again.run.steps() == [9]
+
+
 def test_a_validation_that_was_made_up_for_is_saved(trainer):
     one = trainer(max_steps=9)
     assert kinds(one.events(At(one, 4), None))[-2:] == [("Saved", 4), ("Ended", 4)]

@@ -117,9 +117,17 @@ def save(
         if share.ranks.is_first:
             tensors.write(folder / OPTIMIZER, moments | state.random, about)
             json_files.write_sealed(folder / STATE, _plain(state))
+    remove_old(run, share, state.step, keep)
+
+
+def remove_old(run: Run, share: Share, newest: int, keep: int) -> None:
+    """Removes all but the newest `keep` checkpoints, and older ones saved for a stop alone.
+
+    newest: the step of the newest. Every process may call it.
+    """
     if share.ranks.is_first:
         steps = run.steps()
-        kept = [step for step in steps if step == state.step or not _is_for_stop(run, step)][-keep:]
+        kept = [step for step in steps if step == newest or not _is_for_stop(run, step)][-keep:]
         _remove(run, [step for step in steps if step not in kept])
 
 
