@@ -71,18 +71,19 @@ def view(
         ),
     ] = None,
     compare: Annotated[
-        str,
+        str | None,
         option(
             "--compare FILE",
             "Other trees over the same words; arcs that differ are dashed and red.",
         ),
-    ] = "",
+    ] = None,
     differing: Annotated[
         bool, option("--differing", "With --compare: draw only segments whose trees differ.")
     ] = False,
     beside: Annotated[
-        str, option("--beside FILE", "Trees to draw beside these, such as the translations'.")
-    ] = "",
+        str | None,
+        option("--beside FILE", "Trees to draw beside these, such as the translations'."),
+    ] = None,
     id: Annotated[
         list[str] | None, option("--id ID", "Draw only the segment of this id; repeatable.")
     ] = None,
@@ -142,12 +143,13 @@ def view(
     with the same synmt_line (parse --segment split) are one, whose id is that line.
     """
     options.refuse_two_stdins([*(files or ["-"]), compare, beside])
+    second = beside if compare is None else compare
     options.refuse(
         {
             "--compare and --beside draw pictures: name --format svg, html or tikz": form == "text"
-            and (compare or beside),
-            "--compare and --beside exclude each other": compare and beside,
-            "--differing is for --compare": differing and not compare,
+            and second is not None,
+            "--compare and --beside exclude each other": None not in (compare, beside),
+            "--differing is for --compare": differing and compare is None,
             "--layout is for --format svg and html": layout and form in ("text", "tikz"),
             "--ascii is for --format text": ascii and form != "text",
         }
@@ -162,15 +164,14 @@ def view(
                     writer.write(drawing.block(one).encode())
             _refuse_missing(wanted)
         else:
-            second = compare or beside
             pairs = _pairs(
-                read_pictures(files or (), kind, job, by_line=bool(second)),
-                read_pictures([second], "auto", job, by_line=True) if second else None,
-                reading.source_name(second),
+                read_pictures(files or (), kind, job, by_line=second is not None),
+                None if second is None else read_pictures([second], "auto", job, by_line=True),
+                reading.source_name(second or ""),
             )
             chosen = (pair for pair in pairs if _is_wanted(pair[0].id, wanted))
             drawn: Iterator[Pair | Differences] = chosen
-            if compare:
+            if compare is not None:
                 drawn = _compared(chosen, differing)
             if form == "tikz":
                 parts = _tikz(drawn, width or 345)

@@ -22,17 +22,21 @@ _SPECIAL = {
     "eos": (42, 47, "</s>"),
     "pad": (43, 48, "<pad>"),
 }
-_MODEL_TYPE, _BYTE_FALLBACK = 3, 35  # fields of TrainerSpec
+_MODEL_TYPE, _SPACE_AS_SUFFIX, _BYTE_FALLBACK = 3, 24, 35  # fields of TrainerSpec
 _NAME, _ADD_DUMMY_PREFIX = 1, 3  # fields of NormalizerSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """type: a value of TYPES. normalization: a rule's name, "" if there is none."""
+    """type: a value of TYPES. normalization: a rule's name, "" if there is none.
+
+    space_as_suffix: whether the mark for a space ends a piece instead of beginning one.
+    """
 
     type: str
     normalization: str
     byte_fallback: bool
+    space_as_suffix: bool
 
 
 def making(model: bytes) -> Making:
@@ -44,6 +48,7 @@ def making(model: bytes) -> Making:
         type=TYPES.get(_checked(trainer.get(_MODEL_TYPE, 1), int), "unknown"),
         normalization=_checked(normalizer.get(_NAME, b""), bytes).decode("utf-8", "replace"),
         byte_fallback=bool(trainer.get(_BYTE_FALLBACK, 0)),
+        space_as_suffix=bool(trainer.get(_SPACE_AS_SUFFIX, 0)),
     )
 
 

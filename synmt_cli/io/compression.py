@@ -6,6 +6,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -28,6 +29,8 @@ FURTHER = {  # how a stream begins that follows another one
 }
 PADDING = {"gz": 1, "xz": 4}  # zeros may follow a stream, a multiple of so many
 BLOCK = 2**16  # bytes
+# In the header of a member of gz: where its flags are, and those of nothing, a name, extra data.
+FLAGS, SIMPLE = 3, (0, 8, 4)
 
 
 class Damaged(Exception):
@@ -88,6 +91,7 @@ class _Decompressed(io.RawIOBase):
         self._stream = self._new()
         self._n_read = 0  # compressed bytes
         self._begin = 0  # offset of this stream
+        self._is_at_end = False
         self._problem = ""
 
     def readable(self) -> bool:
@@ -102,12 +106,9 @@ class _Decompressed(io.RawIOBase):
         while not text:
             if self._problem:
                 raise Damaged(self._problem)
-            data = b""
-            if self._stream.eof:
-                if not (data := self._next_stream()):
-                    return 0
-            elif self._stream.needs_input and not (data := self._more()):
-                raise self._damaged(f"the {self._kind} stream at offset {self._begin} is cut")
+            data = self._data()
+            if self._is_at_end:
+                return 0
             try:
                 text = self._stream.decompress(data, len(buffer))
             except MemoryError:
@@ -117,6 +118,18 @@ class _Decompressed(io.RawIOBase):
                 raise self._damaged(f"{where}: {error}") from error
         buffer[: len(text)] = text
         return len(text)
+
+    def _data(self) -> bytes:
+        """What the stream needs next: nothing, where it has more than it has given out."""
+        data = b""
+        if self._is_at_end:  # padding is counted once
+            return data
+        if self._stream.eof:
+            data = self._next_stream()
+            self._is_at_end = not data
+        elif self._stream.needs_input and not (data := self._more()):
+            raise self._damaged(f"the {self._kind} stream at offset {self._begin} is cut")
+        return data
 
     def _more(self) -> bytes:
         data = self._raw.read1(BLOCK)
@@ -171,6 +184,38 @@ class _GzipMember:
         return self._member.decompress(self._member.unconsumed_tail + data, max_length)
 
 
+class _FastGzipMember:
+    """The same by isal, except where its header has more than a name or an extra field.
+
+    Of such headers isal 1.9 takes one for damaged that comes in two parts.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._head = b""
+        self._member: Any = None
+
+    @property
+    def eof(self) -> bool:
+        return self._member is not None and bool(self._member.eof)
+
+    @property
+    def needs_input(self) -> bool:
+        return self._member is None or bool(self._member.needs_input)
+
+    @property
+    def unused_data(self) -> Any:
+        return self._member.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> Any:
+        if self._member is None:
+            data = self._head = self._head + data
+            if len(data) <= FLAGS:
+                return b""
+            self._member = self._make() if data[FLAGS] in SIMPLE else _GzipMember()
+        return self._member.decompress(data, max_length)
+
+
 def _decompressor(kind: str) -> Callable[[], Any]:
     """Makes decompressors of one stream each. Imports only what is needed: filters start fast."""
     if kind == "gz":
@@ -178,15 +223,16 @@ def _decompressor(kind: str) -> Callable[[], Any]:
             from isal import igzip_lib
         except ImportError:  # xopen brings it where there is a build of it
             return _GzipMember
-        return lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        make = partial(igzip_lib.IgzipDecompressor, flag=igzip_lib.DECOMP_GZIP)
+        return partial(_FastGzipMember, make)
     if kind == "zst":
         try:
             from compression import zstd  # type: ignore[import-not-found]  # Python 3.14
         except ImportError:
             from backports import zstd
 
-        make: Callable[[], Any] = zstd.ZstdDecompressor
-        return make
+        of_zst: Callable[[], Any] = zstd.ZstdDecompressor
+        return of_zst
     return {"bz2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}[kind]
 
 

@@ -188,7 +188,9 @@ def _opened(path: Path, stack: contextlib.ExitStack) -> tuple[IO[bytes], Path | 
     Where the final one cannot be replaced, that one and None.
     """
     if _is_written_directly(path):
-        return open(path, "ab"), None
+        number = _own_descriptor(path)
+        # Opened by name, a plain file would be written from an offset of its own.
+        return open(path, "ab") if number is None else os.fdopen(os.dup(number), "wb"), None
     for temporary in _temporary_names(path):
         with contextlib.suppress(FileExistsError), signals.shielded():
             file = open(temporary, "xb")  # noqa: SIM115
@@ -212,14 +214,28 @@ def _temporary_names(path: Path) -> Iterator[Path]:
 
 def _is_descriptor(path: Path) -> bool:
     """True for /dev/stdout, /dev/fd/3 and the like, even if they lead to a plain file."""
+    return _descriptor(path) is not None
+
+
+def _own_descriptor(path: Path) -> int | None:
+    """The number of an open descriptor of this process, None for anything else."""
+    found = _descriptor(path)
+    own = ("/dev/fd", os.path.realpath("/dev/fd"))
+    if found is None or str(found.parent) not in own or not found.name.isdecimal():
+        return None
+    return int(found.name)
+
+
+def _descriptor(path: Path) -> Path | None:
+    """What a path leads to where that is a descriptor, such as /proc/7/fd/1."""
     for _ in range(40):  # the system follows no more links, either
         folder = os.path.realpath(path.parent)
         if folder == "/dev/fd" or (folder.startswith("/proc/") and folder.endswith("/fd")):
-            return True
+            return Path(folder, path.name)
         if not path.is_symlink():
             break
         path = path.parent / os.readlink(path)
-    return False
+    return None
 
 
 def _seal(file: IO[bytes], raw: IO[bytes], to_disk: bool) -> None:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 
 import pytest
 from backports import zstd
@@ -23,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synmt_cli.errors import CreateError, DataError, ReadError, WriteError
-from synmt_cli.io import reading
+from synmt_cli.io import compression, reading
 from synmt_cli.io.reading import Source, lines, sources, text_lines
 from synmt_cli.io.writing import output, together
 
@@ -377,6 +378,49 @@ def test_zeros_are_padding_where_the_format_has_it(tmp_path, kind, n_zeros):
     assert bool(problem) != is_padding
 
 
+class Slow(io.RawIOBase):
+    """Bytes that come in two parts."""
+
+    def __init__(self, *parts):
+        self.parts = [*parts]
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        part = self.parts.pop(0) if self.parts else b""
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def in_two(data, cut):
+    return compression.decompressed(io.BufferedReader(Slow(data[:cut], data[cut:]))).read()
+
+
+@pytest.mark.parametrize("flags", [0, 2, 4, 8, 16, 8 | 16, 2 | 4 | 8 | 16])
+def test_a_header_of_gz_may_come_in_two_parts(flags):
+    head = b"\x1f\x8b\x08" + bytes([flags]) + b"\0\0\0\0\0\xff"
+    for flag, field in ((4, b"\x05\0extra"), (8, b"a name\0"), (16, b"a comment\0")):
+        head += field if flags & flag else b""
+    if flags & 2:
+        head += (zlib.crc32(head) & 0xFFFF).to_bytes(2, "little")
+    text = b"a dog\n" * 9
+    deflated = zlib.compressobj(6, zlib.DEFLATED, -15)
+    end = zlib.crc32(text).to_bytes(4, "little") + len(text).to_bytes(4, "little")
+    data = head + deflated.compress(text) + deflated.flush() + end
+    for cut in range(1, len(head) + 3):
+        assert in_two(data, cut) == text
+        whole = gzip.compress(b"one\n")
+        assert in_two(whole + data, len(whole) + cut) == b"one\n" + text
+
+
+def test_padding_may_come_in_two_parts():
+    data = lzma.compress(b"a dog") + bytes(4)
+    for cut in range(len(data) - 4, len(data) + 1):
+        file = compression.decompressed(io.BufferedReader(Slow(data[:cut], data[cut:])))
+        assert [file.read(5), file.read(), file.read()] == [b"a dog", b"", b""]
+
+
 def test_frames_of_zst_that_hold_no_text_are_skipped(tmp_path):
     path, skipped = tmp_path / "x", b"\x53\x2a\x4d\x18\x04\0\0\0none"
     data = skipped + COMPRESS["zst"](b"a\n") + skipped + COMPRESS["zst"](b"b\n") + skipped
@@ -547,6 +591,17 @@ def test_dev_stdout_is_stdout_and_stays_what_it_is(tmp_path, name, after):
     done = cat(name, stdin=b"a\n", after=f"{after}; cat file 2> /dev/null", cwd=tmp_path)
     assert done.stdout == b"a\n"
     assert os.lstat("/dev/stdout").st_ino == before.st_ino
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("/dev/stdout", 1), ("/dev/fd/1", 1), ("/proc/self/fd/1", 1), ("/dev/fd/3", 3)],
+)
+def test_what_others_write_to_an_open_file_stays_in_its_place(tmp_path, name, number):
+    before, after = f"{{ echo before >&{number}", f"; echo after >&{number}; }} {number}> file"
+    done = cat(name, stdin=b"a\n", before=before, after=after, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "file").read_bytes() == b"before\na\nafter\n"
 
 
 @pytest.mark.parametrize("n", [1, 3_000_000])

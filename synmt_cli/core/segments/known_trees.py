@@ -43,7 +43,7 @@ class KnownTrees:
             for group in comments.lines(conllu.read(source, instead=INSTEAD[on_bad_tree])):
                 line = text_of(group, group[0].metadata())
                 if not any(map(comments.is_placeholder, group)):
-                    if line not in self._blocks:
+                    if line.strip() and line not in self._blocks:
                         self._blocks[line] = [*map(_text_and_block, group)]
                 elif on_bad_tree == FAILED and line.strip():
                     self._failures.setdefault(line, comments.status_of_line(group)[1] or FAILED)

@@ -36,7 +36,7 @@ from synmt_cli.io import memory, regular_files
 
 BEAM = 5  # the library's own
 LONG = 1_000  # words; a longer sentence is parsed with a beam of 1
-MAX_WORDS = 50_000  # in a sentence; a word takes about 4 kB of memory
+MAX_WORDS = 50_000  # in a sentence; a word takes about 22 kB of memory
 MAX_CHARACTERS = 1_000_000  # in a line
 TRIAL = 60  # seconds of processor time
 SAMPLE = "It is 12.5 \u00e9t\u00e9, isn't it?"  # that a trial parses
@@ -127,16 +127,18 @@ class Parser:
             status, reason = recorded_status(sentence)
             return Parsed(conllu.to_text(sentence), status, reason or "")
         comments = "".join(f"{comment}\n" for comment in sentence.comments)
-        reader = self._binding.InputFormat.newInputFormat("conllu")
-        # The library refuses HEADs that are not numbers, or beyond the last word.
-        reader.setText(
-            "".join("\t".join(_without_head(row)) + "\n" for row in sentence.rows) + "\n"
-        )
+        again = self._binding.Sentence()
+        for form in sentence.forms:
+            again.addWord(form)
         try:
-            (again,) = self._read(reader)
-            return Parsed(comments + self._block(again))
+            made = iter(self._block(again).split("\n"))
         except _NoTree as problem:
             return _placeholder(comments, FAILED, str(problem))
+        rows = (
+            _with_tree(row, next(made)) if row[conllu.ID].isdecimal() else row
+            for row in sentence.rows
+        )
+        return Parsed(comments + "".join("\t".join(row) + "\n" for row in rows) + "\n")
 
     def _split(self, text: str, options: str) -> list[Any]:
         tokenizer = self._model.newTokenizer(options)
@@ -150,7 +152,7 @@ class Parser:
         error = self._binding.ProcessingError()
         while reader.nextSentence(sentence := self._binding.Sentence(), error):
             sentences.append(sentence)
-        if not sentences:  # a row of CoNLL-U that it does not take; of text it takes every line
+        if not sentences:
             raise _NoTree(f"UDPipe: {quoted(error.message.strip())}")
         return sentences
 
@@ -198,8 +200,10 @@ def unparsed(text: str, segment: str) -> Parsed | None:
     return None
 
 
-def _without_head(row: list[str]) -> list[str]:
-    return [*row[: conllu.HEAD], "_", "_", *row[conllu.DEPS :]]
+def _with_tree(row: list[str], made: str) -> list[str]:
+    """The row with the columns from LEMMA to DEPREL of another one."""
+    new = made.split("\t")[conllu.LEMMA : conllu.DEPS]
+    return [*row[: conllu.LEMMA], *new, *row[conllu.DEPS :]]
 
 
 def _placeholder(comments: str, status: str, reason: str = "") -> Parsed:

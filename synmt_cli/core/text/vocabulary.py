@@ -266,11 +266,17 @@ def read(path: str) -> bytes:
 def with_special_ids(model: bytes, name: str) -> bytes:
     """The same sentencepiece model with our special ids; the same bytes if it has them.
 
-    name: of its file. Raises Unavailable for bytes that are no model.
+    name: of its file. Raises Unavailable for bytes that are no model, and ConfigError for one whose
+    pieces end with spaces, since ours begin with them.
     """
-    if _special_ids(_loaded(model, name)) == SPECIAL_IDS:
-        return model
+    ids = _special_ids(_loaded(model, name))
     try:
+        if making(model).space_as_suffix:
+            raise ConfigError(
+                f"{name} was trained with --treat_whitespace_as_suffix; train it without that"
+            )
+        if ids == SPECIAL_IDS:
+            return model
         return with_special_pieces_first(model, SPECIAL_IDS)
     except (ValueError, IndexError) as error:
         raise _no_model(name) from error

@@ -23,6 +23,11 @@ LAYOUTS = {
 }
 
 
+def test_pieces_that_end_with_spaces_are_refused():
+    with pytest.raises(ConfigError, match="f was trained with --treat_whitespace_as_suffix"):
+        with_special_ids(trained(treat_whitespace_as_suffix=True), "f")
+
+
 def texts(seed=1, n=300):
     draw = random.Random(seed)
     return [" ".join(draw.choices(WORDS, k=draw.randint(1, 12))) for _ in range(n)]

@@ -16,7 +16,6 @@ from synmt_cli.core.text import parser_training, udpipe
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabulary
 from synmt_cli.errors import Unavailable
 from synmt_cli.formats import conllu, udpipe_model
-from synmt_cli.formats.record import FAILED
 from synmt_cli.io.reading import Source
 
 # Without NUL and LF, which no line that comes here has
@@ -51,13 +50,19 @@ def test_a_line_becomes_its_tree(parser):
     assert sentence.upos[:3] == ["DET", "NOUN", "VERB"]
 
 
-def test_a_sentence_of_conllu_that_the_library_does_not_take_has_failed(parser):
-    row = "1\tdog\t_\tNO UN\t_\t_\t0\troot\t_\t_\n\n"
-    (sentence,) = conllu.read(Source("x", io.BufferedReader(io.BytesIO(row.encode()))))
-    parsed = parser.again(sentence)
-    assert parsed.status == FAILED
-    assert "contains spaces in column UPOS" in parsed.reason
-    assert len(read(parsed)) == 1
+def test_rows_that_the_library_does_not_take_are_parsed_as_they_are(parser):
+    rows = (
+        "1-2\tThedog\tthedog\tNO UN\t_\t_\t_\t_\t_\tx\r\n"
+        "1\tTh\re\t_\tNO UN\t_\t_\t2\tdet\t_\tx=\r\n"
+        "2\tdog\t_\t_\t_\t_\t0\troot\t_\t_\n"
+        "2.1\tq\tq\tq\tq\tq\t3\tq\tq\tq\n\n"
+    )
+    (before,) = read(udpipe.Parsed(rows))
+    (after,) = read(parser.again(before))
+    assert [row for row in after.rows if not row[0].isdecimal()] == before.rows[::3]
+    kept = [(row[1], row[8:]) for row in before.words]
+    assert [(row[1], row[8:]) for row in after.words] == kept
+    assert after.upos[1] == "NOUN"
 
 
 @pytest.mark.parametrize(
