@@ -1,6 +1,7 @@
 """`synmt filter`: the pairs that are fit to train on."""
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -14,6 +15,7 @@ from synmt_cli.core.filtering.line_hashes import Digests
 from synmt_cli.core.filtering.outputs import Mode
 from synmt_cli.core.filtering.sieve import CHUNK, Sieve
 from synmt_cli.core.text.scripts import Sample
+from synmt_cli.io import reading
 
 MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
@@ -165,9 +167,9 @@ def filter(
     for something else, with a low probability: --lang-sure 0.5 lets them pass, and lines without
     evidence too. --lang de tests the source alone.
 
-    --format marked writes every pair: records and CoNLL-U with status skipped and the reason, text
-    after a first column with `ok` or the reason. The number of pairs that each test rejects goes
-    to stderr.
+    --format marked writes every pair: records and CoNLL-U with status skipped and the reason (those
+    that have a status, such as empty, keep it), text after a first column with `ok` or the reason.
+    The number of pairs that each test rejects goes to stderr.
 
     As in Bugliarello and Okazaki (2020), after tokenising (they use langdetect, also by the
     likeliest language of each side, without a threshold):
@@ -196,6 +198,13 @@ def filter(
         options.TWO_STDINS: inputs.count("-") > 1,
         "-o, --tgt-out and --rejects must be different files": (
             options.is_named_twice((output, tgt_out, rejects))
+        ),
+        "an output would replace another input": _replaces(
+            {
+                output: [*excluded, tgt, align_scores],
+                tgt_out: [*paths, *excluded, align_scores],
+                rejects: inputs,
+            }
         ),
         "--align-scores and --min-align go together": (
             (align_scores is None) != (min_align is None)
@@ -251,3 +260,11 @@ def filter(
                 f"the {side} has {writing.name} without spaces, whose clauses count as words: use "
                 "--unit chars, and limits for characters"
             )
+
+
+def _replaces(outputs: Mapping[str | None, Sequence[str | None]]) -> bool:
+    """Whether an output would replace an input. outputs: with the inputs that they may not be."""
+    return any(
+        output is not None and reading.is_among(output, [one for one in inputs if one is not None])
+        for output, inputs in outputs.items()
+    )

@@ -313,7 +313,7 @@ def score(
     asked = options.given(context) - {"form", "output", "quiet", "verbose"}
     if sign_over:
         _sign_over(
-            [*([ref] if ref else []), *(systems or [])],
+            [*([] if ref is None else [ref]), *(systems or [])],
             metrics,
             form,
             output,
@@ -340,10 +340,10 @@ def score(
     _check_reference(ref, specs, src, bool(scored) and not refs)
     names = _names(metrics, get, limits, scored, form, tokenize, ref is not None)
     _refuse_unread(asked, names, specs)
-    outputs = parse(systems or ["-"]) if ref else []
-    references = [ref, *(refs or [])] if ref else []
+    outputs = [] if ref is None else parse(systems or ["-"])
+    references = [] if ref is None else [ref, *(refs or [])]
     files = [file for one in outputs for file in one.files]
-    paths = [*references, *files, *([src] if src else [])]
+    paths = [*references, *files, *([] if src is None else [src])]
     _refuse_two_stdins([*paths, trees], specs, scored)
     given = {name: outside.read(of) for name, of in scored.items()}
     outputs = outputs or outside.systems(given[names[0]])
@@ -487,7 +487,7 @@ def _names(
     from synmt_cli.core.evaluation.metrics import registry
 
     default = [*(METRICS.split(",") if with_text else ()), *scored]
-    asked = [get] if get else metrics.split(",") if metrics else default
+    asked = [get] if get is not None else metrics.split(",") if metrics else default
     names = list(dict.fromkeys([*asked, *limits]))
     own = [name for name in names if name not in scored]
     registry.check(own, tokenize)
@@ -625,7 +625,13 @@ def _segments(metric: Metric, statistics: Statistics, systems: Sequence[SystemFi
 
     labels = [label for one in systems for _, label in one.outputs()]
     twice = next((label for label in labels if labels.count(label) > 1), "")
-    options.refuse({f"two outputs are named {quoted(twice)}: name them, NAME=FILE": twice})
+    odd = next((label for label in labels if segment_scores.NOT_A_NAME.search(label)), "")
+    options.refuse(
+        {
+            f"two outputs are named {quoted(twice)}: name them, NAME=FILE": twice,
+            f"{quoted(odd)} is no name for TSV: name it, NAME=FILE": odd,
+        }
+    )
     return b"".join(
         segment_scores.to_bytes(label, score)
         for one, runs in zip(systems, statistics, strict=True)
@@ -741,13 +747,13 @@ def _test(
             {f"--{one} is of a test: it excludes --paired none": one in asked for one in OF_TESTS}
         )
         return None
-    if several and (name not in SEED_FORMULAS or p != "centred"):
+    if several and (name not in SEED_FORMULAS or "p" in asked):
         option = "--paired sign" if name == "sign" else f"--p {p}"
         raise UsageError(f"{option} cannot use seeds: give one output of each system")
     if several and samples == 1:
         raise UsageError("--samples: seeds need two or more")
     definitions = list((SEED_FORMULAS if several else significance.FORMULAS)[name])
-    definition = "matched" if matched else definitions[0] if p == "centred" else p
+    definition = "matched" if matched else p if "p" in asked else definitions[0]
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)

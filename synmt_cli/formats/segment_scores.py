@@ -46,6 +46,9 @@ def from_bytes(line: bytes, source: str, number: int, is_json: bool) -> SegmentS
     return (_from_json if is_json else _from_tsv)(line, source, number)
 
 
+NOT_A_NAME = re.compile("[\t\r\n\ud800-\udfff]")  # of a system: it would break the line
+
+
 def to_bytes(system: str, score: float) -> bytes:
     """A line of TSV."""
     return f"{system}\t{score!r}\n".encode()

@@ -121,6 +121,7 @@ def test_counts_segments_and_words(run):
         ([*PARTICLE, "--tgt", "de"], 2, "--src and --tgt need --out-template"),
         ([*PARTICLE, "--tgt", "-"], 2, "only one input can be stdin"),
         ([*PARTICLE, "--out-template", "x", "-o", "y"], 2, "--out-template names its files"),
+        ([*PARTICLE, "--out-template", "x", "--line-buffered"], 2, "is not for --out-template"),
         ([*BOTH, "--tgt", "de", "--out-template", "x"], 2, "names a file twice"),
         ([*PARTICLE, "en.conllu", "--out-template", "en.conllu"], 2, "would replace an input"),
         ([*PARTICLE, "en.conllu", "--tgt", "short", "--format", "ids"], 65, "short: 1 line, but"),

@@ -235,6 +235,22 @@ def test_scores_of_an_aligner(run, folder):
             "short: 2 lines, but the source has 5",
         ),
         (("filter", "en", "--tgt", "de"), 2, "--tgt needs --tgt-out"),
+        (
+            ("filter", "en", "--tgt", "de", "--tgt-out", "en"),
+            2,
+            "an output would replace another input",
+        ),
+        ((*PAIR, "--tgt-out", "k", "-o", "de"), 2, "an output would replace another input"),
+        (
+            ("filter", "en", "--max-len", "3", "--rejects", "en"),
+            2,
+            "an output would replace another input",
+        ),
+        (
+            ("filter", "en", "--exclude", "de", "-o", "de"),
+            2,
+            "an output would replace another input",
+        ),
         ((*PAIR, "--format=counts", "--tgt-out", "k"), 2, "--tgt-out is for the kept lines"),
         (("filter", "en", "--tgt-out", "k"), 2, "--tgt-out is for the kept lines"),
         (("filter", "jsonl", "--tgt", "de", "--format=counts"), 2, "--tgt is for text and CoNLL-U"),

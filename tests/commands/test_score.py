@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import shutil
 import subprocess
 import sys
 
@@ -29,6 +30,8 @@ def folder(tmp_path):
     (tmp_path / "many").write_text("new\t1\n" * 5)
     (tmp_path / "both").write_text("a\t1\n" * 4 + "new\t2\n" * 4)
     (tmp_path / "large").write_text("a\t1e101\n")
+    (tmp_path / "tiny").write_text("a\t1e-7\na\t-2e-7\n")
+    shutil.copy(tmp_path / "new", tmp_path / "odd\tname")
     (tmp_path / "gap").write_text("a\n\tx\na\nb\n")
     (tmp_path / "missing").write_text("new\t1\nnew\tNone\n")
     return tmp_path
@@ -254,6 +257,22 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         ),
         (["--segment-scores", "m=large"], 65, "large:1: the score '1e101' of 'a' is not within"),
         (["ref", "a=new", "a=new"], 2, "system 'a' has the same file as two seeds"),
+        (["ref", "a=new", "a=./new"], 2, "system 'a' has the same file as two seeds"),
+        (["", "new"], 66, "cannot read ''"),
+        (["", "new", "-M", "x", "--segment-scores", "x=scores"], 66, "cannot read ''"),
+        (["ref", "new", "--get", ""], 2, "no metric ''"),
+        ([*SEEDS, "--p", "centred"], 2, "--p centred cannot use seeds"),
+        (
+            ["ref", "new", "base", "--paired", "sign", "--p", "centred"],
+            2,
+            "--paired sign has no --p centred",
+        ),
+        (["--segment-scores", "m=tiny"], 65, "tiny: no score is above 2e-07, too little for tests"),
+        (
+            ["ref", "odd\tname", "-M", "chrf", "--format", "segments"],
+            2,
+            r"'odd\tname' is no name for TSV: name it, NAME=FILE",
+        ),
         (["ref", "a=new", "a"], 2, "'a' is the name of a system and a file without one"),
         (["ref", "=new"], 2, "a system is FILE or NAME=FILE"),
         (["ref", "a=new", "a=base", "b=ref", "b=short"], 65, "short: 2 lines, but 4 in ref"),

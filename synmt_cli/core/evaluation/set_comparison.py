@@ -35,6 +35,10 @@ def compare(sets: Sequence[SetScores], metrics: Sequence[str] | None = None) -> 
         raise UsageError("the sign test compares systems with the first: score two or more")
     for one in sets:
         _check(one, n_systems, names, metrics is None)
+        for name in names:
+            if (name in one.lower) != (name in first.lower):
+                problem = f"{quoted(name)} is better in the other direction in the first file"
+                raise DataError(one.source, None, problem)
     systems = [_compared(sets, names, i) for i in range(1, n_systems)]
     return SetReport([one.source for one in sets], names, first.systems[0][0], systems, FORMULA)
 

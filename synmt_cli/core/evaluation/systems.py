@@ -1,5 +1,6 @@
 """Which outputs are of which system: `[NAME=]FILE`, where a NAME that is repeated has seeds."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -59,7 +60,7 @@ def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> Non
         if one.name in known:
             raise UsageError(f"{quoted(one.name)} is given as two systems: name them, NAME=FILE")
         known.add(one.name)
-        if len(set(one.files)) < len(one.files):
+        if len({*map(os.path.realpath, one.files)}) < len(one.files):
             raise UsageError(f"system {quoted(one.name)} has the same file as two seeds")
 
 

@@ -64,9 +64,10 @@ def ratio(pair: Pair, most: float, unit: str = "words") -> str:
     """Both lengths, if the longer is more than so many times the other, as in clean-corpus-n."""
     pair.require_both("--ratio")
     source, target = (UNITS[unit](pair, side) for side in (0, 1))
-    return (
-        "" if max(source, target) <= most * min(source, target) else f"{source} : {target} {unit}"
-    )
+    fewer, more = sorted((source, target))
+    # 1.4 * 45 is less than 63 in floats, and 63 / 45 is 1.4.
+    fits = more / fewer <= most if fewer else not more
+    return "" if fits else f"{source} : {target} {unit}"
 
 
 def target_pieces(pair: Pair, most: int) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 from synmt_cli.core.filtering.pairs import SIDES
 from synmt_cli.errors import UsageError, quoted
 
+NO_LANGUAGE = "zxx"  # the library's name for text without linguistic content
 LONGEST = 10_000  # characters; the rest of a longer line is not looked at
 _CODES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?")
 
@@ -56,7 +57,8 @@ class Languages:
         equally likely, and the first one that the library names means nothing.
         """
         language, probability = self._model.classify(text[:LONGEST])
-        return ("", 0.0) if probability <= self._nothing else (language, probability)
+        is_none = language == NO_LANGUAGE or probability <= self._nothing
+        return ("", 0.0) if is_none else (language, probability)
 
     def problem(self, texts: Sequence[str]) -> str:
         """What is wrong with the first side that is not as expected, "" if all sides are.

@@ -1,5 +1,7 @@
 """The sign test over (test set, metric) pairs, on the tables of Choshen and Abend (2021)."""
 
+from dataclasses import replace
+
 import pytest
 
 from synmt_cli.core.evaluation.metrics import registry
@@ -22,6 +24,13 @@ TABLES = {
     " 6.33 26.60 10.14 41.00 6.69 26.16 10.6 39.81 6.33 25.83 20.16 44.19"
     " 5.6 26.74 15.57 43.23 5.34 25.91 16.44 43.52",
 }
+
+
+def test_one_direction_holds_for_all_sets():
+    first, *_, last = sets("vanilla", "gcn")
+    last = replace(last, lower=frozenset({"bleu"}))
+    with pytest.raises(DataError, match="'bleu' is better in the other direction in the first"):
+        compare([first, last])
 
 
 def sets(*systems):

@@ -67,6 +67,11 @@ def test_what_was_found_names_the_first_side_at_fault():
     assert criteria.ratio(text("a b c", "d"), 2) == "3 : 1 words"
     assert criteria.ratio(text("a b c", "d"), 3) == ""
     assert criteria.ratio(text("", "d"), 99) == "0 : 1 words"
+    assert criteria.ratio(text("", ""), 1) == ""
+    for longer, shorter in ((63, 45), (115, 50), (123, 30), (255, 50)):
+        most = longer / shorter
+        assert criteria.ratio(text("a " * longer, "b " * shorter), most) == ""
+        assert criteria.ratio(text("a " * (longer + 1), "b " * shorter), most) != ""
 
 
 def test_one_side_alone_is_measured_alone():

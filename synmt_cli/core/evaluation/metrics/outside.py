@@ -20,6 +20,7 @@ from synmt_cli.formats import segment_scores
 from synmt_cli.io import reading
 
 DIGITS = 4
+SMALLEST = 1e-5  # that the greatest score has to be: tests take differences below 1e-9 for ties
 
 
 @dataclass(slots=True)
@@ -39,8 +40,12 @@ def read(paths: Sequence[str]) -> dict[str, Scores]:
                 scores = found.setdefault(one.system, Scores())
                 scores.values.append(one.score)
                 scores.places.append((source.name, one.line))
+    source_name = reading.source_name(paths[-1])
     if not found:
-        raise DataError(reading.source_name(paths[-1]), None, "no scores")
+        raise DataError(source_name, None, "no scores")
+    if 0 < (most := max(abs(x) for one in found.values() for x in one.values)) < SMALLEST:
+        problem = f"no score is above {most:.2g}, too little for tests: multiply them all, or take "
+        raise DataError(source_name, None, f"{problem}logarithms")
     return found
 
 
