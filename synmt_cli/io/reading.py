@@ -156,6 +156,13 @@ def is_streamed(paths: Sequence[str]) -> bool:
     return bytes_in(paths or ("-",)) is None
 
 
+def absolute(path: str) -> str:
+    """The same file from any folder. `link/..` stays, if it is not the folder of the link."""
+    whole = os.path.join(os.getcwd(), path)
+    short = os.path.normpath(whole)
+    return short if os.path.realpath(short) == os.path.realpath(whole) else whole
+
+
 def is_among(path: str, inputs: Sequence[str]) -> bool:
     """Whether a file is one of these inputs; what does not exist is none."""
     named = [one for one in inputs if one != "-" and os.path.exists(one)]

@@ -254,6 +254,6 @@ def write(
 
 def _link(link: Path, path: str) -> None:
     try:
-        link.symlink_to(os.path.join(os.getcwd(), path))  # abspath would take link/.. for nothing
+        link.symlink_to(reading.absolute(path))
     except OSError as error:
         raise CreateError(f"cannot create {link}: {error.strerror}") from error

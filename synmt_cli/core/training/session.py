@@ -51,7 +51,7 @@ from synmt_cli.formats import udpipe_model
 from synmt_cli.io import regular_files
 from synmt_cli.io.digests import sha256
 from synmt_cli.io.json_files import as_text
-from synmt_cli.io.reading import source_name
+from synmt_cli.io.reading import absolute, source_name
 from synmt_cli.pool import ordered_map
 
 STILL_READING = 60.0  # seconds between two messages of the process that reads to those that wait
@@ -102,7 +102,7 @@ class Session:
         tables["vocabulary"] = {"fingerprint": self.vocabularies.fingerprint}
         tables["data"] = data
         if parser := self.inputs.parser:
-            file = as_text(os.path.join(os.getcwd(), parser)) if self.inputs.link_parser else PARSER
+            file = as_text(absolute(parser)) if self.inputs.link_parser else PARSER
             tables["parser"] = {"file": file, "sha256": sha256(parser)}
         if self.inputs.pretrained:
             tables["pretrained"] = dict(self.inputs.pretrained.record)
