@@ -31,7 +31,8 @@ case " $(cat data/READERS) " in
   *) echo "wrong-trees.sh: name a variant of this experiment that reads trees: $(cat data/READERS)" >&2
     exit 2 ;;
 esac
-for seed in $(cat data/SEEDS); do ls "output/$variant.$seed.txt" > /dev/null; done # it was made
+seeds=$(cat data/SEEDS)
+for seed in $seeds; do ls "output/$variant.$seed.txt" > /dev/null; done # it was made
 if ls output/"$variant".*.conllu &> /dev/null; then
   echo "wrong-trees.sh: $variant writes trees, and records with wrong ones are not made here" >&2
   exit 2
@@ -40,7 +41,6 @@ mkdir -p "$out"
 # The first variant that writes no trees; its length penalty is that of all but those that do
 first=$(cat data/SHARED)
 tuned=() parsed=() wrong=() plain=()
-seeds=$(cat data/SEEDS)
 for seed in $seeds; do
   tuned+=(--tuned "output/$first.$seed.lenpen.json")
   if [ "$first" != "$variant" ]; then plain+=("$first=output/$first.$seed.txt"); fi

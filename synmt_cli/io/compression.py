@@ -209,8 +209,9 @@ class _FastGzipMember:
 
     def decompress(self, data: bytes, max_length: int) -> Any:
         if self._member is None:
-            data = self._head = self._head + data
+            data = self._head + data
             if len(data) <= FLAGS:
+                self._head = data
                 return b""
             self._member = self._make() if data[FLAGS] in SIMPLE else _GzipMember()
         return self._member.decompress(data, max_length)
