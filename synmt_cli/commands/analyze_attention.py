@@ -75,6 +75,7 @@ def analyze_attention(
     chosen_layers = options.numbers("--layers", layers)
     chosen_heads = options.numbers("--heads", heads)
     paths = files or ["-"]
+    options.refuse_clashes([*paths, parser], output)
     window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
     with (
         writing.output(output, line_buffered) as writer,

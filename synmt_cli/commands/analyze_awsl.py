@@ -68,6 +68,7 @@ def analyze_awsl(
     """
     from synmt_cli.formats.reports.table import FORMATS
 
+    options.refuse_clashes([*(files or ()), parser], output, plot)
     kind_of_plot = figures.kind_of(plot, "--plot") if plot else None
     options.refuse({"--plot and -o need two files": options.is_named_twice((output, plot))})
     with (

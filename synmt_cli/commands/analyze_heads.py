@@ -69,6 +69,7 @@ def analyze_heads(
     """
     from synmt_cli.formats.reports.table import FORMATS
 
+    options.refuse_clashes([*(files or ()), parser], output)
     with (
         writing.output(output) as writer,
         console.progress("measured", files=files or ["-"], output=output) as bar,

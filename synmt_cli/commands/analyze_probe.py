@@ -179,8 +179,7 @@ def analyze_probe(
     is a baseline that takes distances and depths from the positions of words. A run whose encoder
     reads trees gets these trees, so that its states contain them already.
     """
-    if not model and not template:
-        raise UsageError("name a run by -m RUN, or files for the tasks by --out-template TEMPLATE")
+    options.refuse_clashes([*(files or ()), parser], output)
     of_tasks: dict[str, object] = {"--task": task, "--out-template": template}
     of_classifiers: dict[str, object] = {
         "--parser": parser,
@@ -191,7 +190,12 @@ def analyze_probe(
     _refuse("tasks, not for --structural", structural is not None, of_tasks | of_classifiers)
     _refuse("a run: name one by -m", not model, options.given_of(context, OF_RUNS))
     options.refuse(
-        {"--dropout is of hidden units, and --hidden 0 has none": dropout and not hidden}
+        {
+            "name a run by -m RUN, or files for the tasks by --out-template TEMPLATE": not (
+                model or template
+            ),
+            "--dropout is of hidden units, and --hidden 0 has none": dropout and not hidden,
+        }
     )
     with (
         writing.output(output) as writer,

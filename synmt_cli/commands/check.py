@@ -71,7 +71,7 @@ def check(
     """
     if parallel and len(files or ()) < 2:
         raise UsageError("--parallel compares files: name two or more")
-    options.refuse_two_stdins(files or ())
+    options.refuse_clashes(files or (), output)
     vocabulary = None if spm is None else Vocabulary.load(spm)
     checker = _Checker(parallel, vocabulary, None if kind == "auto" else kind)
     n = 0

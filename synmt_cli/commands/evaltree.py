@@ -166,7 +166,7 @@ def evaltree(
     from synmt_cli.formats.reports.table import FORMATS
 
     systems = systems or ["-"]
-    options.refuse_two_stdins([gold, *systems])
+    options.refuse_clashes([gold, *systems], output)
     of_tests = options.given(context) & {"metrics", "samples", "seed"}
     unfit = {
         "--get prints one figure: it cannot be split --by": get and by,

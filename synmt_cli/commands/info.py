@@ -83,7 +83,7 @@ def info(
     Streams are read to their end, and bad data ends the command (65), as in other commands;
     synmt check lists everything that is wrong. Only the header of weights is read.
     """
-    options.refuse_two_stdins(files or ())
+    options.refuse_clashes(files or (), output)
     with writing.output(output, line_buffered) as writer:
         for number, path in enumerate(files or ("-",)):
             with opened(path, None if kind == "auto" else kind) as one:

@@ -102,7 +102,7 @@ def likelihood(
     """
     paths = files or ["-"]
     targets = [] if tgt is None else [tgt]
-    options.refuse_two_stdins([*paths, *targets])
+    options.refuse_clashes([*paths, *targets, parser], output)
     if line_buffered or ("-" in paths and os.isatty(0)):
         window = 1
     counts: Counter[str] = Counter()

@@ -59,7 +59,7 @@ def mixup_score(
     Percentages are of all sentences: an undecided one is not right.
     """
     paths = systems or ["-"]
-    options.refuse_two_stdins(paths)
+    options.refuse_clashes(paths, output)
     sentences, scored = items(), []
     with writing.output(output) as writer:
         for path in paths:

@@ -16,6 +16,7 @@ from synmt_cli import console
 from synmt_cli.commands import completion
 from synmt_cli.core.options import SEED as SEED  # where commands look for it
 from synmt_cli.errors import UsageError, quoted
+from synmt_cli.io import reading
 from synmt_cli.io.compression import is_compressed_name
 
 TWO_STDINS = "only one input can be stdin"
@@ -80,6 +81,15 @@ def refuse_given(context: Any, names: Mapping[str, str], reason: str) -> None:
 def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     """Raises UsageError if `-` is named twice, because stdin can be read once."""
     refuse({TWO_STDINS: [*paths].count("-") > 1})
+
+
+def refuse_clashes(inputs: Iterable[str | None], *outputs: str | None) -> None:
+    """Raises UsageError if two inputs are stdin, or what a command finds would replace an input."""
+    files = [one for one in inputs if one]
+    refuse_two_stdins(files)
+    for output in outputs:
+        if output and reading.is_among(output, files):
+            raise UsageError(f"{output} is an input, which would be replaced: name another file")
 
 
 def refuse_compressed(output: str) -> None:

@@ -55,7 +55,7 @@ def plot_attention(
     Without -o or --format the maps are text, for a terminal. Pictures need matplotlib: pip install
     'synmt-cli[plot]'. Letters that its font lacks, such as Chinese, are boxes in PDF and PNG.
     """
-    options.refuse_two_stdins([file or "-", trees])
+    options.refuse_clashes([file or "-", trees], output)
     kind = chart_output.kind_of(form, output, context)
     from synmt_cli.core.pictures import attention
     from synmt_cli.formats.attention import read

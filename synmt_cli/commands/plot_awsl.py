@@ -42,6 +42,7 @@ def plot_awsl(
     Without -o or --format the chart is text, for a terminal. Pictures need matplotlib: pip install
     'synmt-cli[plot]'. The same report gives the same bytes.
     """
+    options.refuse_clashes([file], output)
     kind = chart_output.kind_of(form, output, context)
     chart = awsl.chart(read(file or "-").runs)
     chart_output.write([chart] if chart.series else [], kind, output, width, font)

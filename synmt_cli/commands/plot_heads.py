@@ -50,6 +50,7 @@ def plot_heads(
     Without -o or --format the maps are text, for a terminal. Pictures need matplotlib: pip install
     'synmt-cli[plot]'. The same report gives the same bytes.
     """
+    options.refuse_clashes([file], output)
     kind = chart_output.kind_of(form, output, context)
     ways = DIRECTIONS if looks == "both" else (looks,)
     maps = heads.maps(read(file or "-"), relation.split(","), ways)

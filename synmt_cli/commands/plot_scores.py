@@ -57,6 +57,7 @@ def plot_scores(
     Without -o or --format the charts are text, for a terminal. Pictures need matplotlib: pip
     install 'synmt-cli[plot]'. The same report gives the same bytes.
     """
+    options.refuse_clashes([file], output)
     kind = chart_output.kind_of(form, output, context)
     charts = score_charts.charts(score_files.read(file or "-"), metric, by)
     chart_output.write(charts, kind, output, width, font)

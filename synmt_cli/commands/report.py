@@ -124,7 +124,7 @@ def report(
     named = [file for one in (*outputs, *penalties) for file in one.files]
     shown = [score, awsl, attention, *named]
     references = [ref, *(refs or [])] if ref else []
-    options.refuse_two_stdins([*shown, src, *references, trees, tgt_trees])
+    options.refuse_clashes([*shown, src, *references, trees, tgt_trees], output)
     twice = next((one.name for one in outputs if len(one.files) > 1), "")
     options.refuse(
         {

@@ -344,7 +344,7 @@ def score(
     references = [] if ref is None else [ref, *(refs or [])]
     files = [file for one in outputs for file in one.files]
     paths = [*references, *files, *([] if src is None else [src])]
-    _refuse_two_stdins([*paths, trees], specs, scored)
+    _refuse_clashes([*paths, trees], specs, scored, output)
     given = {name: outside.read(of) for name, of in scored.items()}
     outputs = outputs or outside.systems(given[names[0]])
     test = (
@@ -439,11 +439,12 @@ def _check_reference(
     )
 
 
-def _refuse_two_stdins(
-    paths: Sequence[str | None], specs: Sequence[Spec], scored: dict[str, list[str]]
+def _refuse_clashes(
+    paths: Sequence[str | None], specs: Sequence[Spec], scored: dict[str, list[str]], output: str
 ) -> None:
     named = [spec.detail for spec in specs if spec.kind in ("rare", "labels")]
-    options.refuse_two_stdins([*paths, *named, *(one for of in scored.values() for one in of)])
+    of_metrics = [one for files in scored.values() for one in files]
+    options.refuse_clashes([*paths, *named, *of_metrics], output)
 
 
 def _trees(
@@ -646,7 +647,7 @@ def _sign_over(
     """The sign test over reports. unfit: whether there are options that ask for anything else."""
     from synmt_cli.core.evaluation import set_comparison
 
-    options.refuse_two_stdins(paths)
+    options.refuse_clashes(paths, output)
     options.refuse(
         {
             "--sign-over reads scores from reports: only -M and --format apply": unfit
@@ -671,6 +672,7 @@ def _print_again(
     unfit: bool,
 ) -> None:
     """Prints a report in another form. unfit: whether there are options that ask for scores."""
+    options.refuse_clashes([path], output)
     options.refuse(
         {
             "--from-report scores nothing: only --get, --fail-under, --format, -o and -v apply; for"

@@ -234,7 +234,7 @@ def translate(
     if nbest > 1 and format in ("text", "conllu"):
         raise UsageError("--nbest gives several lines for a segment: --format tsv or jsonl")
     paths = files or ["-"]
-    options.refuse_two_stdins([*paths, *(tuned or [])])
+    options.refuse_clashes([*paths, *(tuned or []), parser], output, trees_out)
     beam, lenpen, patience = _search(tuned or [], beam, lenpen, patience)
     if sample is None:
         console.debug(f"search: beam {beam}, length penalty {lenpen:g}, patience {patience:g}")

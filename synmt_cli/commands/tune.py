@@ -106,6 +106,7 @@ def tune(
     """
     options.refuse({"--get prints one figure: --format does not apply": get and form != "table"})
     values, paths = grid(lenpen), files or ["-"]
+    options.refuse_clashes(paths, output)
     tokenizers.check(tokenize)
     memory.bound_caches(memory.KERNELS_IN_SEARCH)
     with (

@@ -142,7 +142,7 @@ def view(
     draws the trees of another file next to these. Both need files of as many segments; sentences
     with the same synmt_line (parse --segment split) are one, whose id is that line.
     """
-    options.refuse_two_stdins([*(files or ["-"]), compare, beside])
+    options.refuse_clashes([*(files or ["-"]), compare, beside], output)
     second = beside if compare is None else compare
     options.refuse(
         {

@@ -32,6 +32,7 @@ def vocab_info(
     The fingerprint is the first 16 hexadecimal digits of the file's SHA-256. Records carry
     it, and commands refuse records of another vocabulary.
     """
+    options.refuse_clashes([model], output)
     vocabulary = Vocabulary.load(model)
     facts = {
         "size": vocabulary.size,

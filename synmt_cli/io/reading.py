@@ -164,9 +164,10 @@ def absolute(path: str) -> str:
 
 
 def is_among(path: str, inputs: Sequence[str]) -> bool:
-    """Whether a file is one of these inputs; what does not exist is none."""
-    named = [one for one in inputs if one != "-" and os.path.exists(one)]
-    return os.path.exists(path) and any(os.path.samefile(path, one) for one in named)
+    """Whether a file is one of these inputs; pipes, devices and what does not exist are none."""
+    if path == "-" or not os.path.isfile(path):
+        return False
+    return any(os.path.samefile(path, one) for one in inputs if one != "-" and os.path.isfile(one))
 
 
 def lines(source: Source) -> Iterator[bytes]:

@@ -72,6 +72,55 @@ def test_stdin_is_read_once(run, command):
     assert b": only one input can be stdin" in done.stderr
 
 
+REPORTS = {
+    ("check",): ["x"],
+    ("info",): ["x"],
+    ("view",): ["x"],
+    ("evaltree",): ["x", "x y", "y x", "y z x"],
+    ("score",): ["x y", "y x", "y z --refs x", "y S=z S=x", "--from-report x"],
+    ("score", "--by"): [
+        "length --src x y z",
+        "rare:x y z",
+        "labels:x y z",
+        "depth --src-trees x y z",
+    ],
+    ("score", "--sign-over"): ["x y", "y x"],
+    ("score", "--segment-scores"): ["comet=x"],
+    ("report",): ["--score x", "--segments S=x", "--ref x --segments S=y", "--awsl x"],
+    ("tune", "-m", "y"): ["x"],
+    ("translate", "-m", "y"): ["x", "x --parser z", "z --parser x", "z --tuned x"],
+    ("likelihood", "-m", "y"): ["x", "z --tgt x"],
+    ("mixup", "score"): ["x", "y x"],
+    ("vocab", "info"): ["x"],
+    ("analyze", "attention", "-m", "y"): ["x", "z --parser x"],
+    ("analyze", "heads", "-m", "y"): ["x"],
+    ("analyze", "awsl", "-m", "y"): ["x"],
+    ("analyze", "probe", "-m", "y"): ["x"],
+    ("plot", "attention"): ["x", "z --trees x"],
+    ("plot", "awsl"): ["x"],
+    ("plot", "heads"): ["x"],
+    ("plot", "scores"): ["x"],
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "files"), [(command, files) for command, each in REPORTS.items() for files in each]
+)
+def test_what_a_command_finds_replaces_no_input(forked, tmp_path, command, files):
+    (tmp_path / "x").write_text("kept\n")
+    (tmp_path / "link").symlink_to("x")
+    done = forked(*command, *files.split(), "-o", "link", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b": link is an input, which would be replaced: name another file" in done.stderr
+    assert (tmp_path / "x").read_text() == "kept\n"
+
+
+def test_pipes_devices_and_stdin_are_replaced_by_nothing(run, tmp_path):
+    (tmp_path / "-").write_text("the file of this name is not what - means\n")
+    for given, output in (("-", "-"), ("/dev/null", "/dev/null"), ("/dev/stdin", "-")):
+        assert run("check", given, "-o", output, stdin=b"a\n", cwd=tmp_path).returncode == 0
+
+
 def test_an_empty_name_of_an_output_is_no_stdout(run):
     for command in (("translate", "-m", "x"), ("filter",), ("linearize",)):
         done = run(*command, "-o", "", stdin=b"a\n")
