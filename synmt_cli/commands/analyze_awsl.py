@@ -7,7 +7,8 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.pictures import awsl, figures
-from synmt_cli.io import writing
+from synmt_cli.errors import DataError
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
@@ -68,13 +69,14 @@ def analyze_awsl(
     """
     from synmt_cli.formats.reports.table import FORMATS
 
-    options.refuse_clashes([*(files or ()), parser], output, plot)
+    paths = files or ["-"]
+    options.refuse_clashes([*paths, parser], output, plot)
     kind_of_plot = figures.kind_of(plot, "--plot") if plot else None
     options.refuse({"--plot and -o need two files": options.is_named_twice((output, plot))})
     with (
         writing.output(output) as writer,
         writing.atomic(plot) if plot else nullcontext() as picture,
-        console.progress("measured", files=files or ["-"], output=output) as bar,
+        console.progress("measured", files=paths, output=output) as bar,
     ):
         from synmt_cli.core.analysis.awsl import acting, measure
         from synmt_cli.core.analysis.records_with_trees import open_all
@@ -86,9 +88,11 @@ def analyze_awsl(
         encoders = [run.model.encoder for run in runs]
         changed = [acting(one, layer) for one in encoders for layer in range(len(one.layers))]
         options.refuse({"--plot: no variant changes a layer's scores": plot and not any(changed)})
-        records = checked(runs[0].reader().read(files or ["-"], kind), strict)
+        records = checked(runs[0].reader().read(paths, kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance)
+        if not bar.done:
+            raise DataError(reading.source_name(paths[0]), None, "no segments to measure")
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
         writer.write(FORMATS[form](report))

@@ -5,7 +5,8 @@ from typing import Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
-from synmt_cli.io import writing
+from synmt_cli.errors import DataError
+from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
     input="JSONL records of `synmt featurize`, CoNLL-U, or text, one segment a line.",
@@ -69,10 +70,11 @@ def analyze_heads(
     """
     from synmt_cli.formats.reports.table import FORMATS
 
-    options.refuse_clashes([*(files or ()), parser], output)
+    paths = files or ["-"]
+    options.refuse_clashes([*paths, parser], output)
     with (
         writing.output(output) as writer,
-        console.progress("measured", files=files or ["-"], output=output) as bar,
+        console.progress("measured", files=paths, output=output) as bar,
     ):
         from synmt_cli.core.analysis.attention_heads import measure
         from synmt_cli.core.analysis.records_with_trees import open_all
@@ -81,9 +83,11 @@ def analyze_heads(
 
         devices.set_threads(threads)
         runs = open_all(model, checkpoint, devices.choose(device), parser)
-        records = checked(runs[0].reader().read(files or ["-"], kind), strict)
+        records = checked(runs[0].reader().read(paths, kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance, subtypes=subtypes, least=least)
+        if not bar.done:
+            raise DataError(reading.source_name(paths[0]), None, "no segments to measure")
         for reason, n in report.left_out.items():
             console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
         writer.write(FORMATS[form](report))

@@ -119,6 +119,14 @@ def test_a_picture_needs_matplotlib(analyze):
 # --- heads -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("command", ["heads", "awsl"])
+def test_no_segments_are_no_measurement(analyze, command):
+    for options in ((), ("-q",)):
+        done = analyze(command, *options, "--format", "json", stdin=b"")
+        assert (done.returncode, done.stdout) == (65, b"")
+        assert done.stderr.endswith(b": <stdin>: no segments to measure\n")
+
+
 def test_heads_gives_every_head_of_each_run(analyze):
     done = analyze("heads", "-m", "runs/base", "--format", "json", "dev.jsonl")
     assert (done.returncode, done.stderr) == (0, b"")
