@@ -12,10 +12,13 @@ fi
 news=$(realpath "$1") test=$(mktemp -d)
 trap 'rm -r "$test"' EXIT
 for side in en fr; do xz -dc "$news/newstest2013.$side.xz" | sed 1,500d > "$test/test.$side"; done
-cd "$(dirname "$0")"
+here=$(realpath "$(dirname "$0")")
+cd "$test"
+of() { for seed in 1 2 3; do systems+=("$1=$here/$1.$seed.txt.xz"); done; }
 systems=()
-for variant in vanilla rel struct-abs+struct-rel; do
-  for seed in 1 2 3; do systems+=("$variant=$variant.$seed.txt.xz"); done
-done
-synmt score -j 0 -M bleu,chrf,ter --by length:10,20,30 --src "$test/test.en" -o scores.txt \
-  "$test/test.fr" "${systems[@]}"
+for variant in vanilla rel struct-abs+struct-rel pascal dep; do of $variant; done
+synmt score -j 0 -M bleu,chrf,ter --by length:10,20,30 --src test.en -o "$here/scores.txt" \
+  test.fr "${systems[@]}"
+systems=()
+of debates # the plain models that were trained further, as they are
+synmt score -j 0 -M bleu,chrf,ter -o "$here/debates.txt" test.fr "${systems[@]}"
