@@ -65,13 +65,23 @@ def test_what_the_library_cannot_store_is_prepared_and_counted(run, tiny_treeban
     odd += block(("x" * 300, "x", "X", 0, "root"))
     odd += block(("_", "_", "X", 0, "root"), comments="# synmt_status = empty\n")
     odd += block(("a", "a", "X", 0, "root"), comments="# synmt_status = skipped\n")
+    odd += block(("a", "a", "X Y", 0, "root")) + block(
+        ("a", "a", "X", 0, "root"), ("b", "b", "X", 1, "a b")
+    )
+    odd += block(("a", "a", "X", 0, "root"), comments="# text = a\rb\n")
+    odd += (
+        b"1-1\tab\tab\t_\t_\tTypo=Yes\t_\t_\t_\t_\n1\ta\ta\tX\t_\t_\t0\troot\t0:a b\t_\n"
+        b"1.1\tc\tc\tX Y\t_\t_\t_\t_\t1:x y\t_\n\n"
+    )
     done = run("parser", "train", "-", "-o", tmp_path / "m", *QUICK, stdin=tiny_treebank + odd)
     assert done.returncode == 0
     assert b"1 lemmas in the training data have over 200 forms" in done.stderr
     assert b"1 training sentences with a FORM, LEMMA or tag over 250 bytes are left" in done.stderr
     assert b"1 training sentences without a tree are left out" in done.stderr
     assert b"1 training sentences with a synmt_status other than ok are left out" in done.stderr
-    assert b"397 training sentences" in done.stderr
+    assert b"2 training sentences with a space in UPOS, XPOS, FEATS or DEPREL are" in done.stderr
+    assert b"1 training sentences with a lone CR are left out" in done.stderr
+    assert b"398 training sentences" in done.stderr
 
 
 @pytest.mark.parametrize(

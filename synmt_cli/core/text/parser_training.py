@@ -9,6 +9,9 @@ This module prepares what it does not take:
 - more than 255 forms of one lemma, or a FORM, LEMMA or tag over 255 bytes, do not fit its
   dictionary (https://github.com/ufal/udpipe/issues/53). Such a lemma becomes `_`, a sentence
   with such a word is left out; both are counted;
+- its reader gives an empty sentence for a space in a tag or a label, or a lone CR, and the trainer
+  then crashes. Such sentences are left out. Empty nodes, DEPS, and columns of a multiword token
+  other than FORM and MISC, of which it learns nothing, may hold what they like;
 - it ignores options that it does not know. `merged` refuses them.
 """
 
@@ -17,8 +20,9 @@ import re
 import signal
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import chain
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, BinaryIO
@@ -26,7 +30,18 @@ from typing import Any, BinaryIO
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import STATUS, is_placeholder, status_of
 from synmt_cli.errors import DataError, UsageError, WorkerLost, quoted
-from synmt_cli.formats.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence, to_bytes
+from synmt_cli.formats.conllu import (
+    DEPREL,
+    DEPS,
+    FEATS,
+    FORM,
+    ID,
+    LEMMA,
+    UPOS,
+    XPOS,
+    Sentence,
+    to_bytes,
+)
 from synmt_cli.formats.record import OK
 from synmt_cli.io.memory import unnamed_file
 
@@ -152,7 +167,7 @@ def treebank(sentences: Iterable[Sentence]) -> Treebank:
             continue
         for row in sentence.words:
             forms[row[LEMMA]].add(row[FORM])
-        kept.append(sentence)
+        kept.append(_learnt(sentence))
     varied = {lemma for lemma, of_lemma in forms.items() if len(of_lemma) > MAX_FORMS} - {"_"}
     for sentence in kept:
         for row in sentence.words:
@@ -163,11 +178,23 @@ def treebank(sentences: Iterable[Sentence]) -> Treebank:
     return result
 
 
+def _learnt(sentence: Sentence) -> Sentence:
+    """The sentence with the rows and columns of which the trainer learns, or that it needs."""
+    rows = [row for row in sentence.rows if "." not in row[ID]]
+    for row in rows:
+        row[DEPS] = "_"
+        if "-" in row[ID]:
+            row[LEMMA:DEPS] = ["_"] * (DEPS - LEMMA)
+    return replace(sentence, rows=rows)
+
+
 def _unfit(sentence: Sentence) -> str | None:
     if is_placeholder(sentence):
         return "without a tree"
     if status_of(sentence)[0] != OK:
         return f"with a {STATUS} other than ok"
+    if reason := _unreadable(sentence):
+        return reason
     for row in sentence.words:
         tag = len(f"{row[UPOS]}{row[XPOS]}{row[FEATS]}".encode())
         if max(len(row[FORM].encode()), len(row[LEMMA].encode()), tag) > MAX_BYTES:
@@ -176,6 +203,14 @@ def _unfit(sentence: Sentence) -> str | None:
         if (head == 0) != (row[DEPREL] == "root"):
             problem = "HEAD 0 and DEPREL root go together, here DEPREL is " + quoted(row[DEPREL])
             raise DataError(sentence.source, sentence.line_of(row), problem)
+    return None
+
+
+def _unreadable(sentence: Sentence) -> str | None:
+    if any("\r" in part for part in (*sentence.comments, *chain.from_iterable(sentence.rows))):
+        return "with a lone CR"
+    if any(" " in row[column] for row in sentence.words for column in (UPOS, XPOS, FEATS, DEPREL)):
+        return "with a space in UPOS, XPOS, FEATS or DEPREL"
     return None
 
 
@@ -242,8 +277,10 @@ def _train(
     os.dup2(log, 2)  # the library writes there
     os.close(log)
     error = binding.ProcessingError()
-    both = [_sentences(blocks) for blocks in (training, dev)]
-    model = binding.Trainer.train(METHOD, *both, *(options[part] for part in PARTS), error)
+    both = [_sentences(blocks, error) for blocks in (training, dev)]
+    model = b""
+    if not error.occurred():
+        model = binding.Trainer.train(METHOD, *both, *(options[part] for part in PARTS), error)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # so that the parent sees the end of the log
     if error.occurred() or not model:
         result.send(error.message.strip() or "it gives no model")
@@ -258,15 +295,17 @@ def _train(
     result.send(Trained(model, _evaluation(loaded, dev, options)))
 
 
-def _sentences(blocks: Iterable[bytes]) -> Any:
+def _sentences(blocks: Iterable[bytes], error: Any) -> Any:
+    """The library's sentences; `error` says what it cannot read."""
     import ufal.udpipe as binding
 
     reader = binding.InputFormat.newInputFormat("conllu")
-    sentences, error = binding.Sentences(), binding.ProcessingError()
+    sentences = binding.Sentences()
     for block in blocks:
         reader.setText(block.decode())
         sentence = binding.Sentence()
-        reader.nextSentence(sentence, error)
+        if not reader.nextSentence(sentence, error):
+            break
         sentences.append(sentence)
     return sentences
 
