@@ -119,7 +119,7 @@ def synth(
     dog, the woman sees."); with --english-order plain it does not, and English no longer
     determines German. The English particle follows the object but precedes one with a relative
     clause (weight); --particles split puts it after every object, joined before every noun, and
-    mixed chooses at random.
+    mixed chooses at random, so that German no longer determines English.
 
     CoNLL-U has the comments synth_phenomena, synth_depth, synth_ambiguous (where neither
     German case nor agreement tells subject from object: subject-first, object-first,
@@ -172,10 +172,17 @@ def synth(
 
 
 def _sentences(paths: Sequence[str], kind: str) -> Iterator[str]:
-    """The sentences of files of a kind; those of a line of TSV, and both sides of a record."""
+    """The lines of files of a kind, and the sentences of a line of CoNLL-U.
+
+    Also the columns of TSV, and both sides of a record.
+    """
     from synmt_cli.core.segments import reader
+    from synmt_cli.core.segments.alignment import text_of
+    from synmt_cli.core.segments.segment import TreeSegment
 
     for segment in reader.read(paths, kind) if paths else ():  # no paths would be stdin
         yield from segment.text.split("\t")
+        if isinstance(segment, TreeSegment) and segment.sentences[1:]:
+            yield from (text_of([one], one.metadata()).strip() for one in segment.sentences)
         if segment.target is not None:
             yield segment.target

@@ -193,6 +193,10 @@ def test_parallel_files_have_as_many_segments(forked, tmp_path):
     (tmp_path / "c.conllu").write_bytes(f"{GOOD}\n{split}1\tx\n".encode())
     done = forked("check", "--parallel", *files, cwd=tmp_path)  # what is broken counts as well
     assert done.stdout == b"c.conllu:15: 2 columns, expected 10\n"
+    wrong = "# sent_id = 2.3\n# synmt_line = 2\n1\tx\n\n"  # a sentence of the same line
+    (tmp_path / "c.conllu").write_bytes(f"{GOOD}\n{split}{wrong}{GOOD}".encode())
+    done = forked("check", "--parallel", *files, cwd=tmp_path)
+    assert done.stdout == b"c.conllu:17: 2 columns, expected 10\n"
     assert forked("check", "--parallel", "a", cwd=tmp_path).returncode == 2
 
 

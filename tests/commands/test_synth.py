@@ -78,6 +78,17 @@ def test_sentences_to_exclude_may_have_any_form(run, tmp_path, form):
         assert done.stdout.splitlines() == lines[200:]
 
 
+def test_both_sentences_of_a_line_are_excluded(run, tmp_path):
+    """As `parse --segment split` writes them."""
+    few = ("synth", "--phenomena", "stranding", "--mix", "0", "--unique")
+    taken = run(*few, "-n", 200, "--side", "de", "--format", "conllu").stdout
+    blocks = taken.decode().split("\n\n")[:-1]
+    marked = (f"# synmt_line = {i // 2}\n{block}\n\n" for i, block in enumerate(blocks))
+    (tmp_path / "two").write_text("".join(marked))
+    done = run(*few, "-n", 100, "--exclude", "two", cwd=tmp_path)
+    assert done.stdout.splitlines() == run(*few, "-n", 300).stdout.splitlines()[200:]
+
+
 def test_nothing_is_an_empty_file(run, tmp_path):
     assert run("synth", "-n", 0, "--out-template", "train.{ext}", cwd=tmp_path).returncode == 0
     assert [(tmp_path / name).read_bytes() for name in FILES] == [b""] * 4

@@ -80,6 +80,15 @@ def test_text_is_normalized_by_the_rule_asked_for(run, tmp_path, rule):
     assert found == (normal.casefold() if rule == "nfkc_cf" else normal)
 
 
+def test_a_line_with_the_sign_for_unknown_characters_is_learned_from(run, tmp_path):
+    """sentencepiece leaves out lines with U+2585."""
+    text = "▅common words\n" * 50 + "ab\n"
+    done = run("vocab", "train", "--size", 30, "-o", tmp_path / "m", stdin=text.encode())
+    assert done.returncode == 0
+    encoded = run("vocab", "encode", "-m", tmp_path / "m", stdin=b"common\n").stdout
+    assert "▁common" in encoded.decode().split()
+
+
 def test_a_carriage_return_that_ends_a_line_stays(run, model):
     """The reader of a line drops one CR before its LF."""
     pieces = run("vocab", "encode", "-m", model, stdin=b"a\r\r\nb\r\n").stdout
@@ -126,6 +135,7 @@ def test_several_files_are_one_text(run, model, tmp_path):
         (["--user-symbols", os.fsdecode(b"x\xff")], LINES, 2, "cannot be a user symbol"),
         ([], b"", 65, "<stdin>: no text to learn from"),
         (["-"], b"\n \n", 65, "<stdin>: no text to learn from"),
+        (["--type=word"], b"a " + b"x" * 9000 + b"\n", 65, "a word is too long to be a piece: cut"),
         ([], b"a\n\xff\n", 65, "<stdin>:2: invalid UTF-8 at byte 1"),
         (["-o", "no/where", "none.txt"], LINES, 73, "cannot create no/where"),
     ],

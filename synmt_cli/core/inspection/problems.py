@@ -75,8 +75,7 @@ class Search:
                     try:
                         starts = self._read(block, starts)
                     except DataError as error:
-                        self.n_segments += 1
-                        starts = LineStarts()
+                        self.n_segments += starts.begins_with(_comments_of(block))
                         yield error
 
     def _read(self, batch: conllu.RawBlocks, starts: LineStarts) -> LineStarts:
@@ -87,6 +86,12 @@ class Search:
         )
         self.n_segments += n
         return after
+
+
+def _comments_of(block: conllu.RawBlocks) -> conllu.Sentence:
+    """A sentence that cannot be read otherwise, without its words."""
+    lines = block.data.decode("utf-8", "replace").split("\n")
+    return conllu.Sentence([line for line in lines if line.startswith("#")], [], [], [])
 
 
 def _blocks(batch: conllu.RawBlocks) -> Iterator[conllu.RawBlocks]:

@@ -128,19 +128,26 @@ def _tokens(sentences: Sequence[Sentence]) -> Tokens:
 
 
 def text_of(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
-    """The line: the texts of its sentences, joined as `synmt parse` cut them."""
+    """The line: the texts of its sentences, with what was between them.
+
+    TokenRange may count from the line, as that of `synmt parse`, or from the document.
+    """
     if len(sentences) == 1 and "text" in metadata:
         return metadata["text"]
     line = after = ""
+    begin = 0  # of the line, as TokenRange counts
     for sentence in sentences:
         tokens = _tokens([sentence])
         parts = [part for row in tokens.rows for part in (row[FORM], _space_after(row[MISC]))]
         text = sentence.comment("text")
         if text is None:
             text = "".join(parts[:-1])
-        if line and (match := _RANGE.search(tokens.rows[0][MISC])):
-            gap = int(match[1]) - len(line)  # some tools trim the text
-            line += " " * gap if gap <= LONGEST_GAP else ""
+        match = _RANGE.search(tokens.rows[0][MISC])
+        if match and not line:
+            begin = int(match[1]) - len(text) + len(text.lstrip())
+        gap = int(match[1]) - begin - len(line) if match else -1  # some tools trim the text
+        if line and 0 <= gap <= LONGEST_GAP:
+            line += " " * gap
         elif line[-1:].strip() and text[:1].strip():
             line += after
         line += text

@@ -15,6 +15,7 @@ from synmt_cli.errors import DataError, UsageError, quoted
 
 N_THREADS = 4  # sums of floats depend on it: fixed, not the machine's
 LONGEST = 2**30  # bytes; sentencepiece would silently leave out lines over 4192 bytes
+UNKNOWN = "\u2585"  # what sentencepiece puts for unknown characters; it leaves out lines with it
 SPECIAL = ("<unk>", "<pad>", "<s>", "</s>")
 Type = Literal["bpe", "unigram", "word"]
 # Ids for so many lines or more, of both languages together: small vocabularies where each piece
@@ -80,7 +81,7 @@ def _train(sentences: Iterable[str], settings: VocabularySettings, size: int, wh
 
     def watched() -> Iterator[str]:  # the library hides exceptions: keep the one that ended them
         try:
-            yield from sentences
+            yield from (sentence.replace(UNKNOWN, " ") for sentence in sentences)
         except BaseException as error:
             errors.append(error)
             raise
@@ -104,6 +105,7 @@ def _train(sentences: Iterable[str], settings: VocabularySettings, size: int, wh
             max_sentence_length=LONGEST,
             minloglevel=3,
         )
+        sentencepiece().SentencePieceProcessor(model_proto=model.getvalue())
     except RuntimeError as error:
         if errors:
             raise errors[0] from None
@@ -139,4 +141,6 @@ def _explained(message: str, size: int, where: str) -> Exception:
         return UsageError(f"{quoted(taken[1])} cannot be a symbol: it is a piece already")
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return DataError(where, None, "no text to learn from")
+    if "piece is too long" in message:
+        return DataError(where, None, "a word is too long to be a piece: cut it, or name no --type")
     return RuntimeError(message)

@@ -200,7 +200,18 @@ def test_a_trimmed_text_is_filled_up_by_token_range():
         block("b", ["text = b", "synmt_line = 1"], ["TokenRange=3:4"]),
         block("c", ["synmt_line = 1"], ["TokenRange=999999999:999999999"]),
     )
-    assert record(*parts).src == "a  bc"
+    assert record(*parts).src == "a  b c"  # that of c can be no place in this line
+
+
+def test_token_range_may_count_from_the_beginning_of_the_document():
+    """As UDPipe's does; only that of `synmt parse` counts from the line."""
+    parts = (
+        block("a.", ["text =  a.", "synmt_line = 7"], ["TokenRange=41:42", "TokenRange=42:43"]),
+        block("b", ["text = b", "synmt_line = 7"], ["TokenRange=45:46"]),
+    )
+    assert record(*parts).src == " a.  b"
+    restarting = parts[0], parts[1].replace("45:46", "0:1")
+    assert record(*restarting).src == " a. b"
 
 
 def test_sentences_without_token_range_stand_apart_unless_misc_says_otherwise():
