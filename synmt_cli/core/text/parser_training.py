@@ -9,9 +9,10 @@ This module prepares what it does not take:
 - more than 255 forms of one lemma, or a FORM, LEMMA or tag over 255 bytes, do not fit its
   dictionary (https://github.com/ufal/udpipe/issues/53). Such a lemma becomes `_`, a sentence
   with such a word is left out; both are counted;
-- its reader gives an empty sentence for a space in a tag or a label, or a lone CR, and the trainer
-  then crashes. Such sentences are left out. Empty nodes, DEPS, and columns of a multiword token
-  other than FORM and MISC, of which it learns nothing, may hold what they like;
+- its reader gives an empty sentence for a space in a tag or a label, or a lone CR, with which the
+  trainer crashes, and never ends for a CR in a comment. Such sentences are left out. Comments,
+  empty nodes, DEPS, and columns of a multiword token other than FORM and MISC, of which it learns
+  nothing, may hold what they like;
 - it ignores options that it does not know. `merged` refuses them.
 """
 
@@ -185,7 +186,8 @@ def _learnt(sentence: Sentence) -> Sentence:
         row[DEPS] = "_"
         if "-" in row[ID]:
             row[LEMMA:DEPS] = ["_"] * (DEPS - LEMMA)
-    return replace(sentence, rows=rows)
+    comments = [comment.replace("\r", " ") for comment in sentence.comments]
+    return replace(sentence, comments=comments, rows=rows)
 
 
 def _unfit(sentence: Sentence) -> str | None:
@@ -207,7 +209,7 @@ def _unfit(sentence: Sentence) -> str | None:
 
 
 def _unreadable(sentence: Sentence) -> str | None:
-    if any("\r" in part for part in (*sentence.comments, *chain.from_iterable(sentence.rows))):
+    if any("\r" in column for column in chain.from_iterable(sentence.rows)):
         return "with a lone CR"
     if any(" " in row[column] for row in sentence.words for column in (UPOS, XPOS, FEATS, DEPREL)):
         return "with a space in UPOS, XPOS, FEATS or DEPREL"

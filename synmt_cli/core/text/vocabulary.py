@@ -107,11 +107,12 @@ class Vocabulary:
         Unknown words are where they are in the text, or share the place if they cannot be told.
         """
         parts, (begin, end) = self._apart([piece]), place
-        words = [
-            (begin + word.start(), begin + word.end())
-            for word in re.finditer(r"\s*\S+", text[begin:end])
-        ]
-        known = words if len(words) == len(parts) > 1 else [place] * len(parts)
+        known = [place] * len(parts)
+        for word in (r" *[^ ]+", r"\s*\S+"):  # normalization may make spaces of white space
+            words = [match.span() for match in re.finditer(word, text[begin:end])]
+            if len(words) == len(parts) > 1:
+                known = [(begin + first, begin + last) for first, last in words]
+                break
         for part, own in zip(parts, known, strict=True):
             yield from [own] * len(self.without_symbols([part]))
 

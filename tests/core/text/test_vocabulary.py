@@ -205,6 +205,17 @@ def test_each_unknown_word_of_a_vocabulary_of_words_is_a_piece(normalization):
         assert vocabulary.pieces(text) == pieces
 
 
+@pytest.mark.parametrize("normalization", ["identity", "nfkc"])
+def test_a_no_break_space_ends_a_word_where_normalization_says_so(normalization):
+    settings = VocabularySettings(size=8, type="word", normalization=normalization)
+    vocabulary = Vocabulary(train(["the dog sees the cat", "the cat sees"] * 2, settings))
+    text = "the  old 10\u00a0000 souls dog"
+    words = text.split() if normalization == "nfkc" else text.replace("  ", " ").split(" ")
+    pieces, offsets = vocabulary.encode(text)
+    assert len(pieces) == len(words)
+    assert [text[begin:end].strip() for begin, end in offsets] == words
+
+
 def test_the_pieces_of_what_a_character_is_normalized_to_share_its_place():
     text = "Wait… ½ cup"
     made = train([*TEXT, "... 1⁄2 a b c W"], VocabularySettings(60, normalization="nfkc"))
