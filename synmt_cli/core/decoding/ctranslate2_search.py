@@ -247,10 +247,22 @@ class CTranslate2Search:
             asynchronous=True,
             max_decoding_length=longest,
             num_hypotheses=n,
-            **self._options,
-            **others,
+            **{**self._options, **others},
         )
         return found
+
+    def _translate_to_limit(
+        self, translator: Any, sources: list[list[str]], limit: int
+    ) -> list[Any]:
+        """The same for sources whose search does not end before their limit: each whole list.
+
+        As many prefixes as the beam has are cut at the limit, and could push complete translations
+        off the list. More patience makes room for them; the search reaches the limit anyway.
+        """
+        beam = self._rules.beam
+        n = n_candidates(self._rules) + (beam if beam > 1 else 0)
+        more = {"max_batch_size": self._rules.batch_size, "patience": n / beam}
+        return self._translate(translator, sources, limit, n, **more)
 
     def _finished(self, block: _Block) -> Iterator[tuple[Array, list[list[Hypothesis]]]]:
         """Waits for the batches of a block, and searches anew where a limit changes the result."""
@@ -266,9 +278,7 @@ class CTranslate2Search:
         begun = []
         for own, places in again.items():
             sources = [block.batches[number].sources[place] for number, place in places]
-            n = n_candidates(self._rules)
-            more = {"max_batch_size": self._rules.batch_size}
-            begun.append(self._translate(block.translator, sources, own, n, **more))
+            begun.append(self._translate_to_limit(block.translator, sources, own))
         for places, futures in zip(again.values(), begun, strict=True):
             for (number, place), future in zip(places, futures, strict=True):
                 found[number][place] = self._best(self._hypotheses(future.result()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import replace
 
@@ -123,6 +124,19 @@ def test_every_variant_of_the_source_gives_the_same(name, norm):
 def test_every_rule_gives_the_same(rules):
     model = build("pascal", "pre")
     wanted = expected(model, rules)
+    agree(found(model, rules), wanted)
+
+
+def test_a_complete_translation_goes_before_better_ones_that_are_cut():
+    rules = SearchSettings(longest=LengthLimit(0, 4), beam=3, patience=1, lenpen=2)
+    model = build("vanilla", "pre")
+    with torch.no_grad():
+        table = model.output.weight
+        table[4:] *= 6
+        table[EOS] = torch.randn(table.size(1), generator=torch.Generator().manual_seed(112))
+        table[EOS] *= table[4:].std()
+    wanted = expected(copy.deepcopy(model), rules)
+    assert not any(h.cut for nbest in wanted for h in nbest)
     agree(found(model, rules), wanted)
 
 
