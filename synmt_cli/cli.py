@@ -25,7 +25,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from synmt_cli import __version__, console, signals
-from synmt_cli.commands import Manual, completion
+from synmt_cli.commands import Manual, completion, options
 from synmt_cli.errors import (
     BUG,
     CreateError,
@@ -85,6 +85,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "synth": ("synth", "Make English-German sentence pairs with gold trees."),
 }
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+# Of options that name one thing: an empty list or pattern has a meaning, an empty name has none.
+NAMES = (
+    "FILE",
+    "MODEL",
+    "RUN",
+    "DIR",
+    "TOML",
+    "TEMPLATE",
+    "NAME",
+    "NAME[+NAME]",
+    "TIME",
+    "ADDRESS",
+)
 GROUPS = {
     "parser": "Train parsers.",
     "vocab": "Train and apply subword vocabularies.",
@@ -99,11 +112,21 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the command."""
+        _refuse_empty(self, ctx)
         start = time.perf_counter()
         console.debug(f"options: {_options(self, ctx.params)}")
         result = super().invoke(ctx)
         console.debug(f"done in {time.perf_counter() - start:,.2f} s, {_usage_of_machine()}")
         return result
+
+
+def _refuse_empty(command: TyperCommand, context: Any) -> None:
+    """Raises UsageError for `--parser ""`, as of a variable that is not set: it is no default."""
+    given = options.given(context)
+    for parameter in command.params:
+        name, metavar = parameter.name or "", getattr(parameter, "metavar", None)
+        if name in given and context.params[name] == parameter.default == "" and metavar in NAMES:
+            raise UsageError(f"{parameter.opts[-1]} is empty: leave it out, or give a {metavar}")
 
 
 def _options(command: TyperCommand, values: dict[str, Any]) -> str:

@@ -121,6 +121,28 @@ def test_pipes_devices_and_stdin_are_replaced_by_nothing(run, tmp_path):
         assert run("check", given, "-o", output, stdin=b"a\n", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("train", "--train", "x", "--pretrained", ""),
+            "--pretrained is empty: leave it out, or give a RUN",
+        ),
+        (("train", "--train", "x", "--dev="), "--dev is empty: leave it out, or give a FILE"),
+        (
+            ("train", "--train", "x", "--variant", ""),
+            "--variant is empty: leave it out, or give a NAME[+NAME]",
+        ),
+        (("translate", "-m", "x", "--parser", ""), "--parser is empty: leave it out, or give a M"),
+        (("report", "--src", ""), "--src is empty: leave it out, or give a FILE"),
+    ],
+)
+def test_a_variable_that_is_not_set_is_no_default(run, arguments, message):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert f": {message}" in done.stderr.decode()
+
+
 def test_an_empty_name_of_an_output_is_no_stdout(run):
     for command in (("translate", "-m", "x"), ("filter",), ("linearize",)):
         done = run(*command, "-o", "", stdin=b"a\n")
