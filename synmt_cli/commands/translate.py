@@ -187,7 +187,8 @@ def translate(
     n-best list may differ only in the tree; where completing makes two the same, one is dropped.
     --unconstrained allows everything, as the paper's code did: transitions that draw nothing are
     skipped, at most four tokens are written for each piece of the limit, and conllu repairs a
-    sequence that builds no tree, and counts it.
+    sequence that builds no tree, and counts it. There any piece after an arc begins a word of the
+    tree; in text, one without the mark of a space is joined to the piece before.
 
     --sample K draws translations instead of searching for the best one: each token with its
     probability among the K most probable ones that may come next, or among all with 0. Such
@@ -207,11 +208,11 @@ def translate(
     decoder, which all variants of the source have, alone or combined; it does not support
     ensembles, --sample, decoders that write trees, or rel in the decoder. Its beam search is not
     exact, so --beam needs --patience (or --lenpen 0 without --nbest). Whatever it cannot do, auto
-    leaves to torch, and -v shows which engine runs. Both engines search alike, but round
-    differently: a tie may fall the other way, and scores leave out the probability of pieces that
-    are never written. So the default stays torch, and installing a package changes no output. With
-    --threads N (and -j 1) CTranslate2 translates N batches at the same time. It reads the folders
-    of `synmt export` too.
+    leaves to torch, and -v shows which engine runs. Both engines search alike, but CTranslate2
+    rounds differently and leaves pieces that are never written out of all probabilities. So scores
+    differ, and sometimes translations. Therefore the default stays torch, and installing a package
+    changes no output. With --threads N (and -j 1) CTranslate2 translates N batches at the same
+    time. It reads the folders of `synmt export` too.
 
     Segments are sorted by length within a --window; --line-buffered, or text typed at a terminal,
     sets it to 1. From a pipe the first windows are shorter, and the next one is read while one is
