@@ -126,7 +126,7 @@ def _refuse_empty(command: TyperCommand, context: Any) -> None:
     for parameter in command.params:
         name, metavar = parameter.name or "", getattr(parameter, "metavar", None)
         if name in given and context.params[name] == parameter.default == "" and metavar in NAMES:
-            raise UsageError(f"{parameter.opts[-1]} is empty: leave it out, or give a {metavar}")
+            raise UsageError(f"{parameter.opts[-1]} is empty: leave it out, or give its {metavar}")
 
 
 def _options(command: TyperCommand, values: dict[str, Any]) -> str:

@@ -126,15 +126,15 @@ def test_pipes_devices_and_stdin_are_replaced_by_nothing(run, tmp_path):
     [
         (
             ("train", "--train", "x", "--pretrained", ""),
-            "--pretrained is empty: leave it out, or give a RUN",
+            "--pretrained is empty: leave it out, or give its RUN",
         ),
-        (("train", "--train", "x", "--dev="), "--dev is empty: leave it out, or give a FILE"),
+        (("train", "--train", "x", "--dev="), "--dev is empty: leave it out, or give its FILE"),
         (
             ("train", "--train", "x", "--variant", ""),
-            "--variant is empty: leave it out, or give a NAME[+NAME]",
+            "--variant is empty: leave it out, or give its NAME[+NAME]",
         ),
-        (("translate", "-m", "x", "--parser", ""), "--parser is empty: leave it out, or give a M"),
-        (("report", "--src", ""), "--src is empty: leave it out, or give a FILE"),
+        (("translate", "-m", "x", "--parser", ""), "--parser is empty: leave it out, or give its "),
+        (("report", "--src", ""), "--src is empty: leave it out, or give its FILE"),
     ],
 )
 def test_a_variable_that_is_not_set_is_no_default(run, arguments, message):
