@@ -121,7 +121,7 @@ class Command(TyperCommand):
 
 
 def _refuse_empty(command: TyperCommand, context: Any) -> None:
-    """Raises UsageError for `--parser ""`, as of a variable that is not set: it is no default."""
+    """Raises UsageError for an empty name, such as that of `--parser "$UNSET"`."""
     given = options.given(context)
     for parameter in command.params:
         name, metavar = parameter.name or "", getattr(parameter, "metavar", None)

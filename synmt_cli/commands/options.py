@@ -84,7 +84,7 @@ def refuse_two_stdins(paths: Iterable[str | None]) -> None:
 
 
 def refuse_clashes(inputs: Iterable[str | None], *outputs: str | None) -> None:
-    """Raises UsageError if two inputs are stdin, or what a command finds would replace an input."""
+    """Raises UsageError if two inputs are stdin, or an output would replace an input."""
     files = [one for one in inputs if one]
     refuse_two_stdins(files)
     for output in outputs:

@@ -71,7 +71,7 @@ def parser_train(
     given = {"tokenizer": tokenizer, "tagger": tagger, "parser": parser}
     settings = parser_training.merged(preset, given, light)
     options.refuse_compressed(output)
-    options.refuse_two_stdins([*files, *(dev or [])])
+    options.refuse_clashes([*files, *(dev or [])], output)
     with writing.output(output) as writer:
         training = _treebank(files, "training", "train on")
         development = _treebank(dev, "dev", "measure with") if dev else parser_training.Treebank()

@@ -134,7 +134,7 @@ def synth(
     from synmt_cli.synth import files, settings
     from synmt_cli.synth.pairs import digest, pairs
 
-    options.refuse_two_stdins(exclude or ())
+    options.refuse_clashes(exclude or (), output)
     options.refuse({"--exclude-format needs --exclude": not exclude and exclude_kind != "auto"})
     if template is not None and (side or kind or output != "-" or line_buffered):
         unfit = "--side, --format, --output, --line-buffered"

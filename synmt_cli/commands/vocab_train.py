@@ -95,7 +95,7 @@ def vocab_train(
     --format symbols. --user-symbols are the opposite: strings that are found wherever text has
     them.
     """
-    options.refuse_two_stdins([*(files or ["-"]), symbols])
+    options.refuse_clashes([*(files or ["-"]), symbols], output)
     options.refuse_compressed(output)
     settings = vocabulary_training.VocabularySettings(
         size=_size(size),

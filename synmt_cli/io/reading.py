@@ -164,7 +164,7 @@ def absolute(path: str) -> str:
 
 
 def is_among(path: str, inputs: Sequence[str]) -> bool:
-    """Whether a file is one of these inputs; pipes, devices and what does not exist are none."""
+    """Whether a file is one of these inputs. Pipes, devices and missing files never are."""
     if path == "-" or not os.path.isfile(path):
         return False
     return any(os.path.samefile(path, one) for one in inputs if one != "-" and os.path.isfile(one))
