@@ -269,6 +269,9 @@ def score(
     Name the outputs of each system in the same order. --matched and --paired ar need as many
     outputs of each system.
 
+    The table ends with the comparisons in words: better, worse, or undecided, which does not mean
+    equal, and how great a difference has to be to be significant with these data.
+
     With several comparisons, p is corrected for their number (Holm 1979), those of the whole test
     set (systems, metrics) apart from those of buckets, so that --by does not change the answer.
     Stars follow the corrected p; --correct none leaves p as it is. --all-pairs compares every two

@@ -13,7 +13,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.text import scripts, tokenizers
 from synmt_cli.errors import DataError, UsageError, quoted
 from synmt_cli.formats.reports.table import FORMATS
-from synmt_cli.formats.reports.tuning import FIRST_TOKENIZER, GREATEST, LEAST, WIDEST, TuningReport
+from synmt_cli.formats.reports.tuning import FIRST_TOKENIZER, GREATEST, LEAST, WIDEST
 from synmt_cli.io import memory, reading, writing
 
 if TYPE_CHECKING:
@@ -142,35 +142,13 @@ def tune(
         exact = settings.patience == math.inf
         tuning = Tuning(references, beam, None if exact else settings.patience, tokenize)
         report = tuning.report(values, lines, n_cut, closed)
-        warn_of_tie(report)
-        warn_of_end(report)
+        for doubt in report.doubts:
+            console.warn(doubt)
         if get is None:
             writer.write(FORMATS[form](report))
         else:
             figure = repr(report.best.lenpen) if get == "lenpen" else f"{report.best.bleu:.2f}"
             writer.write(figure.encode() + b"\n")
-
-
-def warn_of_tie(report: TuningReport) -> None:
-    """Says that BLEU is the same for all values, so that the best one is only the first."""
-    scores = {one.bleu for one in report.values}
-    if len(report.values) > 1 and len(scores) == 1:
-        console.warn(
-            f"all values have the same BLEU, {scores.pop():.2f}: it decides nothing, and "
-            f"{report.best.lenpen:g} is only the first"
-        )
-
-
-def warn_of_end(report: TuningReport) -> None:
-    """Says that the best value is the greatest or the smallest that was tried."""
-    best, values = report.best, report.values
-    if best is values[-1] and len(values) > 1 and best.lenpen < GREATEST:
-        other = "greatest value tried: greater"
-    elif best is values[0] and best.bleu > values[-1].bleu and best.lenpen > 0:
-        other = "smallest value tried: smaller"
-    else:
-        return
-    console.warn(f"the best, {best.lenpen:g}, is the {other} ones may be better")
 
 
 def grid(text: str) -> list[float]:

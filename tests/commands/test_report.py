@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -40,7 +41,7 @@ def folder(tmp_path_factory, forked):
         run.mkdir(parents=True)
         (run / "config.toml").write_text(f'format = 1\nvariant = "{name}"\n[training]\nlr = 0.1\n')
         facts = {"event": "dev", "metric": "bleu", "perplexity": 9.0}
-        lines = [json.dumps({**facts, "step": i, "value": 3, "best": i < 3}) for i in (1, 2, 3)]
+        lines = [json.dumps({**facts, "step": i, "value": 3, "best": i < 3}) for i in (1, 2, 3, 4)]
         (run / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     systems = [f"{name}={name}.{seed}" for name in ("base", "new") for seed in (1, 2)]
     options = ["--format", "json", "-o", "score.json", "--samples", "50", "--by", "length:5"]
@@ -232,6 +233,36 @@ def test_what_is_missing_is_said(forked, folder, tmp_path):
     assert alone.returncode == 0
     assert b"<h2>Training</h2>" in alone.stdout
     assert b"<h2>Segments</h2>" not in alone.stdout
+
+
+def test_the_answer_and_what_speaks_against_it_come_first(forked, folder, tmp_path):
+    """The words of `synmt score`; a run that still improves; a length penalty at its limit."""
+    rerun = tmp_path / "rerun"
+    shutil.copytree(folder / "runs/new.1", rerun)
+    lines = (rerun / "metrics.jsonl").read_text().splitlines()
+    last = {**json.loads(lines[-1]), "step": 5, "perplexity": 8.5}
+    (rerun / "metrics.jsonl").write_text("\n".join([*lines, json.dumps(last)]) + "\n")
+    value = {"brevity_penalty": 1.0, "length_ratio": 1.0, "cut": 0, "closed": None}
+    values = [{**value, "lenpen": lenpen, "bleu": 10 * lenpen} for lenpen in (0.5, 1.0)]
+    tuned = {"segments": 2, "beam": 5, "patience": None, "signature": "s", "values": values}
+    (tmp_path / "tuned.json").write_text(json.dumps({**tuned, "best": values[1]}))
+    options = ["--score", folder / "score.json", "--tuned", f"base={tmp_path}/tuned.json"]
+    done = forked("report", *options, folder / "runs/base.1", rerun, cwd=folder)
+    assert done.returncode == 0
+    doubts = (
+        f"By their last validations 1 of 2 runs still improve ({rerun}): longer trainings may end "
+        "with other differences.",
+        "Length penalty of base: the best, 1, is the greatest value tried: greater ones may be "
+        "better.",
+    )
+    warnings = "".join(f"synmt report: warning: {one}\n" for one in doubts)
+    assert done.stderr.decode() == warnings
+    text = forked("score", "--from-report", folder / "score.json", cwd=folder).stdout.decode()
+    verdicts = text.split("\nIn words\n")[1].splitlines()
+    assert verdicts[0].startswith("new: ")
+    page = Elements(done.stdout.decode()).text
+    shown = [page.index(one) for one in (*verdicts, *doubts, "Scores in buckets")]
+    assert shown == sorted(shown)
 
 
 def test_scores_of_other_programs_and_runs_without_a_curve(forked, folder, tmp_path):

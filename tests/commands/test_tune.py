@@ -8,9 +8,7 @@ from functools import partial
 import pytest
 from sacrebleu import corpus_bleu
 
-from synmt_cli import console
-from synmt_cli.commands.tune import warn_of_end, warn_of_tie
-from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of
+from synmt_cli.formats.reports.tuning import TunedValue, TuningReport, best_of, read
 
 GRID = ("--lenpen", "0:2:1", "--beam", 2)
 
@@ -153,20 +151,17 @@ def test_a_report_without_patience_is_of_an_exact_search(shop, tuned):
         ([3.0, 2.0, 1.0], [0.5, 1.0, 1.5], "0.5, is the smallest value tried: smaller"),
         ([3.0, 2.0, 1.0], [0.0, 0.5, 1.0], ""),
         ([1.0, 3.0, 2.0], [0.5, 1.0, 1.5], ""),
-        ([2.0, 2.0, 2.0], [0.5, 1.0, 1.5], ""),  # nothing says that smaller ones are better
+        ([3.0, 2.0, 3.0], [0.5, 1.0, 1.5], ""),  # nothing says that smaller ones are better
         ([2.0], [0.5], ""),
     ],
 )
-def test_a_best_value_at_an_end_is_said(scores, lenpens, said, capfd, monkeypatch):
-    monkeypatch.setattr(console, "_level", console.NORMAL)  # whatever a test before left
+def test_a_best_value_at_an_end_is_said(scores, lenpens, said):
     values = [
         TunedValue(lenpen, score, 1.0, 1.0, 0, None)
         for lenpen, score in zip(lenpens, scores, strict=True)
     ]
-    warn_of_end(TuningReport(2, 4, None, best_of(values), values, ""))
-    warning = capfd.readouterr().err
-    assert warning.count("ones may be better") == bool(said)
-    assert said in warning
+    doubts = TuningReport(2, 4, None, best_of(values), values, "").doubts
+    assert [f"the best, {said} ones may be better"] * bool(said) == doubts
 
 
 @pytest.mark.parametrize(
@@ -181,13 +176,18 @@ def test_a_best_value_at_an_end_is_said(scores, lenpens, said, capfd, monkeypatc
         ([0.0], ""),
     ],
 )
-def test_values_that_tie_are_said_to_decide_nothing(scores, said, capfd, monkeypatch):
-    monkeypatch.setattr(console, "_level", console.NORMAL)
+def test_values_that_tie_are_said_to_decide_nothing(scores, said):
     values = [TunedValue(i / 10, score, 1.0, 1.0, 0, None) for i, score in enumerate(scores, 1)]
-    warn_of_tie(TuningReport(2, 4, None, best_of(values), values, ""))
-    warning = capfd.readouterr().err
-    assert bool(warning) == bool(said)
-    assert said in warning
+    found = " ".join(TuningReport(2, 4, None, best_of(values), values, "").doubts)
+    assert ("decides nothing" in found) == bool(said)
+    assert said in found
+
+
+def test_doubts_are_said_on_stderr(shop, learned):
+    options = ("--lenpen", "0.1:0.3", "--beam", 2, "--format", "json", "-o", "ends.json")
+    done = shop("tune", "-m", learned, *options, "dev.jsonl", status=0)
+    (doubt,) = read(str(shop.folder / "ends.json")).doubts
+    assert f"synmt tune: warning: {doubt}\n" in done.stderr.decode()
 
 
 def test_bleu_is_by_the_tokenizer_asked_for_which_the_report_keeps(shop, learned):
@@ -211,6 +211,7 @@ def test_bleu_is_by_the_tokenizer_asked_for_which_the_report_keeps(shop, learned
         assert report["best"]["bleu"] == pytest.approx(expected.score)
         assert report["best"]["length_ratio"] == pytest.approx(expected.sys_len / expected.ref_len)
         assert report["tokenize"] == tokenize
+        assert b"decides nothing" not in done.stderr
         warning = b"Han characters without spaces, whose clauses tokenizer 13a takes for words; use"
         assert (warning + b" --tokenize zh\n" in done.stderr) == warns
 

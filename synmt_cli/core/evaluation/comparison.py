@@ -21,16 +21,14 @@ from synmt_cli.core.evaluation.statistics.significance import (
 from synmt_cli.core.evaluation.systems import SystemFiles
 from synmt_cli.formats.reports.score.scores import (
     ASSUMED,
-    EQUAL_VARIANCE,
     HOLM,
     UNCORRECTED,
     ComparedPair,
-    PairedComparison,
     ScoredBucket,
-    ScoredSystem,
     ScoreReport,
     Settings,
 )
+from synmt_cli.formats.reports.score.systems import EQUAL_VARIANCE, PairedComparison, ScoredSystem
 
 
 @dataclass(frozen=True, slots=True)

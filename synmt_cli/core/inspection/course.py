@@ -96,14 +96,25 @@ def trend(points: Sequence[Point]) -> str:
 
     It falls more evenly than BLEU rises, and shows overfitting first.
     """
-    lowest = min(points, key=lambda p: p.perplexity)
-    since = [p for p in points if p.step > lowest.step]
+    lowest, since = _since_lowest(points)
     where = f"perplexity was lowest at step {lowest.step:,}, {lowest.perplexity:.2f}"
     if len(since) < RECENT:
         return "still improves: " + where
     if points[-1].perplexity > WORSE * lowest.perplexity:
         return f"overfits: {where}, and is {points[-1].perplexity:.2f} now"
     return f"has stagnated for {len(since):,} validations: {where}"
+
+
+def still_improves(perplexities: Sequence[tuple[float, float]]) -> bool:
+    """Whether a run does by its last validations. perplexities: (step, perplexity) of each."""
+    points = [Point(int(step), 0.0, perplexity) for step, perplexity in perplexities]
+    return len(points) > 1 and len(_since_lowest(points)[1]) < RECENT
+
+
+def _since_lowest(points: Sequence[Point]) -> tuple[Point, list[Point]]:
+    """The point of the lowest perplexity, and those after it."""
+    lowest = min(points, key=lambda p: p.perplexity)
+    return lowest, [p for p in points if p.step > lowest.step]
 
 
 def spread(values: Sequence[float]) -> float:

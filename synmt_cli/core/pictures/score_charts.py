@@ -6,7 +6,8 @@ from dataclasses import replace
 from synmt_cli.core.pictures.charts import Chart, Series
 from synmt_cli.core.pictures.sentences import shown_ends
 from synmt_cli.errors import UsageError, quoted
-from synmt_cli.formats.reports.score.scores import MetricInfo, ScoredBucket, ScoreReport
+from synmt_cli.formats.reports.score.scores import ScoredBucket, ScoreReport
+from synmt_cli.formats.reports.score.systems import MetricInfo
 
 SYSTEMS = "systems"  # the chart of whole scores, as --by names it
 AT_AXIS = 12  # characters of a name that stands along the axis of a chart

@@ -21,7 +21,8 @@ from synmt_cli.core.report import trees as trees_of
 from synmt_cli.core.report.runs import RunFacts
 from synmt_cli.core.report.segments import Shown, Texts
 from synmt_cli.errors import UsageError, require_packages
-from synmt_cli.formats.reports.score.scores import MetricInfo, ScoredBucket, ScoreReport, shown_p
+from synmt_cli.formats.reports.score.scores import ScoredBucket, ScoreReport
+from synmt_cli.formats.reports.score.systems import MetricInfo, shown_p
 from synmt_cli.formats.reports.tuning import TuningReport
 
 LIMIT = 4_900_000  # bytes of a page
@@ -64,6 +65,16 @@ class Content:
     commands: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     first_seeds: bool = False
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why the scores may not be the last word, in words."""
+        of_tuning = [
+            f"Length penalty of {name}: {doubt}."
+            for name, report in self.tuned.items()
+            for doubt in report.doubts
+        ]
+        return [*run_tables.doubts(self.runs), *of_tuning]
+
 
 def require() -> None:
     """Raises Unavailable unless the packages of the extra are there."""
@@ -103,7 +114,8 @@ def page(content: Content) -> str:
         "tuned": content.tuned,
         "runs": content.runs,
         "settings": run_tables.table(content.runs),
-        "doubts": run_tables.doubts(content.runs),
+        "verdicts": content.score.verdicts if content.score else [],
+        "doubts": content.doubts,
         "segments": [],
         "n_segments": content.texts.n if content.texts else 0,
         "names": list(content.texts.outputs) if content.texts else [],

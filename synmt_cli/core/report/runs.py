@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from synmt_cli.core.inspection.course import still_improves
 from synmt_cli.core.pictures import curves
 from synmt_cli.core.pictures.curves import Curve
 from synmt_cli.core.run.directory import Run
-from synmt_cli.errors import printable
+from synmt_cli.errors import counted, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def table(runs: Sequence[RunFacts]) -> list[Row]:
 
 
 def doubts(runs: Sequence[RunFacts]) -> list[str]:
-    """Why the curves of the runs may not be comparable, in words."""
+    """Why the curves of the runs may not be comparable, or not tell the end, in words."""
     said = []
     if len({run.settings.get("data.dev_sha256") for run in runs}) > 1:
         said.append("The runs were validated on different data: their curves are not comparable.")
@@ -82,4 +83,10 @@ def doubts(runs: Sequence[RunFacts]) -> list[str]:
         said.append("The runs were validated by different metrics.")
     if len({run.settings.get("data.train_sha256") for run in runs}) > 1:
         said.append("The runs were trained on different data.")
+    improving = [run.name for run in runs if still_improves(run.curve.perplexity)]
+    if improving:
+        said.append(
+            f"By their last validations {len(improving)} of {counted(len(runs), 'run')} still "
+            f"improve ({', '.join(improving)}): longer trainings may end with other differences."
+        )
     return said

@@ -3,14 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from synmt_cli.formats.reports.score.scores import (
-    LEAST,
-    MARKS,
-    TESTS,
-    MetricInfo,
-    PairedComparison,
-    shown_p,
-)
+from synmt_cli.formats.reports.score.scores import LEAST, MARKS
+from synmt_cli.formats.reports.score.systems import TESTS, MetricInfo, PairedComparison, shown_p
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount, TreeGroup, extent, settings
 

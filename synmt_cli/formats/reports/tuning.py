@@ -49,6 +49,26 @@ class TuningReport:
     signature: str
     tokenize: str = FIRST_TOKENIZER
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why the best value may not be the best one, in words."""
+        best, values = self.best, self.values
+        scores = {one.bleu for one in values}
+        if len(values) == 1:
+            return []
+        if len(scores) == 1:
+            return [
+                f"all values have the same BLEU, {best.bleu:.2f}: it decides nothing, and "
+                f"{best.lenpen:g} is only the first"
+            ]
+        if best is values[-1] and best.lenpen < GREATEST:
+            end = "greatest value tried: greater"
+        elif best is values[0] and best.bleu > values[-1].bleu and best.lenpen > 0:
+            end = "smallest value tried: smaller"
+        else:
+            return []
+        return [f"the best, {best.lenpen:g}, is the {end} ones may be better"]
+
     def sections(self) -> Iterator[Table | Notes]:
         """The table, and which value is the best."""
         header = ["lenpen", "BLEU", "BP", "length", "cut"]

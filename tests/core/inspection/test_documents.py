@@ -22,7 +22,8 @@ from synmt_cli.formats.reports.analysis.heads import (
 )
 from synmt_cli.formats.reports.analysis.probes import ProbedRun, ProbeReport, ProbeResult, TaskInfo
 from synmt_cli.formats.reports.mixup_scores import JudgedSystem, JudgedTranslation, MixupReport
-from synmt_cli.formats.reports.score.scores import MetricInfo, ScoredSystem, ScoreReport
+from synmt_cli.formats.reports.score.scores import ScoreReport
+from synmt_cli.formats.reports.score.systems import MetricInfo, ScoredSystem
 from synmt_cli.formats.reports.table import as_json, as_tsv
 from synmt_cli.formats.reports.tree_scores import MatchCount, TreeReport
 from synmt_cli.formats.reports.tuning import TunedValue, TuningReport

@@ -19,13 +19,8 @@ from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture, Token,
 from synmt_cli.errors import DataError, ReadError, UsageError
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
-from synmt_cli.formats.reports.score.scores import (
-    MetricInfo,
-    PairedComparison,
-    ScoredBucket,
-    ScoredSystem,
-    ScoreReport,
-)
+from synmt_cli.formats.reports.score.scores import ScoredBucket, ScoreReport
+from synmt_cli.formats.reports.score.systems import MetricInfo, PairedComparison, ScoredSystem
 
 needs_matplotlib = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None, reason="no matplotlib"

@@ -21,7 +21,7 @@ from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.ribes import ALPHA, BETA, ribes
 from synmt_cli.core.text import tokenizers
 from synmt_cli.errors import UsageError, quoted
-from synmt_cli.formats.reports.score.scores import MetricInfo, Parts
+from synmt_cli.formats.reports.score.systems import MetricInfo, Parts
 
 if TYPE_CHECKING:
     from sacrebleu import BLEU, CHRF

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from synmt_cli.formats.reports.score.scores import PairedComparison
+from synmt_cli.formats.reports.score.systems import PairedComparison
 
 
 def corrected(*families: Sequence[PairedComparison]) -> list[list[PairedComparison]]:

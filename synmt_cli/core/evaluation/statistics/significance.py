@@ -32,7 +32,7 @@ import numpy as np
 from synmt_cli.core.evaluation.metrics.formulas import Array
 from synmt_cli.core.evaluation.metrics.registry import Metric
 from synmt_cli.core.evaluation.statistics import seeds
-from synmt_cli.formats.reports.score.scores import EQUAL_VARIANCE, Interval, PairedComparison
+from synmt_cli.formats.reports.score.systems import EQUAL_VARIANCE, Interval, PairedComparison
 
 CELLS = 2**22  # of a (samples, sentences) matrix in memory at a time: 32 MiB
 SAMPLES = {"bs": 1000, "ar": 10000, "sign": 1000}  # defaults; sign draws them for its interval

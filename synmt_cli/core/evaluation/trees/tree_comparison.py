@@ -20,7 +20,7 @@ from synmt_cli.core.evaluation.statistics.multiplicity import corrected
 from synmt_cli.core.evaluation.trees.attachment import Attachment
 from synmt_cli.core.evaluation.trees.word_alignment import AlignedSpan, aligned_spans
 from synmt_cli.formats.conllu import Sentence
-from synmt_cli.formats.reports.score.scores import PairedComparison
+from synmt_cli.formats.reports.score.systems import PairedComparison
 from synmt_cli.formats.reports.tree_comparison import ComparedParser
 from synmt_cli.formats.reports.tree_scores import LABELS, MatchCount
 

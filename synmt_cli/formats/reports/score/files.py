@@ -11,18 +11,20 @@ from typing import Any, TypeVar
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.reports import documents
 from synmt_cli.formats.reports.score.scores import (
+    ComparedPair,
+    ScoredBucket,
+    ScoreReport,
+    Settings,
+    flat,
+)
+from synmt_cli.formats.reports.score.systems import (
     SIDES,
     TESTS,
-    ComparedPair,
     Interval,
     MetricInfo,
     PairedComparison,
     Parts,
-    ScoredBucket,
     ScoredSystem,
-    ScoreReport,
-    Settings,
-    flat,
 )
 
 COMMAND = "score"

@@ -5,175 +5,37 @@ files.py gives back the report that `--format json` wrote: docs/score-json.md de
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from synmt_cli.errors import counted
+from synmt_cli.formats.reports.score.systems import (
+    COMPARISON,
+    EQUAL_VARIANCE,
+    SIDES,
+    MetricInfo,
+    PairedComparison,
+    Parts,
+    ScoredSystem,
+    shown_p,
+)
+from synmt_cli.formats.reports.score.verdicts import sentences
 from synmt_cli.formats.reports.table import ALL, BEST, Cell, Notes, Record, Row, Table, Value
 from synmt_cli.io import reading
 
-TESTS = {
-    "bs": "paired bootstrap",
-    "ar": "paired approximate randomization",
-    "sign": "sign test over sentences",
-}
-SIDES = ("wins", "losses", "ties")
-COMPARISON = (
-    *("delta", "ci95_low", "ci95_high", "p", "test", "definition", "n", "seed"),
-    *("p_corrected", *SIDES),
-)
 MARKS = 3  # characters for the marks of a score: ^ and stars
-EQUAL_VARIANCE = "equal-variance"  # the definition of p where one of two systems has one output
 ASSUMED = (
     f"{EQUAL_VARIANCE}: the system with one output is assumed to vary over seeds as much as the "
     "other, which one output cannot show"
 )
 HOLM, UNCORRECTED = "holm", "none"
 LEAST = "p is at least {}: more --samples can show less"
-SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
+ONE_OUTPUT = "one output of each system cannot show how runs vary: name several by NAME=FILE"
 # Shares of p < 0.05 where systems do not differ (benchmarks/RESULTS.md).
 FALSE_ALARMS = (
     "at 0.05 this p calls 6 % of equal systems different, 27-44 % where training runs vary much",
-    "one output of each system cannot show how runs vary: name several by NAME=FILE",
     "sacreBLEU's own definition (--p sacrebleu) would give another p: 12 %, and then 34-55 %",
 )
-Interval = tuple[float, float]
-Parts = Mapping[str, Any]  # what a score is made of: numbers, or lists with one for each order
-
-
-def stars(p: float) -> str:
-    """The marks of significance."""
-    return "**" if p < 0.01 else "*" if p < 0.05 else ""
-
-
-def shown_p(p: float | None, after: str = "", room: int = 0) -> Cell:
-    """A p value with four digits."""
-    if p is not None and p < 0.00005:
-        return Cell("<0.0001", "", after, room)
-    return Cell(p, ".4f", after, room)
-
-
-@dataclass(frozen=True, slots=True)
-class PairedComparison:
-    """A comparison with a baseline. delta: system - baseline. ci95: of delta, (low, high).
-
-    n: samples drawn, or in a sign test the sentences that were not ties. p: as the test gives
-    it; corrected: for all comparisons of the report, None where it is the only one or nothing
-    is corrected. counts: wins, losses and ties of a sign test. contradicts: whether the test
-    finds the other system better than delta does.
-    """
-
-    test: str
-    definition: str
-    n: int
-    seed: int
-    delta: float
-    ci95: Interval
-    p: float
-    corrected: float | None = None
-    counts: tuple[int, int, int] | None = None
-    contradicts: bool = False
-
-    @property
-    def decisive(self) -> float:
-        """The p that stars follow: corrected where there is such a p."""
-        return self.p if self.corrected is None else self.corrected
-
-    def mark(self) -> str:
-        """Stars for a difference that the test confirms. No difference is never significant."""
-        return stars(self.decisive) if self.delta and not self.contradicts else ""
-
-    def least(self, families: Mapping[str, int]) -> str:
-        """The least p that its samples can show, or "" where that is small enough for stars.
-
-        families: how many comparisons are corrected together, by what a reader calls them; none
-        if p is not corrected.
-        """
-        if self.definition not in SAMPLED:
-            return ""
-        p = 1 / (self.n + 1)
-        if not families:
-            return f"{p:.2g}" if p >= 0.01 else ""
-        least = [f"{min(n * p, 1):.2g}{name}" for name, n in families.items() if n * p >= 0.01]
-        return f"{p:.2g}, p (Holm) {' and '.join(least)}" if least else ""
-
-    def record(self) -> Record:
-        """The columns of COMPARISON that apply."""
-        facts = (self.test, self.definition, self.n, self.seed)
-        corrected = () if self.corrected is None else (self.corrected,)
-        first = zip(COMPARISON, (self.delta, *self.ci95, self.p, *facts, *corrected), strict=False)
-        return {**dict(first), **dict(zip(SIDES, self.counts or (), strict=False))}
-
-    def document(self) -> dict[str, object]:
-        """p_corrected is null where p is not corrected."""
-        facts = {"test": self.test, "definition": self.definition, "n": self.n, "seed": self.seed}
-        values = {"delta": self.delta, "ci95": self.ci95, "p": self.p}
-        counts = dict(zip(SIDES, self.counts, strict=True)) if self.counts else {}
-        verdict = {"p_corrected": self.corrected, "contradicts_delta": self.contradicts}
-        return {**facts, **values, **verdict, **counts}
-
-
-@dataclass(frozen=True, slots=True)
-class MetricInfo:
-    """A metric as reports name it. digits: how many are printed after the point."""
-
-    name: str
-    label: str
-    signature: str
-    higher_is_better: bool
-    digits: int
-
-    def cell(self, score: float | None, after: str = "", room: int = 0) -> Cell:
-        """A score."""
-        return Cell(score, f".{self.digits}f", after, room)
-
-    def difference(self, delta: float) -> str:
-        """A difference of scores, with its sign."""
-        return f"{delta:+.{self.digits}f}"
-
-    def interval(self, ci95: Interval, sign: str = "") -> str:
-        """An interval of scores, or with the sign `+` of differences."""
-        return f"[{ci95[0]:{sign}.{self.digits}f}, {ci95[1]:{sign}.{self.digits}f}]"
-
-    def document(self) -> dict[str, Value | bool]:
-        """The fields."""
-        better = {"higher_is_better": self.higher_is_better, "digits": self.digits}
-        return {"name": self.name, "label": self.label, "signature": self.signature, **better}
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredSystem:
-    """One system: its score by metric name and, except for the baseline, its comparisons.
-
-    scores: with several seeds their mean. files: one for each seed. seeds: the score of each.
-    intervals: of the score alone; none of a single output among systems with several. parts: what
-    the score of each seed is made of.
-    """
-
-    name: str
-    scores: dict[str, float]
-    paired: dict[str, PairedComparison] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
-    seeds: dict[str, list[float]] = field(default_factory=dict)
-    intervals: dict[str, Interval] = field(default_factory=dict)
-    parts: dict[str, list[Parts]] = field(default_factory=dict)
-
-    def deviation(self, metric: str) -> float | None:
-        """The standard deviation of the seeds' scores; None of one seed."""
-        seeds = self.seeds.get(metric, ())
-        return stdev(seeds) if len(seeds) > 1 else None
-
-    def figures(self, metric: MetricInfo) -> dict[str, object]:
-        """All about one metric."""
-        name = metric.name
-        return {
-            "score": self.scores[name],
-            "signature": metric.signature,
-            "sd": self.deviation(name),
-            "ci95": self.intervals.get(name),
-            "seeds": self.seeds.get(name, [self.scores[name]]),
-            "parts": self.parts.get(name, []),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +168,14 @@ class ScoreReport:
     def families(self) -> str:
         """For how many comparisons p is corrected."""
         n, in_buckets = self.settings.n_comparisons, self.settings.n_bucket_comparisons
-        apart = f", and apart from {'them' if n > 1 else 'it'} for {in_buckets:,} of buckets"
         whole = f"{counted(n, 'comparison')} of the whole test set"
-        return whole + apart if in_buckets else whole
+        return f"{whole}; in buckets separately, for {in_buckets:,}" if in_buckets else whole
+
+    @property
+    def verdicts(self) -> list[str]:
+        """What the comparisons with the first system come to, in words; none without a test."""
+        said = sentences(self.metrics, self.systems)
+        return [*said, ONE_OUTPUT] if said and not self.several else said
 
     @property
     def _results(self) -> list[PairedComparison]:
@@ -325,7 +192,7 @@ class ScoreReport:
         return self._results[0].least(families)
 
     def sections(self) -> Iterator[Table | Notes]:
-        """Scores, comparisons, buckets, then what the marks mean."""
+        """Scores, comparisons, buckets, what the marks mean, then the answer in words."""
         yield self._scores()
         if any(system.intervals for system in self.systems):
             yield self._alone()
@@ -338,6 +205,8 @@ class ScoreReport:
         for by in self.divisions:
             yield from (self._bucket_table(metric, by) for metric in self.metrics)
         yield [*self._legend()]
+        if verdicts := self.verdicts:
+            yield ["In words", *verdicts]
 
     def _scores(self) -> Table:
         room = MARKS if len(self.systems) > 1 else 0
@@ -408,8 +277,8 @@ class ScoreReport:
         header: list[Value] = ["system", *(["against"] * against), "metric", "delta"]
         header += ["95 % interval", *self._p_names(), *(SIDES if counted else ())]
         header += ["definition", "n", "seed"]
-        title = TESTS[pairs[0].result.test] + (", all pairs" if against else f" against {first}")
-        return Table(header, rows, left=2 + against, title=title[0].upper() + title[1:])
+        who = "All pairs" if against else f"Differences from {first}"
+        return Table(header, rows, left=2 + against, title=f"{who}: {pairs[0].result.method}")
 
     def _p_names(self) -> list[str]:
         return ["p", "p (Holm)"] if self.corrected else ["p"]
@@ -486,8 +355,8 @@ class ScoreReport:
 
     def _test_notes(self, baseline: str, one: PairedComparison) -> Iterator[str]:
         p = "p (Holm)" if self.corrected else "p"
-        yield f"* {p} < 0.05, ** {p} < 0.01 against {baseline}: {TESTS[one.test]}"
-        yield f"a star: the score differs from that of {baseline} by more than chance"
+        yield f"* {p} < 0.05, ** {p} < 0.01 against {baseline}: {one.method}"
+        yield "a star: so large a difference is unlikely if the two are equal; no star: undecided"
         if self.correction:
             yield self.correction
         results = [*self._results, *(pair.result for pair in self.pairs)]

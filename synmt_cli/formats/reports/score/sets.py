@@ -6,7 +6,7 @@ from typing import Any
 
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.reports import documents
-from synmt_cli.formats.reports.score.scores import shown_p, stars
+from synmt_cli.formats.reports.score.systems import shown_p, stars
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 
 DIGITS = 2  # of a score in a table, where the report does not say

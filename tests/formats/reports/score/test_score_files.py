@@ -9,14 +9,8 @@ from support.mutations import JSON_PIECES, mutated_value, mutations
 
 from synmt_cli.errors import DataError
 from synmt_cli.formats.reports.score.files import read
-from synmt_cli.formats.reports.score.scores import (
-    ComparedPair,
-    MetricInfo,
-    PairedComparison,
-    ScoredBucket,
-    ScoredSystem,
-    ScoreReport,
-)
+from synmt_cli.formats.reports.score.scores import ComparedPair, ScoredBucket, ScoreReport
+from synmt_cli.formats.reports.score.systems import MetricInfo, PairedComparison, ScoredSystem
 from synmt_cli.formats.reports.table import FORMATS, as_json
 
 PAIRED = PairedComparison("sign", "binomial", 3, 1, 1.5, (0.25, 2.75), 0.04, 0.08, (2, 1, 9))

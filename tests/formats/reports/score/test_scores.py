@@ -5,15 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from synmt_cli.formats.reports.score.scores import (
-    HOLM,
-    MetricInfo,
-    PairedComparison,
-    ScoredBucket,
-    ScoredSystem,
-    ScoreReport,
-    Settings,
-)
+from synmt_cli.formats.reports.score.scores import HOLM, ScoredBucket, ScoreReport, Settings
+from synmt_cli.formats.reports.score.systems import MetricInfo, PairedComparison, ScoredSystem
 from synmt_cli.formats.reports.table import Table, aligned, as_json, as_text, as_tsv
 
 BLEU = MetricInfo("bleu", "BLEU", "nrefs:1|tok:13a", higher_is_better=True, digits=2)
@@ -53,7 +46,7 @@ system    BLEU       TER
 base.de  20.00     60.00
 new.de   21.50^**  59.50^
 
-Paired bootstrap against base.de
+Differences from base.de: paired bootstrap
 
 system  metric  delta   95 % interval       p  definition      n   seed
 new.de  BLEU    +1.50  [+0.25, +2.75]  0.0040     centred  1,000  12345
@@ -71,15 +64,19 @@ length      n  base.de         new.de
 
 ^ the best score
 * p < 0.05, ** p < 0.01 against base.de: paired bootstrap
-a star: the score differs from that of base.de by more than chance
+a star: so large a difference is unlikely if the two are equal; no star: undecided
 p, centred: a formula
 at 0.05 this p calls 6 % of equal systems different, 27-44 % where training runs vary much
-one output of each system cannot show how runs vary: name several by NAME=FILE
 sacreBLEU's own definition (--p sacrebleu) would give another p: 12 %, and then 34-55 %
 95 % interval of delta = system - base.de: percentile bootstrap, 1,000 samples, seed 12345
 length: no sentences in 10+
 BLEU|nrefs:1|tok:13a
 TER|nrefs:1|tok:tercom (lower is better)
+
+In words
+new.de: better than base.de by BLEU (+1.50); undecided by TER (-0.50)
+undecided is not "equal": to be significant here, a difference has to be at least about 1.00 TER
+one output of each system cannot show how runs vary: name several by NAME=FILE
 """
     )
 
