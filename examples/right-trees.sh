@@ -13,6 +13,10 @@ if [ $# -lt 1 ]; then
   sed -n "s/^#   bash/usage: bash/p" "$0" >&2
   exit 2
 fi
+if [ ! -e "$1/data/READERS" ]; then
+  echo "right-trees.sh: $1 is not the folder of an experiment (synmt init, make)" >&2
+  exit 2
+fi
 parser=${3:+$(realpath "$3")}
 cd "$1"
 variant=${2:-$(cut -d" " -f1 data/READERS)} out=right-trees
@@ -56,3 +60,5 @@ for kind in "${kinds[@]}"; do
 done
 synmt score "${matched[@]}" -M bleu,chrf -o "$out/scores.$variant.txt" text/test.tgt "${systems[@]}"
 cat "$out/scores.$variant.txt"
+echo
+echo "These scores: $1/$out/scores.$variant.txt"

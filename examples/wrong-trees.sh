@@ -4,8 +4,8 @@
 #
 #   bash examples/wrong-trees.sh EXPERIMENT [VARIANT] [TREES]
 #
-# EXPERIMENT: its folder, after `make`. VARIANT: one of its variants that read heads, by default the
-# first (random trees leave most labels as they are, so that they say nothing about tags). TREES:
+# EXPERIMENT: its folder, after `make`. VARIANT: one of its variants that read arcs of trees, by default
+# the first (random trees leave most labels as they are, so that they say nothing about tags). TREES:
 # `random`, drawn from all trees over the words; or `borrowed`, the parser's tree of another sentence of the
 # same set with as many words, so that arcs are as long and trees as deep as the parser's, but do not
 # belong to the words. Each sentence gets one tree, the same for all seeds.
@@ -16,6 +16,10 @@
 set -euo pipefail
 if [ $# -lt 1 ]; then
   sed -n "s/^#   bash/usage: bash/p" "$0" >&2
+  exit 2
+fi
+if [ ! -e "$1/data/READERS" ]; then
+  echo "wrong-trees.sh: $1 is not the folder of an experiment (synmt init, make)" >&2
   exit 2
 fi
 cd "$1"
@@ -96,3 +100,9 @@ done
 synmt score -M bleu,chrf,ter -o "$out/scores.$variant.txt" text/test.tgt \
   "${wrong[@]}" "${parsed[@]}" "${plain[@]}"
 cat "$out/scores.$variant.txt"
+echo
+echo "parsed - $trees is what the parser's trees are worth to $variant over $trees ones."
+if [ ${#plain[@]} -gt 0 ]; then
+  echo "Where $first is worse than $trees, $variant is better than $first even with $trees trees."
+fi
+echo "These scores: $1/$out/scores.$variant.txt"

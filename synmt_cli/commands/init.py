@@ -275,7 +275,8 @@ def _warnings(
     if models:
         yield from models.warnings()
     if texts.tunes_on_test:
-        yield "dev and test are the same text: settings chosen on it look better than they are"
+        shared = "a file of the dev set is in the test set, too"
+        yield f"{shared}: settings chosen on it look better than they are"
     n_test = n_of.get("test") or design.n_held_out(n_of["train"])
     if n_test < FEW:
         advice = "" if "test" in n_of else "; --test-src and --test-tgt take a larger set"

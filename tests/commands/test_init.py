@@ -76,6 +76,7 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     for variant in variants.split(","):
         assert variant in scores
         assert len((folder / f"output/{variant}.1.txt").read_bytes().split(b"\n")) == 21
+    assert "Trainings" not in scores  # of one validation each, which shows no trend
     judged = (folder / "trees.txt").read_text()
     assert re.fullmatch(r"system\tUAS\tLAS\nlinearized.1\t[0-9.]+\t[0-9.]+\n", judged)
     report = (folder / "report.html").read_text()
@@ -200,7 +201,7 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     assert commands("-n", "BEAM=4", "METRICS=ter")
     rules.write_text(text.replace("METRICS := bleu", "METRICS := chrf"))
     made = commands()
-    assert {line.split()[1] for line in made} == {"score", "evaltree", "report"}
+    assert {line.split()[1] for line in made} == {"score", "info", "evaltree", "report"}
     scores, again = (line for line in made if line.startswith("synmt score "))
     assert "-M chrf," in scores
     assert again == table
@@ -336,7 +337,7 @@ def test_a_variant_that_is_left_out_is_not_needed(commands):
     def left(variants):
         rules.write_text(re.sub("(?m)^VARIANTS := .*", f"VARIANTS := {variants}", text))
         made = commands()
-        return [line for line in made if line.split()[1] not in ("average", "score")]
+        return [line for line in made if line.split()[1] not in ("average", "score", "info")]
 
     tuned, again, *translations, report = left("pascal")
     assert (tuned.split()[3], again.split()[3]) == ("models/pascal.1", "models/pascal.2")
@@ -461,6 +462,14 @@ def test_variants_and_seeds_may_be_chosen_on_the_command_line(commands):
     assert [line for line in made if "synmt analyze attention -m models/pascal.2" in line]
 
 
+def test_a_variant_without_rules_is_named(run, given, tmp_path):
+    done = run("init", tmp_path / "e", *TEXT, *PARSERS, "--variants", "rel, dep", cwd=given)
+    assert done.returncode == 0, done.stderr.decode()
+    done = shell("make -n VARIANTS='rel dpe'", tmp_path / "e")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b" VARIANTS: no rules here for dpe, but for rel dep.  Stop." in done.stderr
+
+
 def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):
     for side, text in (("en", '{{"a": {}}}\n'), ("de", "{}\tThe first.\n")):
         (tmp_path / side).write_text("".join(text.format(i) for i in range(1, 41)))
@@ -494,7 +503,7 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
     folder = tmp_path / "plain"
     done = run("init", folder, *TEXT, *options, "--variants", "vanilla,rel", cwd=given)
     assert done.returncode == 0
-    assert b"warning: dev and test are the same text" in done.stderr
+    assert b"warning: a file of the dev set is in the test set, too" in done.stderr
     script = make(folder, forked, "-n")
     assert "synmt parse" not in script
     assert "synmt split" not in script

@@ -120,12 +120,12 @@ class Design:
 
 
 def variants(names: str) -> tuple[str, ...]:
-    """The variants of `vanilla,pascal,dep+rel`. Raises UsageError for none.
+    """The variants of `vanilla,pascal,dep+rel`, also with spaces. Raises UsageError for none.
 
-    >>> variants("vanilla,dep+rel")
+    >>> variants("vanilla, dep+rel")
     ('vanilla', 'dep+rel')
     """
-    named: Sequence[str] = [name for name in names.split(",") if name]
+    named: Sequence[str] = [name for one in names.split(",") if (name := one.strip())]
     if not named:
         raise UsageError("--variants names no variant")
     return tuple(named)

@@ -60,6 +60,11 @@ METRICS := {metrics}
 TOKENIZE := {tokenize}
 BY := {by}
 
+# Those that have rules below.
+KNOWN := {variants}
+$(foreach one,$(filter-out $(KNOWN),$(VARIANTS)),$(error VARIANTS: no rules here for $(one), \\
+  but for $(KNOWN)))
+
 SEED := $(firstword $(SEEDS))
 SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
 # Those of the variants whose encoders read trees, and those that write them.
@@ -121,6 +126,7 @@ _FILTER = """
 {lengths}
 text/train.src text/train.tgt &: {src} {tgt} \\
 		text/dev.src text/dev.tgt text/test.src text/test.tgt
+	synmt check config.toml # now rather than after all parsing
 	synmt check --from text --parallel {src} {tgt}
 	synmt check --from text --parallel text/dev.src text/dev.tgt
 	synmt check --from text --parallel text/test.src text/test.tgt
@@ -282,8 +288,11 @@ scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src \\
 	synmt score -j 0 -M $(METRICS) $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
 		--by $(BY) --src text/test.src --format json -o $@ text/test.tgt $(OUTPUTS)
 
-scores.txt: scores.json
+scores.txt: scores.json $(SYSTEMS:%=runs/%.trained)
 	synmt score --from-report scores.json -o $@
+	trends=$$(synmt info $(SYSTEMS:%=runs/%) | \\
+		sed -n '/^file\\t/ {s///;h}; /^course\\.trend\\t/ {s//  /;H;x;s/\\n//;p}'); \\
+	[ -z "$$trends" ] || printf '\\nTrainings, on dev\\n\\n%s\\n' "$$trends" >> $@
 	cat $@
 
 # The page needs two more packages: pip install 'synmt-cli[report]'.
