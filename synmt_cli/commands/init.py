@@ -194,8 +194,7 @@ def init(
     settings = Settings(chosen, why, models.lr if models else None)
     write(Path(experiment), design, n_pairs, texts, links, settings)
     _tell(notes, (about_trees, *_warnings(design, texts, sizes.n_pairs, models)))
-    two_at_a_time = "-j2 " if device.type == "cpu" else ""
-    console.info(f"next: make {two_at_a_time}-C {shlex.quote(experiment)}")
+    _advise(experiment, device.type, (("source", parser, src), ("target", tgt_parser, tgt)))
 
 
 def _tell(notes: Iterable[str], warnings: Iterable[str]) -> None:
@@ -203,6 +202,16 @@ def _tell(notes: Iterable[str], warnings: Iterable[str]) -> None:
         console.info(note)
     for warning in filter(None, warnings):
         console.warn(warning)
+
+
+def _advise(experiment: str, device: str, sides: Iterable[tuple[str, str | None, str]]) -> None:
+    """Says what to do next. sides: the name of each, its parser, if there is one, and its text."""
+    for side, parser, text in sides:
+        if parser is not None:  # of another language it gives nonsense, which only a reader sees
+            view = f"{shlex.join(('synmt', 'parse', '-m', parser, text))} | synmt view | head -n 30"
+            console.info(f"is this the parser of the {side}? {view}")
+    two_at_a_time = "-j2 " if device == "cpu" else ""
+    console.info(f"next: make {two_at_a_time}-C {shlex.quote(experiment)}")
 
 
 def _check(experiment: str, preset: str, tokenize: str | None) -> None:

@@ -462,11 +462,24 @@ def test_variants_and_seeds_may_be_chosen_on_the_command_line(commands):
     assert [line for line in made if "synmt analyze attention -m models/pascal.2" in line]
 
 
+def test_trees_to_look_at_first(run, forked, given, tmp_path):
+    """The lines that init prints are commands, which draw trees of the given text."""
+    variants = ("--variants", "rel,linearized")
+    done = run("init", tmp_path / "e", *TEXT, *PARSERS, *variants, cwd=given)
+    advice = re.findall(r"is this the parser of the (\w+)\? (.*)", done.stderr.decode())
+    assert [side for side, _ in advice] == ["source", "target"]
+    for _, command in advice:
+        shown = shell(f"{command} || true", given, first=forked.folder)  # head ends the pipe early
+        assert shown.stdout.decode().startswith("# 1  ")
+        assert shown.stderr == b""
+
+
 def test_a_variant_without_rules_is_named(run, given, tmp_path):
     done = run("init", tmp_path / "e", *TEXT, *PARSERS, "--variants", "rel, dep", cwd=given)
     assert done.returncode == 0, done.stderr.decode()
     done = shell("make -n VARIANTS='rel dpe'", tmp_path / "e")
-    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.returncode == 2
+    assert b"synmt " not in done.stdout  # nothing that would run
     assert b" VARIANTS: no rules here for dpe, but for rel dep.  Stop." in done.stderr
 
 
