@@ -1,12 +1,19 @@
 """`synmt average`: several checkpoints, one model."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, counted
+
+if TYPE_CHECKING:
+    from synmt_cli.core.run.averaging import Member
+    from synmt_cli.core.run.directory import Run
 
 MANUAL = Manual(
     input="Checkpoints of a run directory: `runs/pascal/checkpoints/step-3000`.",
@@ -43,7 +50,9 @@ def average(
 
     A model averaged over the end of its training usually translates better than its last
     checkpoint (Vaswani et al. 2017, section 6.1: the last 5, or 20 of a big model). train keeps
-    the last 2 unless training.keep says more; it is an error if there are fewer than --last.
+    the last 2 unless training.keep says more; it is an error if there are fewer than --last. While
+    a model still changes fast, the mean is worse than its last checkpoint: a warning says so where
+    perplexity on dev fell by a quarter or more between the first and the last of them.
 
     The new run has the configuration, vocabularies and labels of RUN, and the mean as its model.
     Checkpoints may also come from other runs, if model, variant, vocabulary and labels are the same
@@ -61,7 +70,21 @@ def average(
     run = Run(Path(model))
     run.tables()  # first of all: is it a run?
     chosen = averaging.members(run, checkpoints or averaging.last(run, n_last))
+    doubt = _doubt(run, chosen)
     averaging.average(run, chosen, Path(output))
     names = ", ".join(one.name for one in chosen)
     n = counted(len(chosen), "checkpoint")
     console.info(f"averaged {n} ({names}) into {output}")
+    if doubt:
+        console.warn(f"{doubt}: their mean may translate worse than the last one")
+
+
+def _doubt(run: Run, chosen: Sequence[Member]) -> str:
+    """Why the mean may be a bad model, or "" where the checkpoints are not all of one training."""
+    from synmt_cli.core.inspection import course, models
+
+    steps = [one.step for one in chosen if one.run.folder == run.folder]
+    known = sorted(step for step in steps if step is not None)
+    if len(known) < len(chosen):
+        return ""
+    return course.apart(models.course(run).points, known[0], known[-1])

@@ -59,6 +59,20 @@ def test_the_new_run_has_all_of_a_run_and_translates(place, new):
     assert len(place.translate(str(new), "dev.en").stdout.splitlines()) == 5
 
 
+def test_checkpoints_that_are_too_far_apart_are_said_to_be(place, new, tmp_path):
+    shutil.copytree(place.folder / "vanilla", tmp_path / "fast")
+    event = {"event": "dev", "metric": "loss", "value": 0, "best": True}
+    lines = [json.dumps({**event, "step": n, "perplexity": p}) for n, p in ((2, 9), (3, 5), (4, 4))]
+    (tmp_path / "fast/metrics.jsonl").write_text("\n".join(lines) + "\n")
+    done = place("average", "-m", tmp_path / "fast", "-o", new, status=0)
+    warning = "warning: perplexity on dev fell from 9.00 to 4.00 between these checkpoints: their "
+    assert warning + "mean may translate worse than the last one" in done.stderr.decode()
+    for chosen in (("step-3", "step-4"), ("step-2", "best")):
+        shutil.rmtree(new)
+        done = place("average", "-m", tmp_path / "fast", *chosen, "-o", new, status=0)
+        assert b"warning" not in done.stderr
+
+
 def test_the_mean_of_one_checkpoint_is_that_checkpoint(place, new):
     place("average", "-m", "vanilla", "step-3", "-o", new, status=0)
     alone = place.translate("vanilla", "--checkpoint", "step-3", "dev.en").stdout

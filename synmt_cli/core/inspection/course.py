@@ -18,6 +18,7 @@ LEVELS = "▁▂▃▄▅▆▇█"
 WIDTH = 40  # characters of a curve
 ENOUGH = 5  # validations, to speak of a spread
 WORSE = 1.03  # how far the perplexity has to rise above its lowest, to speak of overfitting
+APART = 4 / 3  # times the perplexity of another checkpoint, from which on their mean is doubtful
 RECENT = 3  # validations without a better perplexity after which a run no longer improves
 
 
@@ -115,6 +116,27 @@ def _since_lowest(points: Sequence[Point]) -> tuple[Point, list[Point]]:
     """The point of the lowest perplexity, and those after it."""
     lowest = min(points, key=lambda p: p.perplexity)
     return lowest, [p for p in points if p.step > lowest.step]
+
+
+def apart(points: Sequence[Point], first: int, last: int) -> str:
+    """Why the mean of checkpoints from step `first` to `last` may be a bad model, or "".
+
+    Weights that still change fast have no good model between them (decision 34): by perplexity,
+    between validations by its logarithm on the straight line.
+    """
+    before, after = (_perplexity(points, step) for step in (first, last))
+    if before is None or after is None or before < APART * after:
+        return ""
+    return f"perplexity on dev fell from {before:.2f} to {after:.2f} between these checkpoints"
+
+
+def _perplexity(points: Sequence[Point], step: int) -> float | None:
+    """That of a step: after the last validation, of this one; before the first, None."""
+    for a, b in itertools.pairwise(points):
+        if a.step <= step < b.step:
+            share = (step - a.step) / (b.step - a.step)
+            return float(a.perplexity ** (1 - share) * b.perplexity**share)
+    return points[-1].perplexity if points and step >= points[-1].step else None
 
 
 def spread(values: Sequence[float]) -> float:

@@ -21,6 +21,7 @@ from synmt_cli.core.run.directory import (
     CHECKPOINTS,
     MEANINGS,
     PARSER,
+    STEP,
     VOCABULARY_LIMIT,
     WEIGHTS,
     Run,
@@ -38,6 +39,12 @@ class Member:
     name: str
     run: Run
     weights: Path
+
+    @property
+    def step(self) -> int | None:
+        """That of a checkpoint; None of the best one, or of a run that is a mean."""
+        match = STEP.fullmatch(self.weights.parent.name)
+        return int(match[1]) if match else None
 
 
 def members(run: Run, names: Sequence[str]) -> list[Member]:

@@ -6,7 +6,16 @@ import statistics
 
 import pytest
 
-from synmt_cli.core.inspection.course import Point, curve, described, doubts, point, spread, trend
+from synmt_cli.core.inspection.course import (
+    Point,
+    apart,
+    curve,
+    described,
+    doubts,
+    point,
+    spread,
+    trend,
+)
 
 
 def run(values, perplexities=None):
@@ -41,6 +50,17 @@ def test_the_spread_is_the_noise_of_one_validation_and_not_the_slope():
 )
 def test_the_trend_goes_by_perplexity(perplexities, verdict):
     assert trend(run([0.0] * len(perplexities), perplexities)).startswith(verdict)
+
+
+def test_checkpoints_between_which_perplexity_falls_by_a_quarter_are_apart():
+    points = run([0.0] * 4, [100.0, 9.0, 4.0, 3.0])  # at steps 1,000 to 4,000
+    fell = "perplexity on dev fell from {} to {} between these checkpoints"
+    assert apart(points, 3000, 4000) == fell.format("4.00", "3.00")
+    assert apart(points, 3001, 4000) == ""
+    assert apart(points, 2500, 3000) == fell.format("6.00", "4.00")  # the root of 9 times 4
+    assert apart(points, 2000, 9000) == fell.format("9.00", "3.00")
+    assert apart(points, 999, 4000) == apart([], 1, 2) == ""  # nothing is known of step 999
+    assert apart(run([0.0] * 2, [3.0, 4.0]), 1000, 2000) == ""
 
 
 def test_the_best_is_doubted_where_others_are_as_good_or_perplexity_disagrees():
