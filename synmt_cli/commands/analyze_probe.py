@@ -326,7 +326,7 @@ def _layers(text: str, n: int) -> list[int | None]:
 
 def names(text: str, known: Sequence[str]) -> list[str]:
     """The tasks in a list such as `tense,tree-depth`; none in an empty text. Raises UsageError."""
-    tasks = [*dict.fromkeys(text.split(","))] if text else []
+    tasks = options.names(text) if text else []
     for name in tasks:
         if name not in known:
             raise UsageError(f"--task: {quoted(name)} is none of {', '.join(known)}")

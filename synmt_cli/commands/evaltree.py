@@ -277,7 +277,7 @@ def _refuse_no_words(gold: reading.Source, n: int) -> None:
 
 
 def _metrics(text: str) -> list[str]:
-    names = list(dict.fromkeys(text.split(",")))
+    names = options.names(text)
     for name in names:
         if name not in TESTED:
             raise UsageError(f"-M: {quoted(name)} is not one of {', '.join(TESTED)}")

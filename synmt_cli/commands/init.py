@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument, option
-from synmt_cli.errors import CreateError, UsageError
+from synmt_cli.errors import CreateError, UsageError, counted
 
 if TYPE_CHECKING:
     from synmt_cli.core.experiment.design import Design
@@ -31,6 +31,7 @@ MANUAL = Manual(
     see_also=("split", "train", "score"),
 )
 Given = str | None
+ENOUGH_SEEDS = 3
 FEW = 500  # test pairs; with as many, ours showed no difference below 0.8 BLEU
 
 
@@ -77,7 +78,7 @@ def init(
             min=1,
             max=100,
         ),
-    ] = 3,
+    ] = ENOUGH_SEEDS,
     preset: Annotated[
         str,
         option(
@@ -183,7 +184,8 @@ def init(
     if models:
         notes.append(f"trainings begin with the weights of {pretrained}")
     elif preset == AUTO:
-        taken, why = by_data(sizes.n_tokens, device.type)
+        about = round(sizes.n_tokens, 2 - len(str(sizes.n_tokens)))
+        taken, why = by_data(about, device.type)
         design = replace(design, preset=taken)
         notes.append(f"preset {taken}: about {why}; --preset NAME chooses another")
     design, about_words = _for_writing(design, sizes, tokenize)
@@ -207,9 +209,9 @@ def _tell(notes: Iterable[str], warnings: Iterable[str]) -> None:
 def _advise(experiment: str, device: str, sides: Iterable[tuple[str, str | None, str]]) -> None:
     """Says what to do next. sides: the name of each, its parser, if there is one, and its text."""
     for side, parser, text in sides:
-        if parser is not None:  # of another language it gives nonsense, which only a reader sees
+        if parser is not None:  # of another language it gives nonsense without an error
             view = f"{shlex.join(('synmt', 'parse', '-m', parser, text))} | synmt view | head -n 30"
-            console.info(f"is this the parser of the {side}? {view}")
+            console.info(f"look at trees of the {side} before you train: {view}")
     two_at_a_time = "-j2 " if device == "cpu" else ""
     console.info(f"next: make {two_at_a_time}-C {shlex.quote(experiment)}")
 
@@ -283,6 +285,18 @@ def _warnings(
     yield from texts.unlike_text()
     if models:
         yield from models.warnings()
+    yield from _shows_little(design, texts, n_of)
+    if shutil.which("synmt") is None:
+        yield "make will not find synmt: activate its environment, or add it to PATH"
+
+
+def _shows_little(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Iterator[str]:
+    """Why the answer will be weak, or none."""
+    if len(design.variants) == 1:
+        yield f"{design.variants[0]} alone is compared with nothing: name another variant first"
+    if design.n_seeds < ENOUGH_SEEDS:
+        few = f"{counted(design.n_seeds, 'seed')} can hardly show how training runs vary"
+        yield f"{few}: take --seeds {ENOUGH_SEEDS}, or better 5"
     if texts.tunes_on_test:
         shared = "a file of the dev set is in the test set, too"
         yield f"{shared}: settings chosen on it look better than they are"
@@ -290,14 +304,16 @@ def _warnings(
     if n_test < FEW:
         advice = "" if "test" in n_of else "; --test-src and --test-tgt take a larger set"
         yield f"{n_test:,} test pairs are few: small differences will not show{advice}"
-    if shutil.which("synmt") is None:
-        yield "make will not find synmt: activate its environment, or add it to PATH"
 
 
 def _summary(design: "Design", n_pairs: int) -> str:
     n = len(design.variants) * design.n_seeds
-    summary = f"{n_pairs:,} pairs, {n} training runs ({' '.join(design.variants)})"
+    first, *others = design.variants
+    systems = f"{', '.join(others)} against {first}" if others else first
+    summary = f"{n_pairs:,} pairs, {counted(n, 'training run')} ({systems})"
     if design.split_off:
-        held_out = f"{design.n_held_out(n_pairs):,} pairs for {' and for '.join(design.split_off)}"
+        each = " each" if len(design.split_off) > 1 else ""
+        sets = " and ".join(design.split_off)
+        held_out = f"{design.n_held_out(n_pairs):,} pairs{each} for {sets}"
         summary += f"; {held_out}, chosen by a hash of their lines"
     return summary

@@ -108,6 +108,15 @@ def is_named_twice(paths: Iterable[str | None]) -> bool:
     return len(set(places)) < len(places)
 
 
+def names(text: str) -> list[str]:
+    """The different names in a list, in order, which may have spaces after its commas.
+
+    >>> names("bleu, chrf,bleu")
+    ['bleu', 'chrf']
+    """
+    return list(dict.fromkeys(name.strip() for name in text.split(",")))
+
+
 def numbers(name: str, text: str) -> list[int]:
     """The numbers in a list such as `0,3`; none in an empty text. Raises UsageError.
 

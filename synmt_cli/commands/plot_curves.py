@@ -49,7 +49,7 @@ def plot_curves(
     Without -o or --format the curves are text, for a terminal. Pictures need matplotlib: pip
     install 'synmt-cli[plot]'. The same runs give the same bytes.
     """
-    wanted = show.split(",")
+    wanted = options.names(show)
     for one in wanted:
         if one not in curves.WHAT:
             raise UsageError(f"--show {quoted(one)}: expected some of {', '.join(curves.WHAT)}")

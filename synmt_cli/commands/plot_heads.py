@@ -53,5 +53,5 @@ def plot_heads(
     options.refuse_clashes([file], output)
     kind = chart_output.kind_of(form, output, context)
     ways = DIRECTIONS if looks == "both" else (looks,)
-    maps = heads.maps(read(file or "-"), relation.split(","), ways)
+    maps = heads.maps(read(file or "-"), options.names(relation), ways)
     chart_output.write(maps, kind, output, width, font)

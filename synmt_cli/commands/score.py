@@ -18,6 +18,7 @@ from synmt_cli.errors import NegativeAnswer, UsageError, quoted
 from synmt_cli.formats.reports.score import files as score_files
 from synmt_cli.formats.reports.score import sets as set_scores
 from synmt_cli.formats.reports.score.scores import ScoreReport
+from synmt_cli.formats.reports.score.verdicts import FEW_SEEDS
 from synmt_cli.formats.reports.table import FORMATS
 from synmt_cli.io import reading, writing
 
@@ -270,7 +271,7 @@ def score(
     outputs of each system.
 
     The table ends with the comparisons in words: better, worse, or undecided, which does not mean
-    equal, and how great a difference has to be to be significant with these data.
+    equal, with half the width of the interval (±), and what limits the answer.
 
     With several comparisons, p is corrected for their number (Holm 1979), those of the whole test
     set (systems, metrics) apart from those of buckets, so that --by does not change the answer.
@@ -491,7 +492,7 @@ def _names(
     from synmt_cli.core.evaluation.metrics import registry
 
     default = [*(METRICS.split(",") if with_text else ()), *scored]
-    asked = [get] if get is not None else metrics.split(",") if metrics else default
+    asked = [get] if get is not None else options.names(metrics) if metrics else default
     names = list(dict.fromkeys([*asked, *limits]))
     own = [name for name in names if name not in scored]
     registry.check(own, tokenize)
@@ -598,7 +599,7 @@ def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[System
         console.warn(problem)
     n_seeds = [len(one.files) for one in systems]
     if 2 in n_seeds:
-        console.warn("two seeds often leave intervals too wide to decide anything: take more")
+        console.warn(FEW_SEEDS)
     if min(n_seeds) == 1 < max(n_seeds):
         names = ", ".join(one.name for one in systems if len(one.files) == 1)
         console.warn(f"{names}: one output, assumed to vary over seeds as much as the other system")
@@ -660,7 +661,7 @@ def _sign_over(
         }
     )
     with writing.output(output) as writer:
-        names = list(dict.fromkeys(metrics.split(","))) if metrics else None
+        names = options.names(metrics) if metrics else None
         report = set_comparison.compare([set_scores.read(path) for path in paths], names)
         writer.write(FORMATS[form](report))
 

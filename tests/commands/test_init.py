@@ -64,7 +64,7 @@ def test_make_goes_from_text_to_scores_and_makes_again_what_changed(run, forked,
     folder = tmp_path / "e x"
     done = run("init", folder, *TEXT, *PARSERS, "--variants", variants, "--seeds", 1, cwd=given)
     assert done.returncode == 0
-    assert b"20 pairs for dev and for test, chosen by a hash" in done.stderr
+    assert b"20 pairs each for dev and test, chosen by a hash" in done.stderr
     (folder / "config.toml").write_text(SMALL)
     rules = folder / "Makefile"
     text = rules.read_text()
@@ -466,7 +466,7 @@ def test_trees_to_look_at_first(run, forked, given, tmp_path):
     """The lines that init prints are commands, which draw trees of the given text."""
     variants = ("--variants", "rel,linearized")
     done = run("init", tmp_path / "e", *TEXT, *PARSERS, *variants, cwd=given)
-    advice = re.findall(r"is this the parser of the (\w+)\? (.*)", done.stderr.decode())
+    advice = re.findall(r"look at trees of the (\w+) before you train: (.*)", done.stderr.decode())
     assert [side for side, _ in advice] == ["source", "target"]
     for _, command in advice:
         shown = shell(f"{command} || true", given, first=forked.folder)  # head ends the pipe early
@@ -474,13 +474,40 @@ def test_trees_to_look_at_first(run, forked, given, tmp_path):
         assert shown.stderr == b""
 
 
-def test_a_variant_without_rules_is_named(run, given, tmp_path):
+def test_variants_and_seeds_that_make_cannot_take_are_named(run, given, tmp_path):
     done = run("init", tmp_path / "e", *TEXT, *PARSERS, "--variants", "rel, dep", cwd=given)
     assert done.returncode == 0, done.stderr.decode()
-    done = shell("make -n VARIANTS='rel dpe'", tmp_path / "e")
-    assert done.returncode == 2
-    assert b"synmt " not in done.stdout  # nothing that would run
-    assert b" VARIANTS: no rules here for dpe, but for rel dep.  Stop." in done.stderr
+    for change, said in (
+        ("VARIANTS='rel dpe'", "VARIANTS: no rules here for dpe, but for rel dep."),
+        ("VARIANTS=", "VARIANTS is empty."),
+        ("VARIANTS='rel dep rel'", "VARIANTS names one twice."),
+        ("SEEDS=1,2", "SEEDS: expected whole numbers with spaces between them, not 1,2."),
+        ("SEEDS=", "SEEDS: expected whole numbers with spaces between them, not ."),
+    ):
+        done = shell(f"make -n {change}", tmp_path / "e")
+        assert done.returncode == 2
+        assert b"synmt " not in done.stdout  # nothing that would run
+        assert f" *** {said}  Stop." in done.stderr.decode()
+    assert shell("make -n SEEDS=' 2  10 '", tmp_path / "e").returncode == 0
+
+
+def test_what_cannot_give_an_answer_is_said(run, given, tmp_path):
+    options = ("--variants", "rel", "--seeds", 2, *PARSERS[:2])
+    done = run("init", tmp_path / "e", *TEXT, *options, cwd=given)
+    warnings = [line for line in done.stderr.decode().splitlines() if "warning" in line]
+    assert [line.split("warning: ")[1] for line in warnings][:3] == [
+        "rel alone is compared with nothing: name another variant first",
+        "2 seeds can hardly show how training runs vary: take --seeds 3, or better 5",
+        "20 test pairs are few: small differences will not show; --test-src and --test-tgt take a "
+        "larger set",
+    ]
+    assert "2 training runs (rel); 20 pairs each for dev and test" in done.stderr.decode()
+    done = run(
+        "init", tmp_path / "f", *TEXT, *PARSERS[:2], "--variants", "rel,dep,pascal", cwd=given
+    )
+    assert "9 training runs (dep, pascal against rel)" in done.stderr.decode()
+    assert "alone" not in done.stderr.decode()
+    assert "seeds" not in done.stderr.decode()
 
 
 def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):

@@ -250,15 +250,15 @@ def test_the_answer_and_what_speaks_against_it_come_first(forked, folder, tmp_pa
     done = forked("report", *options, folder / "runs/base.1", rerun, cwd=folder)
     assert done.returncode == 0
     doubts = (
-        f"By their last validations 1 of 2 runs still improve ({rerun}): longer trainings may end "
-        "with other differences.",
+        f"1 of 2 trainings still improved at the end ({rerun}): longer ones may end with other "
+        "differences.",
         "Length penalty of base: the best, 1, is the greatest value tried: greater ones may be "
         "better.",
     )
     warnings = "".join(f"synmt report: warning: {one}\n" for one in doubts)
     assert done.stderr.decode() == warnings
     text = forked("score", "--from-report", folder / "score.json", cwd=folder).stdout.decode()
-    verdicts = text.split("\nIn words\n")[1].splitlines()
+    verdicts = text.split("\nIn words, against base:\n")[1].splitlines()
     assert verdicts[0].startswith("new: ")
     page = Elements(done.stdout.decode()).text
     shown = [page.index(one) for one in (*verdicts, *doubts, "Scores in buckets")]

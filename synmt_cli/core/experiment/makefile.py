@@ -64,6 +64,11 @@ BY := {by}
 KNOWN := {variants}
 $(foreach one,$(filter-out $(KNOWN),$(VARIANTS)),$(error VARIANTS: no rules here for $(one), \\
   but for $(KNOWN)))
+$(if $(strip $(VARIANTS)),,$(error VARIANTS is empty))
+$(if $(filter-out $(words $(sort $(VARIANTS))),$(words $(VARIANTS))),$(error VARIANTS \\
+  names one twice))
+$(if $(shell echo '$(SEEDS)' | grep -Ex ' *[0-9]+( +[0-9]+)* *'),,$(error SEEDS: expected whole \\
+  numbers with spaces between them, not $(SEEDS)))
 
 SEED := $(firstword $(SEEDS))
 SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
@@ -190,7 +195,7 @@ _TRAIN = """
 
 TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS) --spm spm.model
 # $(call named,RUN): names it in each line, since several of them may run at a time.
-named = sed -u 's|^synmt train:|$(1):|'
+named = sed -uE 's/^synmt (train|average|tune|translate):/$(1):/'
 # What a model is made of: checksums, and settings without those with which a training may go on.
 CHANGEABLE := {changeable}
 inputs = cksum $(filter-out config.toml $(@:runs/%.trained=given/pretrained/%),$^); \\
@@ -223,7 +228,7 @@ _TUNE = """
 models/%/model.safetensors: runs/%.trained
 	rm -rf models/$*
 	mkdir -p models
-	synmt average -m runs/$* -o models/$*
+	synmt average -m runs/$* -o models/$* 2>&1 | $(call named,$*)
 
 # --- The length penalty that is best on dev by the mean over seeds ---
 
@@ -233,7 +238,7 @@ tuning = $(SEEDS:%=output/$(1).%.lenpen.json)
 $(foreach one,$(TUNED),$(call tuning,$(one))): output/%.lenpen.json: \\
 		models/%/model.safetensors data/dev.jsonl data/SEARCH data/TOKENIZE
 	synmt tune -m models/$* $(SEARCH) --threads $(THREADS) --tokenize $(TOKENIZE) \\
-		--format json -o $@ data/dev.jsonl
+		--format json -o $@ data/dev.jsonl 2>&1 | $(call named,$*)
 
 # --- Translations of the test set ---
 
@@ -245,14 +250,16 @@ _TRANSLATE_ONE = """
 $(SEEDS:%=output/{variant}.%.txt): output/{variant}.%.txt: \\
 		models/{variant}.%/model.safetensors $(call tuning,$(SHARED)) \\
 		data/test.jsonl data/SEEDS data/SHARED
-	$(TRANSLATE) -m models/{variant}.$* $(call best,$(SHARED)) -o $@ data/test.jsonl
+	$(TRANSLATE) -m models/{variant}.$* $(call best,$(SHARED)) -o $@ data/test.jsonl 2>&1 | \\
+		$(call named,{variant}.$*)
 """
 _TRANSLATE_TREES = """
 output/{variant}.%.txt output/{variant}.%.conllu: \\
 		models/{variant}.%/model.safetensors $(call tuning,{variant}) \\
 		data/test.jsonl data/SEEDS
 	$(TRANSLATE) -m models/{variant}.$* $(call best,{variant}) \\
-		--trees-out output/{variant}.$*.conllu -o output/{variant}.$*.txt data/test.jsonl
+		--trees-out output/{variant}.$*.conllu -o output/{variant}.$*.txt data/test.jsonl 2>&1 | \\
+		$(call named,{variant}.$*)
 """
 _JUDGE = """
 # --- The trees that models wrote, against those of the parser for the same text ---
@@ -285,20 +292,22 @@ OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt
 
 scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src \\
 		data/METRICS data/TOKENIZE data/BY data/VARIANTS Makefile
-	synmt score -j 0 -M $(METRICS) $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
+	synmt score -j 0 -M '$(METRICS)' $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
 		--by $(BY) --src text/test.src --format json -o $@ text/test.tgt $(OUTPUTS)
 
 scores.txt: scores.json $(SYSTEMS:%=runs/%.trained)
 	synmt score --from-report scores.json -o $@
 	trends=$$(synmt info $(SYSTEMS:%=runs/%) | \\
 		sed -n '/^file\\t/ {s///;h}; /^course\\.trend\\t/ {s//  /;H;x;s/\\n//;p}'); \\
-	[ -z "$$trends" ] || printf '\\nTrainings, on dev\\n\\n%s\\n' "$$trends" >> $@
+	[ -z "$$trends" ] || printf '\\n%s\\n\\n%s\\n' \\
+		'Trainings, on dev; while they improve, differences may change' "$$trends" >> $@
 	cat $@
 
 # The page needs two more packages: pip install 'synmt-cli[report]'.
 report.html: scores.json{files} \\
 		$(foreach one,$(TUNED),$(call tuning,$(one)))
 	synmt report --score scores.json --src text/test.src --ref text/test.tgt{options} \\
+		--title "$${PWD##*/}" \\
 		$(foreach one,$(TUNED),$(addprefix --tuned $(one)=,$(call tuning,$(one)))) \\
 		-o $@ $(SYSTEMS:%=runs/%) || [ $$? -eq 69 ]
 """

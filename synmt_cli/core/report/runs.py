@@ -86,7 +86,7 @@ def doubts(runs: Sequence[RunFacts]) -> list[str]:
     improving = [run.name for run in runs if still_improves(run.curve.perplexity)]
     if improving:
         said.append(
-            f"By their last validations {len(improving)} of {counted(len(runs), 'run')} still "
-            f"improve ({', '.join(improving)}): longer trainings may end with other differences."
+            f"{len(improving)} of {counted(len(runs), 'training')} still improved at the end "
+            f"({', '.join(improving)}): longer ones may end with other differences."
         )
     return said

@@ -80,7 +80,9 @@ def check(names: Sequence[str], tokenize: str) -> None:
     """Raises UsageError for an unknown metric or tokenizer."""
     for name in names:
         if name not in METRICS:
-            raise UsageError(f"no metric {quoted(name)}; there are {', '.join(METRICS)}")
+            known = f"there are {', '.join(METRICS)}"
+            hint = f"did you mean {name.lower()}?" if name.lower() in METRICS else known
+            raise UsageError(f"no metric {quoted(name)}; {hint}")
     tokenizers.check(tokenize)
 
 

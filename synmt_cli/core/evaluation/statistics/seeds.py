@@ -41,16 +41,16 @@ from synmt_cli.core.evaluation.statistics.student import quantile, two_sided_p
 
 VARIANCE = (
     "V = variance of d over seeds + over sentences (bootstrap), "
-    "what is in both counted once; Satterthwaite's degrees of freedom (quasi F, Clark 1973)"
+    "less what is in both; Satterthwaite's degrees of freedom (quasi F, Clark 1973)"
 )
 FORMULA = f"P(|t| >= |d| / sqrt V), two-sided; {VARIANCE}"
 MATCHED = (
     "P(|t| >= |d| / sqrt V), two-sided; V = variance over the same models of their differences + "
-    "over sentences (bootstrap), what is in both counted once; Satterthwaite's degrees of freedom"
+    "over sentences (bootstrap), less what is in both; Satterthwaite's degrees of freedom"
 )
 ALONE = (  # the interval of one system's score
     "score +- t sqrt V; V = its variance over seeds + over sentences (bootstrap), "
-    "what is in both counted once; Satterthwaite's degrees of freedom"
+    "less what is in both; Satterthwaite's degrees of freedom"
 )
 INTERVALS = {  # by the test
     "bs": "d +- t sqrt V over seeds and sentences, with the V of p (sentences by bootstrap)",

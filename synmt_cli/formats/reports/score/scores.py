@@ -30,7 +30,6 @@ ASSUMED = (
 )
 HOLM, UNCORRECTED = "holm", "none"
 LEAST = "p is at least {}: more --samples can show less"
-ONE_OUTPUT = "one output of each system cannot show how runs vary: name several by NAME=FILE"
 # Shares of p < 0.05 where systems do not differ (benchmarks/RESULTS.md).
 FALSE_ALARMS = (
     "at 0.05 this p calls 6 % of equal systems different, 27-44 % where training runs vary much",
@@ -174,8 +173,8 @@ class ScoreReport:
     @property
     def verdicts(self) -> list[str]:
         """What the comparisons with the first system come to, in words; none without a test."""
-        said = sentences(self.metrics, self.systems)
-        return [*said, ONE_OUTPUT] if said and not self.several else said
+        n_corrected = self.settings.n_comparisons if self.corrected else 0
+        return sentences(self.metrics, self.systems, n_corrected)
 
     @property
     def _results(self) -> list[PairedComparison]:
@@ -206,7 +205,7 @@ class ScoreReport:
             yield from (self._bucket_table(metric, by) for metric in self.metrics)
         yield [*self._legend()]
         if verdicts := self.verdicts:
-            yield ["In words", *verdicts]
+            yield [f"In words, against {self.systems[0].name}:", *verdicts]
 
     def _scores(self) -> Table:
         room = MARKS if len(self.systems) > 1 else 0
@@ -356,7 +355,7 @@ class ScoreReport:
     def _test_notes(self, baseline: str, one: PairedComparison) -> Iterator[str]:
         p = "p (Holm)" if self.corrected else "p"
         yield f"* {p} < 0.05, ** {p} < 0.01 against {baseline}: {one.method}"
-        yield "a star: so large a difference is unlikely if the two are equal; no star: undecided"
+        yield "a star: if the two were equal, so large a difference would be unlikely"
         if self.correction:
             yield self.correction
         results = [*self._results, *(pair.result for pair in self.pairs)]

@@ -1,62 +1,91 @@
-"""What a comparison with the first system comes to, in words."""
+"""What the comparisons with the first system come to, in words."""
 
 from collections.abc import Iterator, Sequence
 
 from synmt_cli.formats.reports.score.systems import (
+    EQUAL_VARIANCE,
     OVER_SEEDS,
     MetricInfo,
     PairedComparison,
     ScoredSystem,
 )
 
-INTERVAL_DECIDES = (*OVER_SEEDS, "centred")  # where p < 0.05 is an interval without 0
+ONE_OUTPUT = (
+    "each system is one output: that says nothing of how training runs vary, and another seed may "
+    "turn it around"
+)
+ONE_OF_TWO = (
+    "one output among several seeds is assumed to vary as much as these; if it varies more, "
+    '"better" and "worse" are said too often'
+)
+SEEDS_AS_THEY_ARE = (
+    'the test takes the seeds as they are: where they vary, "better" and "worse" are said too '
+    "often (--paired bs accounts for it)"
+)
+FEW_SEEDS = "two seeds often leave intervals too wide to decide anything: take more"
 
 
-def sentences(metrics: Sequence[MetricInfo], systems: Sequence[ScoredSystem]) -> list[str]:
+def sentences(
+    metrics: Sequence[MetricInfo], systems: Sequence[ScoredSystem], n_corrected: int = 0
+) -> list[str]:
     """A line for each system that was compared with the first, by the p that stars follow.
 
-    Then what "undecided" means with these data: how great a difference has to be.
+    Then what limits the answer. n_corrected: for how many comparisons p is corrected, if it is.
     """
     compared = [system for system in systems[1:] if system.paired]
-    said = [f"{one.name}: {_verdict(metrics, one, systems[0].name)}" for one in compared]
-    return [*said, *_limits(metrics, compared)]
+    said = [f"{one.name}: {_verdict(metrics, one)}" for one in compared]
+    results = [result for system in compared for result in system.paired.values()]
+    return [*said, *_undecided(results, n_corrected), *_caveats(results, systems)]
 
 
-def _verdict(metrics: Sequence[MetricInfo], system: ScoredSystem, first: str) -> str:
-    by: dict[str, list[str]] = {f"better than {first}": [], f"worse than {first}": []}
-    by["undecided"] = []
-    better, worse, undecided = by.values()
+def _verdict(metrics: Sequence[MetricInfo], system: ScoredSystem) -> str:
+    if all(one.delta == 0 and one.ci95 == (0, 0) for one in system.paired.values()):
+        return "no difference in any sample; is it the same output?"
+    by: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
     for metric in metrics:
         paired = system.paired[metric.name]
-        is_better = (paired.delta > 0) == metric.higher_is_better
-        found = (better if is_better else worse) if paired.mark() else undecided
-        found.append(f"{metric.label} ({metric.difference(paired.delta)})")
-    return "; ".join(f"{what} by {_listed(names, 'and')}" for what, names in by.items() if names)
+        delta = metric.difference(paired.delta)
+        if paired.mark():
+            is_better = (paired.delta > 0) == metric.higher_is_better
+            by["better" if is_better else "worse"].append(f"{metric.label} ({delta})")
+        else:
+            half = (paired.ci95[1] - paired.ci95[0]) / 2
+            by["undecided"].append(f"{metric.label} ({delta} ± {half:.{metric.digits}f})")
+    return "; ".join(f"{what} by {_listed(names)}" for what, names in by.items() if names)
 
 
-def _limits(metrics: Sequence[MetricInfo], systems: Sequence[ScoredSystem]) -> Iterator[str]:
-    """The half widths of intervals, by the metrics that leave something undecided."""
-    limits = []
-    for metric in metrics:
-        results = [system.paired[metric.name] for system in systems]
-        if any(not one.mark() for one in results) and all(map(_is_by_interval, results)):
-            halves = sorted(half for one in results if (half := (one.ci95[1] - one.ci95[0]) / 2))
-            if not halves:  # the same outputs everywhere
-                continue
-            ends = dict.fromkeys(f"{half:.{metric.digits}f}" for half in (halves[0], halves[-1]))
-            limits.append(f"{' to '.join(ends)} {metric.label}")
-    if limits:
+def _undecided(results: Sequence[PairedComparison], n_corrected: int) -> Iterator[str]:
+    """What that word means: ± is half of the interval."""
+    if all(one.mark() for one in results):
+        return
+    if all(one.test == "bs" and one.definition in (*OVER_SEEDS, "centred") for one in results):
+        further = ""
+        if n_corrected > 1:
+            further = f"; as p is corrected for {n_corrected:,}, some larger ones could not either"
         yield (
-            'undecided is not "equal": to be significant here, a difference has to be at least '
-            f"about {_listed(limits, 'or')}"
+            'undecided is not "equal": a difference smaller than what follows ± could not be '
+            f"significant here{further}"
         )
+    else:
+        yield 'undecided is not "equal"'
 
 
-def _is_by_interval(result: PairedComparison) -> bool:
-    return result.test == "bs" and result.definition in INTERVAL_DECIDES
+def _caveats(results: Sequence[PairedComparison], systems: Sequence[ScoredSystem]) -> Iterator[str]:
+    n_seeds = [len(system.files) for system in systems]
+    definitions = {one.definition for one in results}
+    if not results:
+        return
+    if max(n_seeds) < 2:
+        yield ONE_OUTPUT
+    elif EQUAL_VARIANCE in definitions:
+        yield ONE_OF_TWO
+    elif not definitions <= {*OVER_SEEDS}:
+        yield SEEDS_AS_THEY_ARE
+    if 2 in n_seeds:
+        yield FEW_SEEDS
 
 
-def _listed(words: Sequence[str], joint: str) -> str:
+def _listed(words: Sequence[str]) -> str:
     """Words as a list in a sentence: `a, b and c`."""
     *most, last = words
-    return f"{', '.join(most)} {joint} {last}" if most else last
+    return f"{', '.join(most)} and {last}" if most else last

@@ -64,7 +64,7 @@ length      n  base.de         new.de
 
 ^ the best score
 * p < 0.05, ** p < 0.01 against base.de: paired bootstrap
-a star: so large a difference is unlikely if the two are equal; no star: undecided
+a star: if the two were equal, so large a difference would be unlikely
 p, centred: a formula
 at 0.05 this p calls 6 % of equal systems different, 27-44 % where training runs vary much
 sacreBLEU's own definition (--p sacrebleu) would give another p: 12 %, and then 34-55 %
@@ -73,10 +73,11 @@ length: no sentences in 10+
 BLEU|nrefs:1|tok:13a
 TER|nrefs:1|tok:tercom (lower is better)
 
-In words
-new.de: better than base.de by BLEU (+1.50); undecided by TER (-0.50)
-undecided is not "equal": to be significant here, a difference has to be at least about 1.00 TER
-one output of each system cannot show how runs vary: name several by NAME=FILE
+In words, against base.de:
+new.de: better by BLEU (+1.50); undecided by TER (-0.50 ± 1.00)
+undecided is not "equal": a difference smaller than what follows ± could not be significant here
+each system is one output: that says nothing of how training runs vary, and another seed may turn \
+it around
 """
     )
 
