@@ -51,8 +51,8 @@ def average(
     A model averaged over the end of its training usually translates better than its last
     checkpoint (Vaswani et al. 2017, section 6.1: the last 5, or 20 of a big model). train keeps
     the last 2 unless training.keep says more; it is an error if there are fewer than --last. While
-    a model still changes fast, the mean is worse than its last checkpoint: a warning says so where
-    perplexity on dev fell by a quarter or more between the first and the last of them.
+    a model still changes fast, the mean may be worse than its last checkpoint: a warning says so
+    where perplexity on dev fell by a quarter or more between the first and the last of them.
 
     The new run has the configuration, vocabularies and labels of RUN, and the mean as its model.
     Checkpoints may also come from other runs, if model, variant, vocabulary and labels are the same

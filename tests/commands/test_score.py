@@ -648,6 +648,7 @@ def test_all_pairs_and_clusters(run, outputs):
     assert document["systems"][2]["paired"]["bleu"]["delta"] == document["pairs"][1]["delta"]
     table = run(*command, cwd=outputs).stdout.decode()
     assert "Clusters by BLEU" in table
+    assert "\neach system of a cluster is better than all below it, by the test\n" in table
     assert "delta = system - against: " in table
     by_length = run(*command, "--by", "length:10", "--src", "ref.en", cwd=outputs).stdout.decode()
     assert "delta = system - against, in buckets system - t.en: " in by_length

@@ -124,7 +124,8 @@ def apart(points: Sequence[Point], first: int, last: int) -> str:
     Weights that still change fast have no good model between them (decision 34): by perplexity,
     between validations by its logarithm on the straight line.
     """
-    before, after = (_perplexity(points, step) for step in (first, last))
+    positive = [point for point in points if point.perplexity > 0]
+    before, after = (_perplexity(positive, step) for step in (first, last))
     if before is None or after is None or before < APART * after:
         return ""
     return f"perplexity on dev fell from {before:.2f} to {after:.2f} between these checkpoints"

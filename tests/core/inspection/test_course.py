@@ -61,6 +61,7 @@ def test_checkpoints_between_which_perplexity_falls_by_a_quarter_are_apart():
     assert apart(points, 2000, 9000) == fell.format("9.00", "3.00")
     assert apart(points, 999, 4000) == apart([], 1, 2) == ""  # nothing is known of step 999
     assert apart(run([0.0] * 2, [3.0, 4.0]), 1000, 2000) == ""
+    assert apart(run([0.0] * 2, [-3.0, 0.0]), 1000, 1500) == ""  # which no training writes
 
 
 def test_the_best_is_doubted_where_others_are_as_good_or_perplexity_disagrees():

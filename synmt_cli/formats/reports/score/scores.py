@@ -341,6 +341,8 @@ class ScoreReport:
         baseline = self.systems[0].name
         if len(self.systems) > 1:
             yield f"{BEST} the best score"
+        if self.clusters:
+            yield "each system of a cluster is better than all below it, by the test"
         if self._results:
             yield from self._test_notes(baseline, self._results[0])
         elif self.interval_n:
