@@ -81,10 +81,11 @@ def average(
 
 def _doubt(run: Run, chosen: Sequence[Member]) -> str:
     """Why the mean may be a bad model, or "" where the checkpoints are not all of one training."""
-    from synmt_cli.core.inspection import course, models
+    from synmt_cli.core.inspection.course import apart
+    from synmt_cli.core.inspection.models import course_of
 
     steps = [one.step for one in chosen if one.run.folder == run.folder]
     known = sorted(step for step in steps if step is not None)
     if len(known) < len(chosen):
         return ""
-    return course.apart(models.course(run).points, known[0], known[-1])
+    return apart(course_of(run).points, known[0], known[-1])

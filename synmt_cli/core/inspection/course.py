@@ -121,8 +121,9 @@ def _since_lowest(points: Sequence[Point]) -> tuple[Point, list[Point]]:
 def apart(points: Sequence[Point], first: int, last: int) -> str:
     """Why the mean of checkpoints from step `first` to `last` may be a bad model, or "".
 
-    Weights that still change fast have no good model between them (decision 34): by perplexity,
-    between validations by its logarithm on the straight line.
+    While a model changes fast, the mean of its checkpoints is a bad model (decision 34). How fast
+    it changes is told by its perplexity; a checkpoint between two validations has the perplexity
+    whose logarithm is on the straight line between theirs.
     """
     positive = [point for point in points if point.perplexity > 0]
     before, after = (_perplexity(positive, step) for step in (first, last))
@@ -132,7 +133,7 @@ def apart(points: Sequence[Point], first: int, last: int) -> str:
 
 
 def _perplexity(points: Sequence[Point], step: int) -> float | None:
-    """That of a step: after the last validation, of this one; before the first, None."""
+    """The perplexity at a step: None before the first validation, the last one's after it."""
     for a, b in itertools.pairwise(points):
         if a.step <= step < b.step:
             share = (step - a.step) / (b.step - a.step)

@@ -129,7 +129,7 @@ def of_run(folder: Path) -> Facts:
     facts["checkpoints"] = steps
     if steps:
         facts["finished"] = _state(run.checkpoint(steps[-1])).get("finished") or None
-    facts |= course(run).facts()
+    facts |= course_of(run).facts()
     facts |= {name: tables.get(name) or {} for name in INFORMATION}
     facts["labels"] = len(run.labels())
     facts |= {
@@ -143,10 +143,10 @@ def of_run(folder: Path) -> Facts:
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
 
-def course(run: Run) -> Course:
+def course_of(run: Run) -> Course:
     """What metrics.jsonl tells, if there is one. Raises DataError, ReadError."""
-    read = Course()
+    course = Course()
     if os.path.lexists(run.metrics):
         for number, line in run.metric_lines():
-            read.add(read_metric(line, run.metrics, number))
-    return read
+            course.add(read_metric(line, run.metrics, number))
+    return course
