@@ -263,6 +263,8 @@ class ScoreReport:
         ]
         against = bool(self.pairs)
         counted = pairs[0].result.counts is not None
+        # The notes below name a definition that all share.
+        mixed = len({pair.result.definition for pair in pairs}) > 1
         rows: list[Row] = []
         for pair in pairs:
             metric, paired = labels[pair.metric], pair.result
@@ -271,11 +273,10 @@ class ScoreReport:
             delta = metric.difference(paired.delta)
             shown: list[Cell | Value] = [delta, interval, *self._p_cells(paired)]
             counts = [Cell(n, ",") for n in paired.counts or ()]
-            facts = (paired.definition, Cell(paired.n, ","), paired.seed)
-            rows.append([*names, *shown, *counts, *facts])
+            rows.append([*names, *shown, *counts, *([paired.definition] * mixed)])
         header: list[Value] = ["system", *(["against"] * against), "metric", "delta"]
         header += ["95 % interval", *self._p_names(), *(SIDES if counted else ())]
-        header += ["definition", "n", "seed"]
+        header += ["definition"] * mixed
         who = "All pairs" if against else f"Differences from {first}"
         return Table(header, rows, left=2 + against, title=f"{who}: {pairs[0].result.method}")
 
