@@ -202,7 +202,7 @@ def test_make_makes_what_is_missing_and_no_more(commands):
     rules.write_text(text.replace("METRICS := bleu", "METRICS := chrf"))
     made = commands()
     assert {line.split()[1] for line in made} == {"score", "info", "evaltree", "report"}
-    scores, again = (line for line in made if line.startswith("synmt score "))
+    _, scores, again = (line for line in made if line.startswith("synmt score "))
     assert "-M chrf," in scores
     assert again == table
     rules.write_text(text.replace("BEAM := 5", "BEAM := 4"))
@@ -224,7 +224,7 @@ def test_make_makes_what_is_missing_and_no_more(commands):
 def test_another_tokenizer_tunes_and_scores_again_but_trains_nothing(commands):
     made = commands()
     given = [line for line in made if line.split()[1] in ("tune", "score") and "-from" not in line]
-    assert len(given) == 5  # two seeds of two systems; and the scores
+    assert len(given) == 6  # two seeds of two systems; the reference's scores, and the systems'
     assert all("--tokenize 13a " in line for line in given)
     assert 'tokenize = "13a" ' in (commands.folder / "config.toml").read_text()
     made = commands("TOKENIZE=char")
@@ -360,8 +360,9 @@ def test_a_model_of_other_settings_makes_way_and_may_come_back(commands):
     commands()
     config, runs = commands.folder / "config.toml", commands.folder / "runs"
     first = config.read_text()
+    config.write_text(f"# slower\n{first}")
+    assert commands() == []
     for text in (
-        f"# slower\n{first}",
         first.replace("patience = 8", "patience = 9"),
         first.replace("patience = 8", "  max_steps=9# fewer"),
     ):
@@ -489,6 +490,21 @@ def test_variants_and_seeds_that_make_cannot_take_are_named(run, given, tmp_path
         assert b"synmt " not in done.stdout  # nothing that would run
         assert f" *** {said}  Stop." in done.stderr.decode()
     assert shell("make -n SEEDS=' 2  10 '", tmp_path / "e").returncode == 0
+
+
+def test_what_scores_cannot_take_ends_make_before_it_trains(run, forked, given, tmp_path):
+    folder = tmp_path / "e"
+    options = ("--variants", "vanilla,rel", "--seeds", 1)
+    done = run("init", folder, *TEXT, *options, cwd=given)
+    assert done.returncode == 0, done.stderr.decode()
+    for mistake, said in (("BY=lenght:5", "lenght"), ("METRICS=bleu,trf", "trf")):
+        line = f"make VOCABULARY=290 {mistake} runs/vanilla.1.trained"
+        done = shell(line, folder, timeout=120, first=forked.folder)
+        assert done.returncode == 2
+        assert re.search(rf"synmt score: .*{said}", done.stderr.decode())
+        assert os.listdir(folder / "runs") == []
+    make(folder, forked, "VOCABULARY=290", "data/scorable")
+    assert "100.00" in (folder / "data/scorable").read_text()
 
 
 def test_what_cannot_give_an_answer_is_said(run, given, tmp_path):

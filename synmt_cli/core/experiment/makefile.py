@@ -55,6 +55,7 @@ LENPENS := {lenpens}
 # Empty: search ends when no translation can be better. 1: it ends as fairseq's does, which is much
 # faster where models write trees, and needs greater penalties: 0.2:3.0 instead of 0.2:1.6.
 PATIENCE :={patience}
+# METRICS and BY as synmt score takes them (-M, --by); make tries them before it trains.
 METRICS := {metrics}
 # The words of BLEU and RIBES, in tuning and in scores; config.toml has those of validations.
 TOKENIZE := {tokenize}
@@ -82,12 +83,17 @@ TUNED := $(SHARED) $(WRITERS)
 SEARCH := $(strip --beam $(BEAM) --lenpen $(LENPENS) $(addprefix --patience ,$(PATIENCE)))
 # Where scores depend on TOKENIZE.
 OF_WORDS := $(findstring bleu,$(METRICS))$(findstring ribes,$(METRICS))$(findstring rare:,$(BY))
+SCORE := synmt score -j 0 -M '$(METRICS)' $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
+  --by $(BY) --src text/test.src
 
 # Values as files, written when they change: what depends on one is then made again. (The mean of
 # fewer seeds has another length penalty, too.) make -n writes nothing.
 DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
 $(if $(DRY),,$(shell mkdir -p data output))
-WATCHED := PRESET{watched} SEARCH TOKENIZE VARIANTS SEEDS METRICS BY SHARED READERS \\
+# The settings of config.toml: its comments do not count.
+SETTINGS = sed -E 's/[[:space:]]*\\#.*//; s/^[[:space:]]+//; /^$$/d' config.toml
+CONFIG := $(shell $(SETTINGS) | cksum)
+WATCHED := PRESET{watched} CONFIG SEARCH TOKENIZE VARIANTS SEEDS METRICS BY SHARED READERS \\
   $(VARIANTS:%=OPTIONS_%)
 CHANGED := $(foreach one,$(WATCHED),$(shell \\
   echo '$($(one))' | cmp -s - data/$(one) || \\
@@ -190,6 +196,12 @@ _TASK_DEV = """
 data/dev.multitask.jsonl: data/dev.jsonl spm.model
 	synmt multitask --spm spm.model --task translate -o $@ data/dev.jsonl
 """
+_SCORABLE = """
+# --- The reference against itself: what METRICS, TOKENIZE and BY get wrong ends make here ---
+
+data/scorable: text/test.src text/test.tgt data/METRICS data/TOKENIZE data/BY | data/test.jsonl
+	$(SCORE) -o $@ text/test.tgt text/test.tgt
+"""
 _TRAIN = """
 # --- Trainings. % and $* stand for the seed ---
 
@@ -198,9 +210,8 @@ TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS
 named = sed -uE 's/^synmt (train|average|tune|translate):/$(1):/'
 # What a model is made of: checksums, and settings without those with which a training may go on.
 CHANGEABLE := {changeable}
-inputs = cksum $(filter-out config.toml $(@:runs/%.trained=given/pretrained/%),$^); \\
-  sed -E 's/[[:space:]]*\\#.*//; s/^[[:space:]]+//; \\
-  /^(training\\.)?($(CHANGEABLE))[[:space:]]*=/d; /^$$/d' config.toml
+inputs = cksum $(filter-out data/CONFIG $(@:runs/%.trained=given/pretrained/%),$^); \\
+  $(SETTINGS) | sed -E '/^(training\\.)?($(CHANGEABLE))[[:space:]]*=/d'
 # $(call aside,RUN): a model of other inputs makes way, and one of these comes back. Files that are
 # only newer do not count.
 aside = synmt check config.toml; mkdir -p runs; {{ $(inputs); }} > $(1).inputs.new; \\
@@ -214,8 +225,8 @@ aside = synmt check config.toml; mkdir -p runs; {{ $(inputs); }} > $(1).inputs.n
 """
 _TRAIN_ONE = """
 $(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: \\
-		data/{train}.jsonl data/{dev}.jsonl spm.model config.toml data/PRESET \\
-		data/OPTIONS_{variant}{files}
+		data/{train}.jsonl data/{dev}.jsonl spm.model data/CONFIG data/PRESET \\
+		data/OPTIONS_{variant}{files} | config.toml data/scorable
 	@$(call aside,runs/{variant}.$*)
 	$(TRAIN) --variant {variant} --seed $*{options} $(OPTIONS_{variant}) \\
 		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
@@ -292,8 +303,7 @@ OUTPUTS = $(foreach system,$(SYSTEMS),$(basename $(system))=output/$(system).txt
 
 scores.json: $(SYSTEMS:%=output/%.txt) text/test.tgt text/test.src \\
 		data/METRICS data/TOKENIZE data/BY data/VARIANTS Makefile
-	synmt score -j 0 -M '$(METRICS)' $(if $(OF_WORDS),--tokenize $(TOKENIZE)) \\
-		--by $(BY) --src text/test.src --format json -o $@ text/test.tgt $(OUTPUTS)
+	$(SCORE) --format json -o $@ text/test.tgt $(OUTPUTS)
 
 scores.txt: scores.json $(SYSTEMS:%=runs/%.trained)
 	synmt score --from-report scores.json -o $@
@@ -393,6 +403,7 @@ def _sets(design: Design, n_pairs: int) -> Iterator[str]:
 
 
 def _trainings(design: Design) -> Iterator[str]:
+    yield _SCORABLE
     yield _TRAIN.format(changeable="|".join(CHANGEABLE_IN_TRAINING))
     for variant in design.variants:
         train, dev = design.records(variant)
