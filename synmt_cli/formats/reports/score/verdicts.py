@@ -22,6 +22,11 @@ SEEDS_AS_THEY_ARE = (
     'the test takes the seeds as they are: where they vary, "better" and "worse" are said too '
     "often (--paired bs accounts for it)"
 )
+READABLE = 2.0  # BLEU; below it, translations have little to do with their source
+UNREADABLE = (
+    f"no system reaches {READABLE:g} BLEU: they hardly translate yet, and differences may vanish "
+    "or turn around once they do"
+)
 FEW_SEEDS = "two seeds often leave intervals too wide to decide anything: take more"
 
 
@@ -83,6 +88,8 @@ def _caveats(results: Sequence[PairedComparison], systems: Sequence[ScoredSystem
         yield SEEDS_AS_THEY_ARE
     if 2 in n_seeds:
         yield FEW_SEEDS
+    if max(system.scores.get("bleu", READABLE) for system in systems) < READABLE:
+        yield UNREADABLE
 
 
 def _listed(words: Sequence[str]) -> str:

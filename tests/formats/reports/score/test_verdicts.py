@@ -8,6 +8,7 @@ from synmt_cli.formats.reports.score.verdicts import (
     ONE_OF_TWO,
     ONE_OUTPUT,
     SEEDS_AS_THEY_ARE,
+    UNREADABLE,
     sentences,
 )
 
@@ -98,6 +99,16 @@ def test_what_limits_the_answer(n_seeds, further, caveats):
         system("dep", compared(2.0, 0.001, **further), n_seeds=second),
     ]
     assert sentences([BLEU], systems) == ["dep: better by BLEU (+2.00)", *caveats]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "caveats"), [(1.99, 0.1, [UNREADABLE]), (0.1, 2.0, []), (2.0, 0.1, [])]
+)
+def test_models_that_do_not_translate_decide_nothing(first, second, caveats):
+    systems = [system("rel"), system("dep", compared(1.0, 0.001))]
+    for one, bleu in zip(systems, (first, second), strict=True):
+        one.scores["bleu"] = bleu
+    assert sentences([BLEU], systems)[1:] == caveats
 
 
 def test_without_a_test_nothing_is_said():
