@@ -9,6 +9,7 @@ from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.errors import UsageError, quoted
 
+# Not likelihood: how its work is cut changes the last digits.
 FILTERS = (
     "parse",
     "featurize",

@@ -170,13 +170,16 @@ def is_among(path: str, inputs: Sequence[str]) -> bool:
     return any(os.path.samefile(path, one) for one in inputs if one != "-" and os.path.isfile(one))
 
 
-def lines(source: Source) -> Iterator[bytes]:
+def lines(source: Source, unfinished: bool = True) -> Iterator[bytes]:
     """Yields the lines of a source without their ends. Raises DataError, ReadError.
 
-    A last line without LF counts; a last LF begins no further line. Memory is one line.
+    A last line without LF counts, unless unfinished is False; a last LF begins no further line.
+    Memory is one line.
     """
     for number, line in enumerate(_physical_lines(source), 1):
         ended = line.endswith(b"\n")
+        if not (ended or unfinished or len(line) > LINE_LIMIT):
+            return
         if not ended and len(line) > LINE_LIMIT:
             limit = LINE_LIMIT // 2**20
             raise DataError(source.name, number, f"line longer than {limit} MiB")

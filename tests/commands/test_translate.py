@@ -305,6 +305,18 @@ def test_a_run_that_was_moved_has_its_parser(copy, tmp_path, monkeypatch):
         loaded.parser()()
 
 
+def test_a_mean_has_the_parser_of_its_run(run, copy, tmp_path):
+    mean, parser = tmp_path / "mean", copy / "parser.udpipe"
+    done = run("average", "-m", copy, "best", "-o", mean)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (mean / "parser.udpipe").read_bytes() == parser.read_bytes()
+    parser.write_bytes(b"another")
+    done = run("average", "-m", copy, "best", "-o", tmp_path / "again")
+    assert done.returncode == 65
+    assert b"parser.udpipe: not the parser of the digest in config.toml" in done.stderr
+    assert not (tmp_path / "again").exists()
+
+
 def test_a_linked_parser_is_found_by_its_digest(copy, tmp_path, example_folder, monkeypatch):
     """By an absolute path, or next to the run; a relative one is never of the current folder."""
     monkeypatch.chdir(example_folder)

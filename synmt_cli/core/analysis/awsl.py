@@ -25,6 +25,7 @@ from synmt_cli.core.analysis.witness import witnessed
 from synmt_cli.core.model.layers import Encoder
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.device import widest
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.reports.analysis.awsl import AwslReport, LayerWeights, RunWeights
 
@@ -66,7 +67,7 @@ class AwslMeter:
         self._encoder = model.encoder
         # They stay on the device until they are asked for.
         shape = size.encoder_layers, size.n_heads
-        self._sums = torch.zeros(shape, dtype=torch.float64, device=table.device)
+        self._sums = torch.zeros(shape, dtype=widest(table.device), device=table.device)
         self._n = torch.zeros_like(self._sums)  # sentences with a pair that counts
         self.n_sentences = 0
 

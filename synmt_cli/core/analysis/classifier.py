@@ -8,14 +8,14 @@ or after 200 epochs. SentEval also tunes a weight decay on dev; here there is no
 """
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from synmt_cli.core.run.device import one_thread
 from synmt_cli.formats.senteval import DEV, TEST, TRAIN
 
 BATCH, EPOCHS, PATIENCE, MOST_EPOCHS = 64, 4, 5, 200
@@ -61,17 +61,6 @@ def fit(
             else:
                 n_worse += 1
         return Fit(accuracy(best, *splits[TEST]), best_dev, epoch)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Lets torch use one thread: on small matrices threads mostly wait for each other."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(n_threads)
 
 
 def _model(width: int, n_classes: int, settings: ClassifierSettings) -> nn.Sequential:

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from synmt_cli.core.analysis.classifier import one_thread
 from synmt_cli.core.analysis.opened_run import OpenedRun
 from synmt_cli.core.analysis.probe import error_of_share, states_of
 from synmt_cli.core.analysis.tree_geometry import (
@@ -33,6 +32,7 @@ from synmt_cli.core.analysis.tree_geometry import (
     Geometry,
     geometry,
 )
+from synmt_cli.core.run.device import one_thread
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.record import OK, Record

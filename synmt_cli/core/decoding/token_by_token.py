@@ -14,6 +14,7 @@ from synmt_cli.core.decoding.batching.supply import Source
 from synmt_cli.core.decoding.hypothesis import Hypothesis, hypothesis, refuse_nan
 from synmt_cli.core.decoding.sampling import Sampling
 from synmt_cli.core.model.moving import moved
+from synmt_cli.core.run.device import widest
 from synmt_cli.core.text.vocabulary import EOS
 
 Ended = list[tuple[Source, Hypothesis]]
@@ -42,7 +43,8 @@ def sampled(
         numbers = [source.number for source in running.sources]
         points_of = {number: points_of.get(number) or points(number) for number in numbers}
         log_probs = running.log_probs()  # (B, 1, V)
-        at = torch.tensor([[points_of[number]()] for number in numbers], dtype=torch.double)
+        dtype = widest(log_probs.device)
+        at = torch.tensor([[points_of[number]()] for number in numbers], dtype=dtype)
         token = sampling.drawn(log_probs, moved(at, log_probs.device))  # (B, 1)
         log_prob = log_probs.gather(-1, token[..., None])[..., 0]
         # Only where scores are not numbers is a token drawn that may not come.

@@ -48,7 +48,8 @@ def problems(source: Source, kind: FileKind) -> Iterator[SynmtError]:
     """
     if kind in _LINES:
         is_json = False
-        for number, line in enumerate(reading.lines(source), 1):
+        # What a training is still writing, or was killed in, is no mistake.
+        for number, line in enumerate(reading.lines(source, unfinished=kind != "metrics"), 1):
             is_json = bool(OBJECT.match(line)) if number == 1 else is_json
             yield from problem_of(partial(_LINES[kind], line, source.name, number, is_json))
     else:
@@ -59,11 +60,11 @@ def problems(source: Source, kind: FileKind) -> Iterator[SynmtError]:
 
 
 def _of_metrics(source: Source) -> Facts:
-    """What metrics.jsonl tells of the course of a run."""
+    """What metrics.jsonl tells of the course of a run, but for a line that has no end yet."""
     events = Counter[str]()
     last: Facts = {}
     course = Course()
-    for number, line in enumerate(reading.lines(source), 1):
+    for number, line in enumerate(reading.lines(source, unfinished=False), 1):
         event = read_metric(line, Path(source.name), number)
         events[str(event.get("event"))] += 1
         course.add(event)

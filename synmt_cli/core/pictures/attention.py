@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from synmt_cli.core.pictures.charts import MOST_MAPS, HeatMap
@@ -61,8 +62,8 @@ def maps(
 def edges(one: Attention, tree: Picture) -> frozenset[tuple[int, int]]:
     """The cells (token, key) of a word's pieces and its head's. Raises UsageError.
 
-    Pieces belong to the words whose letters they have, and those of a multiword token, such as
-    the French "du", to each of its words.
+    A piece belongs to the token of most of its letters, the first of equals, as in records; and
+    to each word of a multiword token, such as the French "du".
     """
     if one.stack != "encoder":
         raise UsageError(f"--trees outlines edges in encoder attention; this is {one.stack}'s")
@@ -88,10 +89,11 @@ def _words_of_pieces(pieces: Sequence[str], tree: Picture) -> list[range] | None
     while len(found) < len(pieces):
         text, n = _spelled(pieces, len(found))
         own = _letters(text)
-        expected = "".join(char for char, _ in letters[at : at + len(own)])
-        if own != expected:
+        here = letters[at : at + len(own)]
+        if own != "".join(char for char, _ in here):
             return None
-        found += n * [letters[at][1] if own else range(0)]
+        of_tokens = Counter(words for _, words in here).most_common(1)
+        found += n * [of_tokens[0][0] if of_tokens else range(0)]
         at += len(own)
     return found if at == len(letters) else None
 

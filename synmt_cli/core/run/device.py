@@ -1,6 +1,7 @@
 """The device to compute on, its precision and its threads."""
 
 import contextlib
+from collections.abc import Iterator
 
 import torch
 
@@ -42,6 +43,22 @@ def tried(device: torch.device) -> torch.device:
 def _missing(name: str, error: Exception) -> Unavailable:
     reason = str(error).split("\n")[0]
     return Unavailable(f"no device {name!r}: {reason}; try --device cpu")
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Lets torch use one thread: on small matrices threads mostly wait for each other."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def widest(device: torch.device) -> torch.dtype:
+    """The most exact numbers of a device."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def has_bf16(device: torch.device) -> bool:

@@ -15,6 +15,8 @@ A run directory may come from somewhere else. The folder itself may be behind a 
 inside it may be one; each file is a regular file of a limited size, and is checked when it is read.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re
@@ -318,6 +320,13 @@ class Run:
                 raise cannot_read(path, error) from error
             if digest.hexdigest() != sha256:
                 raise DataError(path, None, "it changes while it is copied into the run")
+
+    def copy_parser_of(self, run: Run) -> None:
+        """Copies the parser that lies in another run, if one does. Raises SynmtError."""
+        parser = run.parser()
+        if parser and os.path.lexists(run.folder / PARSER):
+            run.check_parser()
+            self.copy_parser(str(run.folder / PARSER), parser[1])
 
     def check_parser(self) -> None:
         """Raises DataError if the copy of the parser is not the file that was trained with."""

@@ -25,7 +25,6 @@ from synmt_cli.core.run.directory import (
     ENCODER,
     EXPORT,
     EXPORTED,
-    PARSER,
     Run,
 )
 from synmt_cli.errors import ConfigError, DataError, ReadError, UsageError, cannot_write
@@ -63,9 +62,7 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
         new.write_vocabularies(vocabularies)
         new.write_labels(run.labels())
         new.write_config(run.tables())
-        parser = run.parser()
-        if parser and os.path.lexists(run.folder / PARSER):
-            new.copy_parser(str(run.folder / PARSER), parser[1])
+        new.copy_parser_of(run)
         _save(spec, beside, folder)
         if has_modifiers:
             encoder = ctranslate2_model.lower(model.encoder)

@@ -22,6 +22,7 @@ from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.layers import Memory
 from synmt_cli.core.model.prefixes import cells_of, draw, longest_first, passes
 from synmt_cli.core.model.transformer import Transformer
+from synmt_cli.core.run.device import widest
 from synmt_cli.core.training.loss import ArcLoss, cross_entropy
 
 
@@ -38,11 +39,6 @@ class Sums:
         zero = torch.zeros_like(self.nll)
         own = [self.smoothed, self.nll, *(self.losses.get(name, zero) for name in names)]
         return torch.stack(own).to(widest(zero.device))
-
-
-def widest(device: torch.device) -> torch.dtype:
-    """The most exact numbers of a device."""
-    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def backward(

@@ -29,7 +29,7 @@ from synmt_cli.core.training.device.loss_scale import LossScale
 from synmt_cli.core.training.device.prefetch import prefetch
 from synmt_cli.core.training.device.transfer import Transfer
 from synmt_cli.core.training.events import Ended, Event, Pulse, Report, Restored, Saved, Validated
-from synmt_cli.core.training.gradient import Sums, backward, widest
+from synmt_cli.core.training.gradient import Sums, backward
 from synmt_cli.core.training.loss import ArcLoss
 from synmt_cli.core.training.saving import checkpoint
 from synmt_cli.core.training.saving.checkpoint import TrainingState
@@ -102,7 +102,8 @@ class Trainer:
         self._losses = sorted(self.model.encoder.loss_names() | self.model.decoder.loss_names())
         self._arcs = self._arc_loss()
         self._draw_anew()
-        self._seconds = 0.0  # spent by this process in updates since the last report
+        # Spent by this process in updates since the last report, and in waiting for their data.
+        self._seconds = 0.0
         self._timed = 0  # target tokens of those updates
         self._norms: list[Tensor] = []  # of the gradients since then, where they were computed
         self._unread: list[tuple[int, int, Tensor]] = []  # step, tokens and sums of updates
@@ -240,19 +241,24 @@ class Trainer:
         """Makes one update, or notes that training is over. False if an end was asked for."""
         state, settings = self.state, self.settings
         if state.step < settings.max_steps:
-            update = next(updates, None)
+            with self._timed_as_updates():
+                update = next(updates, None)
+                is_made = update is not None and self._update(update, request)
             if update is None:
                 state.finished = "max_epochs"
-            elif not self._update(update, request):
+            elif not is_made:
                 return False
+            else:
+                self._timed += update.n_tokens
+                self._show("")
         if state.step >= settings.max_steps:
             state.finished = "max_steps"
         return True
 
     def _update(self, update: Update, request: signals.Request) -> bool:
         """Makes one update. False if an end was asked for in the middle: then nothing changed."""
-        start = time.perf_counter()
-        sums = torch.zeros(2 + len(self._losses), dtype=widest(self.device), device=self.device)
+        dtype = devices.widest(self.device)
+        sums = torch.zeros(2 + len(self._losses), dtype=dtype, device=self.device)
         self.optimizer.zero_grad()
         for number, (batch, counts) in enumerate(self._transfer.receive(update).batches):
             if request and number and self.ranks.size == 1:
@@ -271,10 +277,13 @@ class Trainer:
         self.state.step = step
         self.state.epoch, self.state.batch = update.epoch, update.batch
         self.state.random = checkpoint.random_states(self.device)
-        self._seconds += time.perf_counter() - start
-        self._timed += update.n_tokens
-        self._show("")
         return True
+
+    @contextlib.contextmanager
+    def _timed_as_updates(self) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self._seconds += time.perf_counter() - start
 
     def _read_losses(self) -> None:
         """Adds the losses of updates to the state. Raises ConfigError if one is not a number."""
@@ -336,9 +345,7 @@ class Trainer:
         state = self.state
         if state.step % REPORT_EVERY:
             return
-        start = time.perf_counter()
         self._read()
-        self._seconds += time.perf_counter() - start
         if not state.tokens:
             return
         yield Report(
@@ -355,13 +362,17 @@ class Trainer:
         self._seconds, self._timed = 0.0, 0
 
     def _read(self) -> None:
-        """Adds the losses and the norms of the gradients to the state. Raises ConfigError."""
-        self._read_losses()
-        if self._norms:
-            first = self.state.step - len(self._norms) + 1
-            for step, norm in enumerate(torch.stack(self._norms).tolist(), first):
-                self._refuse_infinite("the norm of the gradient", norm, step)
-                self.state.gradient_norm += norm  # one by one, whenever they are read
+        """Adds the losses and the norms of the gradients to the state. Raises ConfigError.
+
+        A GPU has then made all updates.
+        """
+        with self._timed_as_updates():
+            self._read_losses()
+            norms = torch.stack(self._norms).tolist() if self._norms else []
+        first = self.state.step - len(norms) + 1
+        for step, norm in enumerate(norms, first):
+            self._refuse_infinite("the norm of the gradient", norm, step)
+            self.state.gradient_norm += norm  # one by one, whenever they are read
         self._norms = []
 
     def _refuse_infinite(self, what: str, value: float, step: int) -> None:

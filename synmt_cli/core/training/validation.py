@@ -22,7 +22,6 @@ from synmt_cli.core.text import tokenizers
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.training.batches import cut
 from synmt_cli.core.training.events import TokenFigures
-from synmt_cli.core.training.gradient import widest
 from synmt_cli.core.training.loss import judged
 
 
@@ -91,7 +90,7 @@ class Validation:
         is_arc = None if grammar is None else moved(torch.from_numpy(grammar.is_arc), self.device)
         # Of all tokens and of arcs: how many, their nats, and how many are guessed right. They
         # stay on the device, which is asked once, at the end.
-        sums = torch.zeros(2, 3, dtype=widest(self.device), device=self.device)
+        sums = torch.zeros(2, 3, dtype=devices.widest(self.device), device=self.device)
         batches = cut(dev, self.settings, np.arange(len(dev)))
         for rows in self._unless_asked(batches, "validating"):
             batch = dev.batch(rows).to(self.device)

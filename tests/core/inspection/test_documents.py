@@ -176,6 +176,16 @@ def test_a_file_is_known_by_its_beginning(data, kind, figures, damaged, problem)
     assert detect_file(source(damaged))[0] == kind
 
 
+def test_a_line_that_a_training_is_writing_is_left_out():
+    begun = METRICS + METRICS.splitlines()[-1]
+    for length in (1, 9, len(METRICS.splitlines()[-1])):
+        data = begun[: len(METRICS) + length]
+        assert problems(data, "metrics") == []
+        whole = documents.figures(source(METRICS), "metrics")
+        assert documents.figures(source(data), "metrics") == whole
+    assert len(problems(METRICS + METRICS[:9] + b"\n", "metrics")) == 1
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from synmt_cli.core.pictures import attention, awsl, curves, figures, score_charts, text_charts
 from synmt_cli.core.pictures.charts import Chart, HeatMap, Series, group_of, thinned
 from synmt_cli.core.pictures.sentences import ROOT, Arc, Column, Picture, Token, shown_ends
+from synmt_cli.core.segments.alignment import piece_words
 from synmt_cli.errors import DataError, ReadError, UsageError
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
@@ -298,6 +299,27 @@ def test_pieces_that_a_vocabulary_normalises_or_spells_are_those_of_their_words(
     assert {i for i, j in found if j == costs} == of_price | set(range(1, costs))
     with pytest.raises(UsageError, match="not those of segment"):
         attention.edges(attention_of([*pieces[:-1], "<0xFF>"]), Picture("1", "", columns, arcs))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        (["▁c", "annot", "▁see"], [0, 1, 2]),  # can|not: three of five letters are of the second
+        (["▁cann", "ot", "▁see"], [0, 1, 2]),
+        (["▁cannot", "▁see"], [0, 2]),  # the first of equals
+        (["▁ca", "nnots", "ee"], [0, 1, 2]),  # with letters of three words
+    ],
+)
+def test_a_piece_of_several_words_is_that_of_most_of_its_letters(pieces, words):
+    columns = [Column(form, "") for form in ("can", "not", "see")]
+    arcs = [Arc(2, 0, "aux"), Arc(2, 1, "advmod"), Arc(ROOT, 2, "root")]
+    found = attention.edges(attention_of(pieces), Picture("1", "", columns, arcs))
+    verb = words.index(2)
+    assert found == {(i, verb) for i, word in enumerate(words) if word != 2}
+    spans, at = [], 0
+    for piece in pieces:  # as in records
+        spans.append((at, at := at + len(piece.replace("▁", ""))))
+    assert piece_words(spans, [(0, 3), (3, 6), (6, 9)], [0, 1, 2]) == words
 
 
 def test_a_piece_of_a_multiword_token_belongs_to_each_of_its_words():

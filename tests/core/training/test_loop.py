@@ -189,7 +189,8 @@ def test_after_a_resume_the_speed_is_that_of_the_updates_made_since(trainer, mon
     before, pulses = again.state.tokens, []
     again.watch = pulses.append
     ticks = itertools.count()
-    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))  # an update takes 1 s
+    # An update takes a second, the wait for its data included.
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
     list(again.events(signals.Request(), None))
     assert before > 0
     assert pulses[0].tokens_per_second == again.state.tokens - before

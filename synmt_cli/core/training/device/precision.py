@@ -5,7 +5,7 @@ faster or slower than fp32, by the processor, the model and its batches, so both
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import islice
 
 import torch
@@ -72,12 +72,10 @@ def for_all(device: torch.device) -> tuple[Precision, str]:
     if untimed is not None:
         return untimed
     seconds = {"fp32": float("inf"), "bf16": float("inf")}
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    for _ in range(PRODUCTS):  # in turn, since other jobs slow both
-        for name, least in seconds.items():
-            seconds[name] = min(least, _seconds_of_product(name, device))
-    torch.set_num_threads(n_threads)
+    with devices.one_thread():
+        for _ in range(PRODUCTS):  # in turn, since other jobs slow both
+            for name, least in seconds.items():
+                seconds[name] = min(least, _seconds_of_product(name, device))
     return decided(seconds["fp32"] / seconds["bf16"])
 
 
@@ -102,18 +100,17 @@ def _seconds(
     settings: Training,
     device: torch.device,
     precision: Precision,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, int]:
     """The time of forward and backward passes through batches after the first, and how many."""
     begin, number = 0.0, 0
     for number, batch in enumerate(batches):
         if number <= 1:  # the first one also prepares memory and threads
-            begin = clock()
+            begin = time.perf_counter()
         with devices.precision(precision, device):
             backward(model, batch, settings.label_smoothing, 1.0, settings.prefix_share)
-        if number and clock() - begin > ENOUGH:
+        if number and time.perf_counter() - begin > ENOUGH:
             break
-    return clock() - begin, max(number, 1)
+    return time.perf_counter() - begin, max(number, 1)
 
 
 def _seconds_of_product(precision: str, device: torch.device) -> float:
