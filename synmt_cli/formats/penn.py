@@ -100,7 +100,7 @@ class _Reader:
 
     def _open(self) -> str | None:
         if self.before == "word":
-            return "a bracket behind a word"
+            return "a bracket after a word"
         if self.before == "open" and len(self.open) > 1:
             return "a bracket without a label"
         self.open.append(len(self.tree.items))

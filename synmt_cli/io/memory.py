@@ -16,10 +16,10 @@ from synmt_cli.errors import Unavailable
 
 MIB = 2**20
 NUMPY = 48 * MIB  # of addresses, as numpy 2.4 takes for itself
-TORCH = 96 * MIB  # beside its libraries, before it has computed anything
+TORCH = 96 * MIB  # in addition to its libraries, before it has computed anything
 KERNELS_IN_TRAINING = 256
 KERNELS_IN_SEARCH = 64
-THREAD = 40 * MIB  # for each thread of its OpenBLAS: a buffer and a stack
+THREAD = 40 * MIB  # for each thread of numpy's OpenBLAS: a buffer and a stack
 
 
 def is_available(n_bytes: int) -> bool:

@@ -68,7 +68,7 @@ def test_where_a_parser_failed_there_is_no_tree(line):
         ("a (S (NN a))", "'a' outside all brackets at character 1"),
         ("(S a b)", "the word 'b' without a bracket of its own at character 6"),
         ("(S (NN a) b)", "the word 'b' without a bracket of its own at character 11"),
-        ("(S a (NN b))", "a bracket behind a word at character 6"),
+        ("(S a (NN b))", "a bracket after a word at character 6"),
         ("(S (NP ((NN a))))", "a bracket without a label at character 9"),
         ("(S ())", "an empty bracket at character 5"),
         ("(((NN a)))", "a bracket without a label at character 3"),

@@ -17,6 +17,7 @@ from synmt_cli.formats.penn import Constituent
 from synmt_cli.formats.record import OK
 from synmt_cli.formats.senteval import DEV, SPLITS, TEST, TRAIN, Example
 from synmt_cli.io.compression import is_compressed_name
+from synmt_cli.io.reading import Source
 
 FEWEST = 10  # examples of a class, of which one is for dev and one for test
 OTHER = "other"  # the group of a task that is not among the ten
@@ -94,9 +95,7 @@ def gather(paths: Sequence[str], kind: Kind, wanted: Sequence[str], seed: int) -
                 if tree is not None:
                     constituents.setdefault(tuple(tree.words), tree)
         elif source_kind == "conllu":
-            for sentence in conllu.read(source):
-                if status_of(sentence)[0] == OK:
-                    sentences.setdefault(tuple(sentence.forms), sentence)
+            _add_trees(sentences, source)
         else:
             _add(gathered, _task_of(source.name), list(senteval.read(source)), source.name)
     _make(gathered, [*sentences.values()], [*constituents.values()], wanted, seed)
@@ -114,10 +113,15 @@ def trees(paths: Sequence[str], kind: Kind) -> list[Sentence]:
     for source_kind, source in detected(paths, kind):
         if source_kind != "conllu":
             raise UsageError(f"--structural reads CoNLL-U, and {source.name} is not")
-        for sentence in conllu.read(source):
-            if status_of(sentence)[0] == OK:
-                sentences.setdefault(tuple(sentence.forms), sentence)
+        _add_trees(sentences, source)
     return [*sentences.values()]
+
+
+def _add_trees(sentences: dict[tuple[str, ...], Sentence], source: Source) -> None:
+    """Adds the sentences of CoNLL-U that have trees, each once, by its words."""
+    for sentence in conllu.read(source):
+        if status_of(sentence)[0] == OK:
+            sentences.setdefault(tuple(sentence.forms), sentence)
 
 
 def _task_of(name: str) -> str:

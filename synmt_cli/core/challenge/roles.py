@@ -204,7 +204,7 @@ def _agent(words: Sequence[str], first: int, second: int) -> tuple[int, str]:
     if CLAUSE_ENDS.intersection(between):
         raise Undecided("more than one clause")
     if _is_after_preposition(words[:first]):
-        raise Undecided("the first noun is behind a preposition")
+        raise Undecided("the first noun follows a preposition")
     if "by" in between:
         return _by(between, second)
     if BE.intersection(between):
@@ -223,7 +223,7 @@ def _of_active(between: Sequence[str], first: int) -> tuple[int, str]:
     """Active, unless the second noun is no object. Raises Undecided."""
     is_known = bool((FINITE | PARTICIPLES | PROGRESSIVE).intersection(between))
     if _is_after_preposition(between, PREPOSITIONS - PRESSED if is_known else PREPOSITIONS):
-        raise Undecided("the second noun is behind a preposition")
+        raise Undecided("the second noun follows a preposition")
     return first, ACTIVE
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import cast
 
 MOST_MAPS = 24  # in one picture
 _SEED = re.compile(r"[.\-_](?:s|seed)?\d+")
@@ -84,7 +85,7 @@ def thinned(one: Series, most: int) -> Series:
     """
     if len(one.x) <= most:
         return one
-    y = [0.0 if value is None else value for value in one.y]
+    y = cast("list[float]", one.y)
     n = (most - 2) // 2
     edges = [1 + (len(y) - 2) * i // n for i in range(n + 1)]
     kept = {0, len(y) - 1}

@@ -98,8 +98,9 @@ class Sampler:
             offer(left, right)
         while agenda:
             _, left, right, piece = heappop(agenda)
-            merged = "" in (pieces[left], pieces[right]) or pieces[left] + pieces[right] != piece
-            if merged or draw() < alpha:  # one of them with another
+            # One of the two may have become part of another piece.
+            is_stale = "" in (pieces[left], pieces[right]) or pieces[left] + pieces[right] != piece
+            if is_stale or draw() < alpha:
                 continue
             pieces[left], pieces[right] = piece, ""
             following[left] = following[right]

@@ -101,7 +101,7 @@ def test_wordings(translation, verdict, voice):
         ("The ball child throws.", "no verb between the nouns"),
         ("Throws the child the ball?", "no verb between the nouns"),
         ("The child is the ball throwing.", "no verb of action"),
-        ("By the child the ball is thrown.", "the first noun is behind a preposition"),
+        ("By the child the ball is thrown.", "the first noun follows a preposition"),
         ("The ball throws by the child.", "by without a passive"),
         ("The ball. It throws the child.", "more than one clause"),
         ("The ball is then by the child.", "by without a passive"),

@@ -18,6 +18,7 @@ from synmt_cli.formats.reports.score.scores import (
     flat,
 )
 from synmt_cli.formats.reports.score.systems import (
+    MOST_DIGITS,
     SIDES,
     TESTS,
     Interval,
@@ -28,7 +29,7 @@ from synmt_cli.formats.reports.score.systems import (
 )
 
 COMMAND = "score"
-WHOLE, DIGITS = 2**63, 30  # the greatest whole number, and the most digits after a point
+WHOLE = 2**63  # the greatest whole number
 T = TypeVar("T")
 
 
@@ -205,7 +206,7 @@ def _groups(one: _Object, metric: str) -> list[list[str]]:
 
 def _metric(one: _Object) -> MetricInfo:
     texts = (one.text("name"), one.text("label"), one.text("signature"))
-    return MetricInfo(*texts, one.get("higher_is_better", bool), one.whole("digits", DIGITS))
+    return MetricInfo(*texts, one.get("higher_is_better", bool), one.whole("digits", MOST_DIGITS))
 
 
 def _settings(one: _Object) -> Settings:

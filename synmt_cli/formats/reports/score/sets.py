@@ -6,7 +6,7 @@ from typing import Any
 
 from synmt_cli.errors import DataError, quoted
 from synmt_cli.formats.reports import documents
-from synmt_cli.formats.reports.score.systems import shown_p, stars
+from synmt_cli.formats.reports.score.systems import MOST_DIGITS, shown_p, stars
 from synmt_cli.formats.reports.table import ALL, Cell, Notes, Record, Row, Table
 
 DIGITS = 2  # of a score in a table, where the report does not say
@@ -133,7 +133,7 @@ def read(path: str) -> SetScores:
         return SetScores(source, scores)
     lower = {name for name, one in metrics.items() if one.get("higher_is_better") is False}
     shown = {name: one.get("digits") for name, one in metrics.items()}
-    digits = {name: n for name, n in shown.items() if type(n) is int and 0 <= n < 20}
+    digits = {name: n for name, n in shown.items() if type(n) is int and 0 <= n <= MOST_DIGITS}
     return SetScores(source, scores, frozenset(lower), digits)
 
 

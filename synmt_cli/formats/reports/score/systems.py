@@ -21,6 +21,7 @@ EQUAL_VARIANCE = "equal-variance"  # the definition of p where one of two system
 OVER_SEEDS = ("seeds", "matched", EQUAL_VARIANCE)  # where p is of t
 OF_T = "t test over seeds and sentences"
 SAMPLED = ("centred", "sacrebleu", "two-sided", "stratified")  # where p is from 1 / (n + 1)
+MOST_DIGITS = 30  # after the point, in a report that is read
 Interval = tuple[float, float]
 Parts = Mapping[str, Any]  # what a score is made of: numbers, or lists with one for each order
 
