@@ -48,4 +48,4 @@ for line in 1 2 3; do
 done
 echo "The old man who the child sees sleeps." | synmt translate -m experiment/models/pascal.1
 
-say "6. $out/experiment/scores.txt says by how much they differ, in words at its end; look at its report.html, too"
+say "6. $out/experiment/scores.txt says by how much they differ, in words near its end; look at its report.html, too"

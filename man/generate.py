@@ -28,8 +28,8 @@ EXIT_STATUS = (
     ("74", "I/O error such as a full disk; out of memory; a worker was lost."),
     (
         "69",
-        "A model, a device, a package, or the memory to load one, is missing; the message says "
-        "what to do.",
+        "A parser or vocabulary is missing or damaged; or a device, a package, or the memory to "
+        "load one, is missing; the message says what to do.",
     ),
     ("70", "A bug in synmt."),
     ("75", "Stopped and saved; the same command resumes (train)."),

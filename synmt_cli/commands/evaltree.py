@@ -128,8 +128,8 @@ def evaltree(
     punctuation counts, unless --no-punct is given. Where tokens differ right before a multiword
     token, the script may align a word or two differently from what its own rules say.
 
-    --no-punct leaves words out of all figures but those of tokens and sentences where GOLD's UPOS
-    is PUNCT, whatever SYSTEM says; a word that only SYSTEM has goes by its own tag. The words below
+    --no-punct leaves out the words that GOLD tags PUNCT, whatever SYSTEM says, from all figures but
+    those of tokens and sentences; a word that only SYSTEM has goes by its own tag. The words below
     a punctuation mark still count. Figures without punctuation in papers may follow other rules:
     eval.pl of CoNLL-X goes by the characters of the form, so that % is punctuation too, which UD
     tags SYM; evaluations on the Penn Treebank go by its tags.

@@ -129,10 +129,10 @@ def filter(
 ) -> None:
     """Keep the pairs that pass every test asked for, in order and unchanged.
 
-    Several FILEs are read one after the other. Records hold both sides; for text and CoNLL-U,
-    --tgt gives the target side, whose kept lines go to --tgt-out. Without a target, only the
-    source is tested. The tests, in the order in which they are made; a pair counts for the first
-    that it fails:
+    Several FILEs are read one after the other. Records hold both sides; for text and CoNLL-U, --tgt
+    gives the target side, whose kept lines go to --tgt-out. Without a target, only the source is
+    tested. The tests, in the order in which they are made; a pair is counted under the first that
+    it fails:
 
     \b
       status          not failed or skipped before (always)

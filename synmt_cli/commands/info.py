@@ -67,10 +67,10 @@ def info(
     run            variant, sizes, parameters, best value on dev, parser, pretrained model and
                    data with their digests, versions
 
-    longest counts words, pieces in records with pieces, and tokens in transitions, of one segment,
-    in CoNLL-U of one sentence; longest_line is where the first of that length begins. A block or
-    record that stands for a line without a tree is counted, but not as a tree. Of the trees of
-    sentences:
+    longest is the length of the longest segment (in CoNLL-U, sentence): in words, in pieces for
+    records that have them, in tokens for transitions; longest_line is where the first of that
+    length begins. A block or record that stands for a line without a tree is counted, but not as a
+    tree. Of the trees of sentences:
 
     \b
       nonprojective_share  percentage of sentences with an arc over a word that its head does not

@@ -104,9 +104,11 @@ def init(
     Its Makefile runs plain synmt commands: check, split, filter, parse, vocab train, featurize;
     train and average for every variant and seed; tune for the length penalty; translate; score over
     the seeds; and report. The results are scores.txt and, with the packages that synmt report
-    needs, report.html. Read it, change it, or run its commands one by one. `make -j2` trains two
-    models at a time, which is for two cores, not for one GPU. An interrupted make resumes where it
-    stopped, and what depends on a changed file is made again.
+    needs, report.html; where variants write trees, also trees.txt, their UAS and LAS against those
+    of the target's parser for the same text. Read it, change it, or run its commands one by one.
+    `make -j2` trains two models at a time, which is for two cores, not for one GPU. An interrupted
+    make resumes where it stopped, and what depends on a changed file is made again. One vocabulary
+    serves both languages.
 
     Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
     write trees (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists
@@ -117,11 +119,11 @@ def init(
     one file, with the line in its comment text. Lines without one are parsed, or an error where
     there is no --parser.
 
-    --pretrained is for little text where there are models of more: it compares variants that are
-    trained further on your text (see `train --pretrained`). All of the models have one vocabulary,
-    which the experiment takes. --pretrained 'general/models/{variant}.{seed}' takes those of
-    another experiment, so each variant and seed begins with its own; a name without {variant}
-    begins all variants with the same model, to which they are added. The learning rate in
+    Use --pretrained when you have little text but models that were trained on more: it compares
+    variants that are trained further on your text (see `train --pretrained`). All of the models
+    have one vocabulary, which the experiment takes. --pretrained 'general/models/{variant}.{seed}'
+    takes those of another experiment, so each variant and seed begins with its own; a name without
+    {variant} begins all variants with the same model, to which they are added. The learning rate in
     config.toml is then a third of the preset's, and models are validated every 100 updates instead
     of 250. Keep your dev and test sets out of the text of those models.
 

@@ -263,7 +263,8 @@ def score(
     published one, cannot show how its system varies over seeds: against a system with several it is
     assumed to vary as much as that one does, and the definition of p is then `equal-variance`. If
     it varies more, p is too small: 19-29 % of equal systems are called different if it varies three
-    times as much. Two single outputs are not compared while other systems have several.
+    times as much. Two single outputs that would be compared while other systems have several are
+    refused (2).
 
     --matched is for the same models with other trees or another search: V is then the variance of
     each model's own difference, and the interval of d leaves out the differences between models.

@@ -216,18 +216,17 @@ def train(
 
     --pretrained RUN begins with the weights of a trained model instead of random ones: to adapt it
     to other text (fine-tuning), to learn from better trees, or to add a variant to a plain model.
-    RUN is a run directory or an average; --checkpoint takes another of its checkpoints than the
-    best. The new model has RUN's vocabulary, sizes and variant. --variant may add to the
-    variant; parameters that this brings are random, and counted. Other differences in the model
-    are refused (78), except for dropout. The preset is RUN's by default; the [model] of another
-    is ignored. Only weights are taken: updates count from 0, and optimizer, order of the data
-    and learning rate start anew. A preset's learning rate is for random weights. With a lower
-    one the model keeps more of what it knew; with a short warm-up it learns the new records
-    sooner: try a third of the preset's, as in --set lr=0.001 --set warmup=50 --set
-    validate_every=50 --set patience=5. Labels that RUN does not know get vectors of their own;
-    all others keep theirs. config.toml records RUN and the SHA-256 of its weights. Once the new
-    run has a checkpoint, it resumes without RUN, also if --pretrained is left out.
-    docs/pretrained.md has an example with figures.
+    RUN is a run directory or an average; --checkpoint selects a checkpoint other than the best. The
+    new model has RUN's vocabulary, sizes and variant. --variant may add to the variant; parameters
+    that this brings are random, and counted. Other differences in the model are refused (78),
+    except for dropout. The preset is RUN's by default; the [model] of another is ignored. Only
+    weights are taken: updates count from 0, and optimizer, order of the data and learning rate
+    start anew. A preset's learning rate is for random weights. With a lower one the model keeps
+    more of what it knew; with a short warm-up it learns the new records sooner: try a third of the
+    preset's, as in --set lr=0.001 --set warmup=50 --set validate_every=50 --set patience=5. Labels
+    that RUN does not know get vectors of their own; all others keep theirs. config.toml records RUN
+    and the SHA-256 of its weights. Once the new run has a checkpoint, it resumes without RUN, also
+    if --pretrained is left out. docs/pretrained.md has an example with figures.
 
     --tensorboard DIR gets the figures of metrics.jsonl, from the first update on, also for a
     resumed run. Give each run its own folder, and point tensorboard --logdir at their parent. It
@@ -240,7 +239,13 @@ def train(
     began with.
 
     The best model is that of the validation that is best by training.metric, BLEU by default; of
-    equal ones, as early on when BLEU is near 0, the one with the lower perplexity.
+    exactly equal ones, the one with the lower perplexity.
+
+    metrics.jsonl has a line for every 50 updates ("event": "train") with means since the last such
+    line: loss, and nll without label smoothing, which the progress shows, in nats per target token;
+    gradient_norm before clipping; and tokens_per_second. It has another one for each validation
+    ("event": "dev"): nll and perplexity, metric and its value, whether it is the best, and the
+    figures of all tokens. seconds is the time that the run has taken so far.
 
     Presets are tiny, small, base, and rows of the papers' tables. CORPUS is nc11-en-de,
     nc11-de-en, wmt18-en-tr, wmt16-en-de, wmt17-en-de or wat-en-ja.

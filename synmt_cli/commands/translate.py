@@ -21,9 +21,9 @@ MANUAL = Manual(
     output=(
         "text: one line for each segment, `Der Hund schläft .` tsv: `1<TAB>-0.3192<TAB>Der Hund "
         "schläft .`, n-best in order, or as drawn. jsonl: the input's record with hyp and score, "
-        "with nbest if N is 2 or more, with hyp_transitions where models write trees, and closing: "
-        "how many of them were added at the end. conllu: a parsed sentence for each segment, or "
-        "for each part of a long one."
+        "with nbest if N is 2 or more, with hyp_transitions where models write trees, and with "
+        "closing where some of these were added at the end: how many. conllu: a parsed sentence "
+        "for each segment, or for each part of a long one."
     ),
     memory="The models, and --window segments, twice as many from a pipe; with -j N also at least "
     f"{pool.IN_FLIGHT} N + 2 times --batch-size; and one batch of search.",
@@ -187,8 +187,8 @@ def translate(
     n-best list may differ only in the tree; where completing makes two the same, one is dropped.
     --unconstrained allows everything, as the paper's code did: transitions that draw nothing are
     skipped, at most four tokens are written for each piece of the limit, and conllu repairs a
-    sequence that builds no tree, and counts it. There any piece after an arc begins a word of the
-    tree; in text, one without the mark of a space is joined to the piece before.
+    sequence that builds no tree, and counts it. Then a piece after an arc begins a new word of the
+    tree; in the text it is joined to the piece before it unless it has the mark of a space.
 
     --sample K draws translations instead of searching for the best one: each token with its
     probability among the K most probable ones that may come next, or among all with 0. Such

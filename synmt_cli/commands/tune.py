@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 MANUAL = Manual(
     input="JSONL records of `synmt featurize --tgt FILE` or `--tgt-conllu FILE`.",
     output="table: a line for each value, with BLEU, its brevity penalty, the length against the "
-    "references, and the best value. tsv and csv: the same at full precision. json: one object. "
-    "--get: one number, `1.2`.",
+    "references, cut (translations that reached the length limit), closed (trees that had to be "
+    "completed, where models write them); and the best value. tsv and csv: the same at full "
+    "precision. json: one object. --get: one number, `1.2`.",
     memory="The models, the references and translations for all values, and one batch of search.",
     examples=(
         "synmt tune -m runs/base dev.jsonl --lenpen 0.2:1.6 --beam 5",

@@ -136,11 +136,12 @@ def view(
     svg is one picture of all segments; tikz is text for a paper that uses the package
     tikz-dependency.
 
-    --compare draws a second tree over the same sentence, such as a parse against gold: below the
-    words, with the arcs that differ dashed and red in both trees. The words must be the same.
-    --differing leaves out segments whose trees are the same, and says how many differ. --beside
-    draws the trees of another file next to these. Both need files of as many segments; sentences
-    with the same synmt_line (parse --segment split) are one, whose id is that line.
+    With --format svg, html or tikz, --compare draws a second tree over the same sentence, such as a
+    parse against gold: below the words, with the arcs that differ dashed and red in both trees. The
+    words must be the same. --differing leaves out segments whose trees are the same, and says how
+    many differ. --beside draws the trees of another file next to these. Both need files of as many
+    segments; sentences with the same synmt_line (parse --segment split) are one, whose id is that
+    line.
     """
     options.refuse_clashes([*(files or ["-"]), compare, beside], output)
     second = beside if compare is None else compare

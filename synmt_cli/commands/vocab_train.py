@@ -90,10 +90,9 @@ def vocab_train(
 
     The same text and options give the same file, on any number of cores.
 
-    --symbols takes the names of pieces that only a tool puts among the others: text that looks
-    like one stays text. synmt multitask and synmt linearize write those that they need with
-    --format symbols. --user-symbols are the opposite: strings that are found wherever text has
-    them.
+    --symbols lists pieces that only tools insert among the others: text that looks like one stays
+    text. synmt multitask and synmt linearize write those that they need with --format symbols.
+    --user-symbols are the opposite: strings that are found wherever text has them.
     """
     options.refuse_clashes([*(files or ["-"]), symbols], output)
     options.refuse_compressed(output)

@@ -57,7 +57,7 @@ LENPENS := {lenpens}
 PATIENCE :={patience}
 # METRICS and BY as synmt score takes them (-M, --by); make tries them before it trains.
 METRICS := {metrics}
-# The words of BLEU and RIBES, in tuning and in scores; config.toml has those of validations.
+# The tokenizer of BLEU and RIBES in tuning and scores; config.toml has that of validations.
 TOKENIZE := {tokenize}
 BY := {by}
 
@@ -231,7 +231,7 @@ $(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: \\
 	$(TRAIN) --variant {variant} --seed $*{options} $(OPTIONS_{variant}) \\
 		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
 		--run runs/{variant}.$* 2>&1 | tee -a runs/{variant}.$*.log | $(call named,{variant}.$*)
-	touch -r runs/{variant}.$*.inputs $@ # as old as these: what changed since then counts
+	touch -r runs/{variant}.$*.inputs $@ # the time stamp of its inputs: later changes count
 """
 _TUNE = """
 # --- The models that translate: the mean of the checkpoints that a training has kept ---

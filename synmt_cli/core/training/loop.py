@@ -491,10 +491,7 @@ class Trainer:
         )
 
     def _is_best(self, value: float, nll: float) -> bool:
-        """Whether a validation is better than all before it; of equal ones, the less perplexed.
-
-        BLEU is the same for a while at the beginning, next to 0, where the loss tells models apart.
-        """
+        """Whether a validation is better than all before it; of equal ones, the less perplexed."""
         best_value, best_nll = self.state.best_value, self.state.best_nll
         if best_value is None or value != best_value:
             return best_value is None or value > best_value
