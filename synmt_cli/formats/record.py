@@ -103,7 +103,7 @@ def from_bytes(line: bytes, source: str = "<stdin>", number: int = 1, id: str = 
     """The record of one line. `id` is for a record that has none. Raises DataError."""
     _, known, extra = _typed_fields(line, source, number)
     known.setdefault("id", id)
-    known.setdefault("status", OK if known["src"] else EMPTY)
+    known.setdefault("status", OK if known["src"].strip() else EMPTY)
     problem = tree_problem(known) or status_problem(known["status"]) or extra_problem(extra)
     if problem:
         raise DataError(source, number, problem)

@@ -190,6 +190,19 @@ def test_a_property_a_line_and_an_empty_line_between_files(place):
     assert (rows["model.d_model"], rows["training.betas"]) == ("16", "0.9 0.98")
 
 
+def test_a_line_of_white_space_is_as_empty_in_text_as_in_records(place):
+    text = "\n \n\u3000\t\na\n"
+    records = place("featurize", "--from", "text", stdin=text.encode(), status=0).stdout
+    sources = "".join(json.dumps({"src": line}) + "\n" for line in text.splitlines())
+    for stdin, key in (
+        (text.encode(), "empty"),
+        (records, "statuses.empty"),
+        (sources.encode(), "statuses.empty"),
+    ):
+        shown = place("info", stdin=stdin, status=0).stdout.decode()
+        assert dict(line.split("\t") for line in shown.splitlines())[key] == "3"
+
+
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [

@@ -37,7 +37,7 @@ def _of_text(source: reading.Source) -> Facts:
     for number, line in reading.text_lines(source):
         words = len(line.split())
         n += 1
-        n_empty += not line
+        n_empty += not line.strip()
         n_words += words
         n_characters += len(line)
         longest = max(longest, (words, -number))

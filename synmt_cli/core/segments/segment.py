@@ -94,7 +94,7 @@ class RecordSegment:
     @property
     def status(self) -> str:
         """The field, or what a reader of records fills in; any string."""
-        return str(self.fields.get("status", OK if self.text else EMPTY))
+        return str(self.fields.get("status", OK if self.text.strip() else EMPTY))
 
     @property
     def reason(self) -> str:
