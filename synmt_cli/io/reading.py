@@ -178,11 +178,11 @@ def lines(source: Source, unfinished: bool = True) -> Iterator[bytes]:
     """
     for number, line in enumerate(_physical_lines(source), 1):
         ended = line.endswith(b"\n")
-        if not (ended or unfinished or len(line) > LINE_LIMIT):
-            return
         if not ended and len(line) > LINE_LIMIT:
             limit = LINE_LIMIT // 2**20
             raise DataError(source.name, number, f"line longer than {limit} MiB")
+        if not (ended or unfinished):
+            return
         if number == 1 and line.startswith(BOM):
             line = line[len(BOM) :]
             if not line:  # a file of nothing but the mark is empty

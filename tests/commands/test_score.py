@@ -676,6 +676,7 @@ def test_the_sign_test_prints_wins_and_never_praises_the_loser(run, folder):
     rows = map(str.split, table.splitlines())
     *_, row = (row for row in rows if row[:2] == ["sb", "BLEU"])
     assert [*map(int, row[6:])] == [30, 70, 0]
+    assert "\np, binomial: " in table
     assert "^*" not in table
 
 

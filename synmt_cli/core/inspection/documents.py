@@ -48,7 +48,7 @@ def problems(source: Source, kind: FileKind) -> Iterator[SynmtError]:
     """
     if kind in _LINES:
         is_json = False
-        # What a training is still writing, or was killed in, is no mistake.
+        # A last line without its end is no mistake: a training is writing it, or was killed.
         for number, line in enumerate(reading.lines(source, unfinished=kind != "metrics"), 1):
             is_json = bool(OBJECT.match(line)) if number == 1 else is_json
             yield from problem_of(partial(_LINES[kind], line, source.name, number, is_json))
