@@ -31,13 +31,22 @@ EXIT_STATUS = (
         "A parser or vocabulary is missing or damaged; or a device, a package, or the memory to "
         "load one, is missing; the message says what to do.",
     ),
-    ("70", "A bug in synmt."),
+    ("70", "A bug in synmt, or in the file of SYNMT_VARIANTS."),
     ("75", "Stopped and saved; the same command resumes (train)."),
     (
         "78",
         "A configuration, vocabulary or machine does not fit the run, or the loss is not a number.",
     ),
     ("129, 130, 141, 143", "SIGHUP, SIGINT, SIGPIPE, SIGTERM."),
+)
+ENVIRONMENT = (
+    (
+        "SYNMT_VARIANTS",
+        "A Python file with variants of your own (docs/own-variants.md). Every command that reads "
+        "or makes models runs it.",
+    ),
+    ("TMPDIR", "Where temporary files are."),
+    ("NO_COLOR", "Messages have no colour."),
 )
 STREAMS = """\
 Every command of the pipe reads FILEs or stdin and writes stdout or the file named by -o. A segment
@@ -183,6 +192,7 @@ def overview() -> str:
             ".SH COMMANDS\n" + tagged(rows),
             ".SH OPTIONS\n" + tagged(_root_options()),
             section("STREAMS", STREAMS),
+            ".SH ENVIRONMENT\n" + tagged(list(ENVIRONMENT)),
             ".SH EXIT STATUS\n" + tagged(list(EXIT_STATUS)),
         ]
     )

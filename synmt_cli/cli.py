@@ -354,8 +354,18 @@ def _status(error: BaseException) -> int:
             return WriteError.exit_code
         case OSError():
             return _system(error)
+    return _bug(error)
+
+
+def _bug(error: BaseException) -> int:
+    """Reports a mistake of synmt's, or of the user's file of variants. Returns the status."""
+    from synmt_cli.core.variants import own_file
+
     traceback.print_exception(error)
-    console.error("this is a bug in synmt; please report it with the lines above")
+    if (line := own_file.line_in(own_file.path(), error)) is not None:
+        console.error(f"{own_file.path()}:{line}: {type(error).__name__}: {error}")
+    else:
+        console.error("this is a bug in synmt; please report it with the lines above")
     return BUG
 
 

@@ -14,6 +14,7 @@ from support.program import DATA, ENVIRONMENT, synmt
 
 for name in {"TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES"} & ENVIRONMENT.keys():
     os.environ[name] = ENVIRONMENT[name]
+os.environ.pop("SYNMT_VARIANTS", None)  # a developer's own variants are not those of synmt
 
 
 # A busy disk or another process can slow an example down; that is not a failure.

@@ -57,9 +57,9 @@ def _short(meaning: str) -> str:
 
 
 def _variants() -> dict[str, str]:
-    from synmt_cli.core.variants import VARIANTS
+    from synmt_cli.core.variants.own_file import known
 
-    return {name: one.what for name, one in VARIANTS.items()}
+    return {name: one.what for name, one in known().items()}
 
 
 def _presets() -> Iterable[str]:
@@ -185,9 +185,10 @@ def _settings(chosen: str) -> dict[str, Setting]:
     """All settings of the model, training and the variants chosen, or of all variants."""
     from synmt_cli.core.run.config import SECTIONS
     from synmt_cli.core.run.settings import every
-    from synmt_cli.core.variants import VARIANTS
+    from synmt_cli.core.variants.own_file import known
 
-    wanted = [one for one in chosen.split("+") if one in VARIANTS] or [*VARIANTS]
+    names = known()
+    wanted = [one for one in chosen.split("+") if one in names] or [*names]
     return {
         one.key: Setting(_choices(one.option.hint) or (_written(one.option.default),), meaning)
         for one in every()

@@ -46,8 +46,9 @@ MANUAL = Manual(
     "Records that are not `ok` are left out and counted.",
     output=(
         "A run directory: config.toml, spm.model, parser.udpipe (if --parser names one), "
-        "labels.json, model.safetensors (the best on dev), checkpoints/step-N/, metrics.jsonl, "
-        "env.json, cache/. Only the figures of --dry-run go to stdout."
+        "labels.json, variants.py (if the variant is your own), model.safetensors (the best on "
+        "dev), checkpoints/step-N/, metrics.jsonl, env.json, cache/. Only the figures of --dry-run "
+        "go to stdout."
     ),
     memory="The model four times, and a batch; not the records (with --dry-run, their numbers), "
     "but with gps each different path of labels.",
@@ -370,6 +371,7 @@ def run_training(
         session = settled(session, choice, place, ranks.is_first)
         if ranks.is_first:
             warn_of_tokenizer(session)
+        try_variants(session, ranks.is_first)
         trainer = session.trainer(place, ranks, request)
         trainer.guard = refuse_moved
         is_resumed, first_step = trainer.resume(), trainer.state.step
@@ -517,6 +519,15 @@ def warn_of_tokenizer(session: Session) -> None:
         console.warn(f"the targets of {session.inputs.dev} have {advice}")
 
 
+def try_variants(session: Session, says_so: bool = True) -> None:
+    """Tries variants of the user's own file. Raises ConfigError; says what is doubtful."""
+    from synmt_cli.core.run import trial
+
+    for line in trial.of(session.config):
+        if says_so:
+            console.warn(line)
+
+
 def report_beginning(session: Session, trainer: Trainer) -> None:
     """Says with whose weights a run begins, and what is new to that model."""
     if begun := session.inputs.pretrained:
@@ -537,6 +548,7 @@ def show_estimate(session: Session, choice: Choice, folder: str) -> None:
     place = Run(Path(folder)) if folder else None
     session = settled(session, choice, place)
     warn_of_tokenizer(session)
+    try_variants(session)
     trainer = session.trainer(place, Ranks(), is_trial=True)
     if not (place and place.steps()):
         report_beginning(session, trainer)

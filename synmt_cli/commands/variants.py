@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
+from synmt_cli import console
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import argument
 from synmt_cli.formats.reports.table import FORMATS
@@ -59,14 +60,23 @@ def variants(
     sentence, --beam 1. paper-trees-*: filter at 40 target pieces. rel.clip is 16 in all of Wang et
     al.'s models, as the paper says; its toolkit's comment has 8 for big ones.
 
+    Variants of your own are in the Python file that the variable SYNMT_VARIANTS names
+    (docs/own-variants.md, examples/near_parent.py). This lists them too, after a trial of their
+    code on a few sentences.
+
     Absolute positions belong to no variant: train --set positions=none leaves them out of the
     encoder, --set decoder_positions=none out of the decoder. An option is set by
     --set NAME.OPTION=VALUE, as in pascal.heads=[2,0,0,1]. Features that are read only in training
     are not needed to translate, nor is a parser for them.
     """
+    from synmt_cli.core.run import trial
+    from synmt_cli.core.run.config import resolve
     from synmt_cli.core.variants.description import describe
 
     descriptions = describe(names or ())
+    for one in descriptions:
+        for line in trial.of(resolve(one.name, "tiny", [])):
+            console.warn(line)
     with writing.output(output) as writer:
         if form == "json":
             objects = [_as_object(one) for one in descriptions]

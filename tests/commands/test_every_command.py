@@ -13,7 +13,7 @@ from support.program import ENVIRONMENT, ROOT
 from synmt_cli import cli
 from synmt_cli.commands import completion, options
 from synmt_cli.core.run import config
-from synmt_cli.core.variants import VARIANTS
+from synmt_cli.core.variants.table import VARIANTS
 
 WORDS = tuple(f"{name}.{key}" for name in ("model", "training") for key in config._options(name))
 

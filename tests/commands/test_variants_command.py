@@ -8,7 +8,8 @@ import pytest
 from support.program import synmt
 
 from synmt_cli.core.trees.features import FEATURES
-from synmt_cli.core.variants import VARIANTS, defaults
+from synmt_cli.core.variants import defaults
+from synmt_cli.core.variants.table import VARIANTS
 
 
 @pytest.fixture(scope="module")

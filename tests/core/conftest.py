@@ -7,6 +7,7 @@ import torch
 
 from synmt_cli.core.text import vocabulary_training
 from synmt_cli.core.text.vocabulary import Vocabulary
+from synmt_cli.core.variants import own_file
 
 TEXT = ["Tom and Mary go to school .", "A dog sleeps .", "The cats see the dogs in school ."]
 
@@ -24,3 +25,22 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(n_threads)
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """`own(TEXT)` writes a file of one's own variants and names it; None names none."""
+
+    def write(text):
+        own_file._read.cache_clear()  # the program reads one file
+        own_file._text.cache_clear()
+        if text is None:
+            monkeypatch.delenv(own_file.VARIABLE, raising=False)
+            return None
+        path = tmp_path / "mine.py"
+        path.write_bytes(text)
+        monkeypatch.setenv(own_file.VARIABLE, str(path))
+        return path
+
+    yield write
+    write(None)

@@ -69,6 +69,10 @@ class Design:
         plans = self.plans.items()
         return tuple(name for name, one in plans if one.source_trees and not one.data)
 
+    def has_own(self, variant: str) -> bool:
+        """Whether a variant, or a part of it, is in the user's own file."""
+        return any(one.own for one in self.plans[variant].variants)
+
     @property
     def schemes(self) -> tuple[str, ...]:
         """The schemes of `synmt multitask` that any variant is trained on."""

@@ -13,10 +13,12 @@ from pathlib import Path
 from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.experiment.makefile import makefile
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
+from synmt_cli.core.run.directory import Run
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.known_trees import KnownTrees, missing
 from synmt_cli.core.text.scripts import Sample, Writing
 from synmt_cli.core.text.udpipe import Parser
+from synmt_cli.core.variants import own_file
 from synmt_cli.errors import (
     CreateError,
     DataError,
@@ -250,6 +252,8 @@ def write(
         ):
             with writing.atomic(new / file) as writer:
                 writer.write(content.encode())
+        if any(map(design.has_own, design.variants)):
+            Run(new).write_own_variants(own_file.text())
 
 
 def _link(link: Path, path: str) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from synmt_cli.core.experiment.design import Design
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
+from synmt_cli.core.run.directory import OWN_VARIANTS
 from synmt_cli.core.text.scripts import Writing
+from synmt_cli.core.variants.own_file import VARIABLE
 
 _HEAD = """\
 # Does syntax help on this text? Written by `synmt init`, and yours to change.
@@ -37,10 +39,11 @@ SHELL := bash
 #
 # make then makes what is missing, such as the models of a further seed, tunes, translates and
 # scores again; other models stay. A variant can be left out. To add one, let `synmt init` write
-# another folder with the old ones and the new one, and copy its Makefile and its *.udpipe here.
+# another folder with the old ones and the new one, and copy its Makefile, its *.udpipe and its
+# variants.py here.
 # The first variant that reads or writes trees changes the records or the vocabulary, and thus all
 # models.
-{further}
+{further}{own}
 VARIANTS := {variants}
 SEEDS := {seeds}
 PRESET := {preset}
@@ -109,6 +112,11 @@ _FURTHER = """\
 #
 # Each training begins with the weights of a trained model, to which given/pretrained/VARIANT.SEED
 # links. A further seed needs a link there, too.
+"""
+_OWN = """\
+#
+# variants.py is a copy of your file of variants. Change it, and models of its variants begin anew.
+export {variable} := {file}
 """
 _OF_VOCABULARY = """\
 VOCABULARY := auto
@@ -331,11 +339,13 @@ def makefile(design: Design, n_pairs: int) -> str:
 def _parts(design: Design, n_pairs: int) -> Iterator[str]:
     names = (name for variant in design.variants for name in design.records(variant))
     records = dict.fromkeys([*names, "test"])
+    has_own = any(map(design.has_own, design.variants))
     lenpens, patience = ("0.2:3.0", " 1") if design.writers else ("0.2:1.6", "")
     yield _HEAD.format(
         variants=" ".join(design.variants),
         seeds=" ".join(map(str, design.seeds)),
         preset=design.preset,
+        own=_OWN.format(variable=VARIABLE, file=OWN_VARIANTS) if has_own else "",
         further=_FURTHER if design.pretrained else "",
         vocabulary="" if design.pretrained else _OF_VOCABULARY.format(coverage=_coverage(design)),
         watched="" if design.pretrained else " VOCABULARY COVERAGE",
@@ -410,6 +420,8 @@ def _trainings(design: Design) -> Iterator[str]:
         files, options = "", ""
         if design.plans[variant].source_trees and design.parser:
             files, options = " src.udpipe", " --parser src.udpipe"
+        if design.has_own(variant):
+            files += f" {OWN_VARIANTS}"
         if design.pretrained:
             begun = f"given/pretrained/{variant}.%"  # a link, which may come to link elsewhere
             files += f" \\\n\t\t{begun} {begun}/model.safetensors"

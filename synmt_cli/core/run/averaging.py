@@ -20,6 +20,7 @@ from synmt_cli.core.run.config import Config, flatten
 from synmt_cli.core.run.directory import (
     CHECKPOINTS,
     MEANINGS,
+    OWN_VARIANTS,
     STEP,
     VOCABULARY_LIMIT,
     WEIGHTS,
@@ -108,7 +109,7 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
             seen.add(digest)
         about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
         tensors.write(new.model, mean([one.weights for one in chosen]), about)
-        for file in MEANINGS:
+        for file in (*MEANINGS, OWN_VARIANTS):
             if os.path.lexists(run.folder / file):
                 _copy(run.folder / file, beside / file)
         new.copy_parser_of(run)

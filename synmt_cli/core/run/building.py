@@ -22,6 +22,7 @@ from synmt_cli.errors import ConfigError, UsageError
 def read_config(run: Run) -> Config:
     """The resolved configuration. Raises ReadError, ConfigError with file and line."""
     tables = run.tables()
+    run.refuse_other_code()
     try:
         newer = SettingsLayer(unsaid(tables), "settings newer than the run")
         config = resolve(tables.get("variant"), "base", [newer, run.settings()])

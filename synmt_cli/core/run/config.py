@@ -20,6 +20,7 @@ from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import SEED, Bounds, Option, options, suggestion
 from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
 from synmt_cli.core.text.tokenizers import DEFAULT, Tokenizer
+from synmt_cli.core.variants import own_file
 from synmt_cli.core.variants.declared import declared
 from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, UsageError, quoted
 from synmt_cli.io import json_files, regular_files
@@ -132,6 +133,7 @@ CHANGEABLE_IN_TRAINING = (
 CHANGEABLE = {f"training.{key}" for key in CHANGEABLE_IN_TRAINING} | {
     *("preset", "data.train", "data.dev", "parser.file"),
     *("pretrained.run", "pretrained.checkpoint", "pretrained.labels"),  # its digest tells
+    "variants.sha256",  # Run.refuse_other_code looks at what the code does
 }
 
 
@@ -298,7 +300,7 @@ def _section_of(name: str) -> str:
     for section, owner in SECTIONS.items():
         if name in options(owner):
             return section
-    keys = [f"{one.name}.{name}" for one in variants.VARIANTS.values() if name in declared(one)]
+    keys = [f"{one.name}.{name}" for one in own_file.known().values() if name in declared(one)]
     near = difflib.get_close_matches(
         name, {key for one in SECTIONS.values() for key in options(one)}
     )
@@ -404,14 +406,15 @@ def _checked(layer: SettingsLayer, sections: Mapping[str, Any]) -> Iterator[tupl
             yield section, key, tuple(map(float, value)) if is_pair else value
 
 
-INFORMATION = ("vocabulary", "parser", "pretrained", "data", "format")  # also in config.toml
+# Also in config.toml.
+INFORMATION = ("vocabulary", "parser", "pretrained", "data", "format", "variants")
 
 
 def _options(section: str) -> dict[str, Option]:
     """The options of a section. Those of a variant without bounds: it checks them itself."""
     if section in SECTIONS:
         return options(SECTIONS[section])
-    own = variants.VARIANTS[section].options()
+    own = own_file.known()[section].options()
     return {name: dataclasses.replace(option, bounds=Bounds()) for name, option in own.items()}
 
 

@@ -4,6 +4,7 @@ config.toml          the resolved configuration, and digests of vocabulary, pars
                      of the weights that training began with, where those were a model's
 spm.model            the subword vocabulary (spm.tgt.model too, where the target has its own)
 parser.udpipe        a copy of the parser that makes trees of text, where the run has one
+variants.py          a copy of the file of one's own variants, where the run's is one of them
 labels.json          the dependency labels, in the order of their ids
 model.safetensors    the weights that were best on dev
 checkpoints/step-N/  weights.safetensors, optimizer.safetensors, state.json
@@ -29,12 +30,14 @@ import tomli_w
 
 from synmt_cli.core.run.config import LIMIT, SettingsLayer, from_bytes
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
+from synmt_cli.core.variants import own_file
 from synmt_cli.errors import (
     QUOTE_LIMIT,
     ConfigError,
     DataError,
     ReadError,
     cannot_read,
+    quoted,
 )
 from synmt_cli.io import json_files, reading, regular_files, writing
 from synmt_cli.io.digests import size_and_sha256
@@ -43,12 +46,13 @@ FORMAT = 1
 CONFIG, MODEL, METRICS = "config.toml", "model.safetensors", "metrics.jsonl"
 SOURCE_VOCABULARY, TARGET_VOCABULARY = "spm.model", "spm.tgt.model"
 LABELS, PARSER, ENVIRONMENT, LOCK = "labels.json", "parser.udpipe", "env.json", ".lock"
+OWN_VARIANTS = "variants.py"
 MEANINGS = (SOURCE_VOCABULARY, TARGET_VOCABULARY, LABELS)  # what the model's ids stand for
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 EXPORT = "export.json"  # in a folder of `synmt export`, which has no weights to train
 ENCODER, CT2_MODEL, CT2_CONFIG = "encoder.safetensors", "model.bin", "config.json"  # there, too
 EXPORTED = (EXPORT, ENCODER, CT2_MODEL, CT2_CONFIG)
-FILES = (CONFIG, *MEANINGS, MODEL, METRICS, ENVIRONMENT, LOCK, PARSER, *EXPORTED)
+FILES = (CONFIG, *MEANINGS, MODEL, METRICS, ENVIRONMENT, LOCK, PARSER, OWN_VARIANTS, *EXPORTED)
 CHECKPOINTS, CACHE = FOLDERS = ("checkpoints", "cache")
 VOCABULARY_LIMIT = 256 * 2**20  # bytes
 METRIC_LIMIT = 2**16  # bytes of a line
@@ -335,6 +339,58 @@ class Run:
             return
         if size_and_sha256(str(own), follow=False)[1] != named[1]:
             raise DataError(str(own), None, "not the parser of the digest in config.toml")
+
+    def own_variants(self) -> bytes | None:
+        """The copy of the file that has its variant; None where the variant is synmt's.
+
+        Raises ReadError, ConfigError; DataError if it is not the file that was trained with.
+        """
+        match self.tables().get("variants"):
+            case None:
+                return None
+            case {"sha256": str(sha256)}:
+                own = self.folder / OWN_VARIANTS
+                text = regular_files.read(own, own_file.LIMIT)
+                if hashlib.sha256(text).hexdigest() != sha256:
+                    problem = f"not the file of the digest in {CONFIG}"
+                    raise DataError(str(own), None, problem)
+                return text
+        raise ConfigError(f"{self.config}: [variants] needs sha256, a text")
+
+    def write_own_variants(self, text: bytes | None) -> None:
+        """Writes the copy, whole or not at all; None: there shall be none."""
+        if text is None:
+            (self.folder / OWN_VARIANTS).unlink(missing_ok=True)
+            return
+        with writing.atomic(self.folder / OWN_VARIANTS, follow=False) as writer:
+            writer.write(text)
+
+    def refuse_other_code(self) -> None:
+        """Raises ConfigError unless a variant of one's own computes what it did in training.
+
+        The run's copy is compared as text, and never run. Raises as `own_variants`.
+        """
+        if (copy := self.own_variants()) is None:
+            return
+        take = f"{own_file.VARIABLE}={self.folder / OWN_VARIANTS} takes the copy there"
+        names, known = str(self.tables().get("variant")).split("+"), own_file.known()
+        if lost := [name for name in names if name not in known]:
+            raise ConfigError(
+                f"{self.folder}: variant {quoted(lost[0])} is in a file of its own; {take}, which "
+                "is a program: read it first if it is someone else's"
+            )
+        functions = own_file.builders(known[name] for name in names)
+        try:
+            own = functions and own_file.code(own_file.text(), functions)
+            is_same = own_file.code(copy, functions) == own
+        except (SyntaxError, ValueError, RecursionError) as error:
+            raise DataError(str(self.folder / OWN_VARIANTS), None, f"not Python: {error}") from None
+        if not is_same:
+            now = own_file.path() if functions else "synmt"
+            raise ConfigError(
+                f"{self.folder}: {now} has another variant {'+'.join(names)} than it was trained "
+                f"with; {take}"
+            )
 
     def parser(self) -> tuple[str, str] | None:
         """File and SHA-256 of the parser of `train --parser`. Raises ConfigError.

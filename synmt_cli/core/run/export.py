@@ -63,6 +63,7 @@ def export(run: Run, folder: Path, checkpoint: str, quantization: str | None) ->
         new.write_labels(run.labels())
         new.write_config(run.tables())
         new.copy_parser_of(run)
+        new.write_own_variants(run.own_variants())
         _save(spec, beside, folder)
         if has_modifiers:
             encoder = ctranslate2_model.lower(model.encoder)

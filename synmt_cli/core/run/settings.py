@@ -10,7 +10,7 @@ from typing import Any
 from synmt_cli.core.options import Bounds, Option, options, suggestion
 from synmt_cli.core.run.config import SECTIONS
 from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
-from synmt_cli.core.variants import VARIANTS
+from synmt_cli.core.variants import own_file
 from synmt_cli.core.variants.declared import declared
 from synmt_cli.errors import UsageError, quoted
 
@@ -56,7 +56,7 @@ def named(name: str) -> list[Setting]:
     known = every()
     if found := [one for one in known if name in (one.key, one.name)]:
         return found
-    words = [*SECTIONS, *VARIANTS, *PRESETS, *(one.key for one in known)]
+    words = [*_sections(), *PRESETS, *(one.key for one in known)]
     last = suggestion(name, [*words, *(one.name for one in known)])
     if not last.startswith("did you mean"):
         last = "synmt settings without a name lists all"
@@ -74,7 +74,7 @@ def of_preset(preset: str) -> list[Setting]:
 
 
 def _sections() -> list[str]:
-    return [*SECTIONS, *VARIANTS]
+    return [*SECTIONS, *own_file.known()]
 
 
 def _outside() -> Iterator[Setting]:
@@ -86,7 +86,7 @@ def _outside() -> Iterator[Setting]:
 def _of(section: str) -> Iterator[Setting]:
     """The settings of a section. A preset's options count where its variant has them."""
     owner = SECTIONS.get(section)
-    for name, option in (options(owner) if owner else declared(VARIANTS[section])).items():
+    for name, option in (options(owner) if owner else declared(own_file.known()[section])).items():
         given = {}
         for preset, tables in PRESETS.items():
             table = tables.get(section, {})

@@ -1,6 +1,7 @@
 """From options to a Trainer: reads the data, opens the run directory, builds the model."""
 
 import contextlib
+import hashlib
 import os
 import time
 import typing
@@ -40,6 +41,7 @@ from synmt_cli.core.training.length import Length
 from synmt_cli.core.training.loop import Trainer
 from synmt_cli.core.training.pretrained import Pretrained
 from synmt_cli.core.training.saving import run_folder
+from synmt_cli.core.variants import own_file
 from synmt_cli.errors import (
     ConfigError,
     DataError,
@@ -104,6 +106,8 @@ class Session:
         if parser := self.inputs.parser:
             file = as_text(absolute(parser)) if self.inputs.link_parser else PARSER
             tables["parser"] = {"file": file, "sha256": sha256(parser)}
+        if own_file.builders(variants.plan(self.config.variant).variants):
+            tables["variants"] = {"sha256": hashlib.sha256(own_file.text()).hexdigest()}
         if self.inputs.pretrained:
             tables["pretrained"] = dict(self.inputs.pretrained.record)
         return tables

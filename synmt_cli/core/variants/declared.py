@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli.core.options import Bounds, Option
-from synmt_cli.core.variants import Variant
+from synmt_cli.core.variants.table import Variant
 
 TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def declared(variant: Variant) -> dict[str, Option]:
-    """What `variant.options()` gives."""
-    paths = [path for path in (variant.encoder, variant.decoder) if path]
-    return {name: one for path in paths for name, one in _of_builder(path).items()}
+    """What `variant.options()` gives; the module of one's own file is loaded in any case."""
+    if variant.own:
+        return variant.options()
+    return {name: one for path in variant.paths() for name, one in _of_builder(path).items()}
 
 
 @functools.cache

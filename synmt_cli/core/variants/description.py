@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from synmt_cli.core.model import initialisation
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import Option
-from synmt_cli.core.variants import VARIANTS, Variant, plan
+from synmt_cli.core.variants import plan
+from synmt_cli.core.variants.own_file import known
 from synmt_cli.core.variants.stack import StackSpec
+from synmt_cli.core.variants.table import Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class VariantDescription:
 
 def describe(names: Sequence[str] = ()) -> list[VariantDescription]:
     """The variants of these names, or all of them. Raises UsageError for an unknown name."""
-    return [_description(variant) for name in names or VARIANTS for variant in plan(name).variants]
+    return [_description(variant) for name in names or known() for variant in plan(name).variants]
 
 
 def _description(variant: Variant) -> VariantDescription:

@@ -15,7 +15,7 @@ from synmt_cli.core.run.directory import Run
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.core.training.pretrained import Pretrained
-from synmt_cli.core.variants import VARIANTS
+from synmt_cli.core.variants.table import VARIANTS
 from synmt_cli.errors import ConfigError
 from synmt_cli.io.digests import sha256
 

@@ -23,8 +23,9 @@ from synmt_cli.core.model.layers import losses
 from synmt_cli.core.model.modifier import Modifier, Side
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.trees.features import PieceTree
-from synmt_cli.core.variants import VARIANTS, plan
+from synmt_cli.core.variants import plan
 from synmt_cli.core.variants.stack import StackSpec
+from synmt_cli.core.variants.table import VARIANTS
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.record import Record
 
@@ -324,7 +325,10 @@ def test_decoders_without_modifiers_are_the_plain_one(name):
     plain.load_state_dict(model.state_dict(), strict=False)
     same = torch.equal(model.decode(target, memory)[0], plain.decode(target, memory)[0])
     assert same == (not len(model.decoder.modifiers))
-    assert len(model.decoder.modifiers) == (name in ("rel", "dep+rel", "pascal+rel+dep+tags"))
+    options = split(MODELS[name])[1]
+    in_decoder = [v.name for v in plan(name).variants if v.decoder]
+    wanted = [one for one in in_decoder if options.get(one, {}).get("stack") != "encoder"]
+    assert [modifier.name for modifier in model.decoder.modifiers] == wanted
 
 
 def forced(model, source, prefixes):

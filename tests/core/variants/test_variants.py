@@ -12,9 +12,11 @@ from support.models import make, small
 
 from synmt_cli.core import variants
 from synmt_cli.core.model.modifier import Modifier
-from synmt_cli.core.variants import VARIANTS, defaults, plan
+from synmt_cli.core.run.config import INFORMATION, SECTIONS
+from synmt_cli.core.variants import defaults, own_file, plan, table
 from synmt_cli.core.variants.pascal import pascal
 from synmt_cli.core.variants.stack import StackSpec
+from synmt_cli.core.variants.table import VARIANTS
 from synmt_cli.errors import UsageError
 
 SIZE = small()
@@ -88,9 +90,21 @@ def test_an_unknown_combination_is_a_usage_error(expression, message):
         plan(expression)
 
 
-def test_the_table_itself_is_read_without_torch():
+@each_variant
+def test_a_name_can_be_joined_and_is_of_one_variant(variant):
+    assert own_file.NAME.fullmatch(variant.name)
+    assert variant.name not in own_file.RESERVED
+    assert [one.name for one in table._TABLE].count(variant.name) == 1
+
+
+def test_what_config_toml_has_is_no_name_of_a_variant():
+    assert {*SECTIONS, *INFORMATION, "variant", "preset"} == {*own_file.RESERVED}
+
+
+@pytest.mark.parametrize("module", [variants, table, own_file])
+def test_the_table_itself_is_read_without_torch(module):
     """`synmt variants` and --help read it: only the builders' modules may import torch."""
-    tree = ast.parse(Path(variants.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {a.name for n in top for a in n.names} | {getattr(n, "module", "") for n in top}
     assert not any("torch" in name or "model" in name for name in names)

@@ -28,12 +28,14 @@ from synmt_cli.core.run.directory import (
     FOLDERS,
     LOCK,
     MEANINGS,
+    OWN_VARIANTS,
     PARSER,
     STEP,
     Run,
     read_metric,
 )
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabularies, Vocabulary
+from synmt_cli.core.variants import own_file
 from synmt_cli.errors import (
     ConfigError,
     CreateError,
@@ -209,7 +211,7 @@ def _begin(folder: Path, is_new: bool) -> None:
 
 def _is_ours(name: str) -> bool:
     """True for a file that a run killed before it wrote config.toml may have left."""
-    early = (LOCK, *MEANINGS, ENVIRONMENT, CACHE, PARSER)
+    early = (LOCK, *MEANINGS, ENVIRONMENT, CACHE, PARSER, OWN_VARIANTS)
     return name in early or bool(UNFINISHED.fullmatch(name))
 
 
@@ -246,9 +248,13 @@ def establish(
     parser: a file to copy, of the digest in `tables`. Raises as `refuse_another_run`.
     """
     refuse_another_run(run, tables)
-    if begun_with(run) is not None:
+    if (begun := begun_with(run)) is not None:
         run.vocabularies()
         environment = {**environment, "earlier": _earlier(run)}
+        if "variants" in begun:  # the copy computes the same, and stays
+            tables = {**tables, "variants": begun["variants"]}
+    else:
+        run.write_own_variants(own_file.text() if "variants" in tables else None)
     run.write_vocabularies(vocabularies)
     run.write_labels(labels)
     if parser:
@@ -273,6 +279,7 @@ def refuse_another_run(run: Run, tables: Mapping[str, Any]) -> None:
     _refuse_mean(run)
     if (begun := begun_with(run)) is not None:
         refuse_another(begun, tables, run.folder)
+        run.refuse_other_code()
 
 
 def _refuse_mean(run: Run) -> None:

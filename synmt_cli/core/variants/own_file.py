@@ -1,0 +1,259 @@
+"""Variants of one's own: those of the Python file that the variable SYNMT_VARIANTS names.
+
+The file has `VARIANTS`, a list of `Variant` whose builders are functions of the same file. It is
+code, so it is run for the user who names it, and never because a run directory holds a copy.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import inspect
+import os
+import re
+import sys
+import traceback
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from itertools import chain
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from synmt_cli.core.options import Bounds, described, options
+from synmt_cli.core.variants.table import OWN, VARIANTS, Variant
+from synmt_cli.errors import ConfigError, quoted
+from synmt_cli.io import regular_files
+
+if TYPE_CHECKING:
+    from synmt_cli.core.variants.stack import StackSpec
+
+VARIABLE = "SYNMT_VARIANTS"
+LIMIT = 2**20  # bytes of a file
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+# What else names a table or a key in config.toml.
+RESERVED = (
+    *("variant", "preset", "model", "training", "format", "variants"),
+    *("vocabulary", "parser", "pretrained", "data"),
+)
+
+
+def path() -> str:
+    """The file that SYNMT_VARIANTS names, "" if it names none."""
+    return os.environ.get(VARIABLE, "")
+
+
+def known() -> dict[str, Variant]:
+    """Every variant by name: those of synmt, then those of one's own file.
+
+    Raises ReadError where the file cannot be read, and ConfigError, with file and line, where it
+    does not define variants.
+    """
+    return VARIANTS | (_read(path()) if path() else {})
+
+
+def text() -> bytes:
+    """The content of the file. Raises ReadError."""
+    return _text(path())
+
+
+@functools.cache
+def _text(file: str) -> bytes:
+    """Read once, so that what runs and what a run directory keeps are the same."""
+    return regular_files.read(file, LIMIT, follow=True)
+
+
+@functools.cache
+def _read(file: str) -> dict[str, Variant]:
+    module = _loaded(file)
+    named = getattr(module, "VARIANTS", None)
+    if not isinstance(named, list | tuple) or not all(isinstance(one, Variant) for one in named):
+        raise ConfigError(f"{file}: VARIANTS has to be a list of Variant")
+    found: dict[str, Variant] = {}
+    for variant in named:
+        problems = chain(_of_name(variant.name, found), _of_builders(variant, module))
+        for line, problem in problems:  # the first one: others may follow from it
+            where = f"{file}:{line}" if line else file
+            raise ConfigError(f"{where}: variant {quoted(str(variant.name))}: {problem}")
+        found[variant.name] = replace(
+            variant,
+            own=True,
+            encoder=variant.encoder and f"{OWN}:{variant.encoder}",
+            decoder=variant.decoder and f"{OWN}:{variant.decoder}",
+        )
+    return found
+
+
+class _Loader(SourceFileLoader):
+    """Runs the text that was read, and leaves no compiled copy beside the file."""
+
+    def get_code(self, fullname: str) -> Any:
+        return self.source_to_code(_text(self.path), self.path)
+
+
+def _loaded(file: str) -> ModuleType:
+    """The module that the file is. Raises ReadError, ConfigError with the line of its error."""
+    loader = _Loader(OWN, file)
+    spec = importlib.util.spec_from_loader(OWN, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    _text(file)
+    sys.modules[OWN] = module
+    try:
+        loader.exec_module(module)
+    except SyntaxError as error:
+        raise ConfigError(f"{file}:{error.lineno or 1}: not Python: {error.msg}") from None
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{file}:{line_in(file, error) or 1}: {problem}") from error
+    return module
+
+
+def line_in(file: str, error: BaseException) -> int | None:
+    """The line of the file in which an error arose, or that called what raised it; else None."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((one.lineno for one in reversed(frames) if one.filename == file), None)
+
+
+Problem = tuple[int, str]  # a line, 0 where it is not known, and what is wrong there
+
+
+def _of_name(name: str, before: dict[str, Variant]) -> Iterator[Problem]:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        yield 0, "a name has small letters, digits, and - between them"
+    elif name in VARIANTS:
+        yield 0, "synmt has one of this name"
+    elif name in RESERVED:
+        yield 0, "config.toml has another table or key of this name"
+    elif name in before:
+        yield 0, "the file has two of this name"
+
+
+def _of_builders(variant: Variant, module: ModuleType) -> Iterator[Problem]:
+    if variant.data:
+        yield 0, "data is for variants of synmt, since synmt multitask makes their records"
+    for name in variant.paths():
+        build = getattr(module, name, None)
+        if not inspect.isfunction(build) or build.__module__ != OWN:
+            yield 0, f"the file has no function {quoted(name)}"
+        else:
+            for problem in _of_parameters(build):
+                yield build.__code__.co_firstlineno, f"{name}: {problem}"
+
+
+def _of_parameters(build: Callable[..., Any]) -> Iterator[str]:
+    """What is wrong with the declarations of a builder's options."""
+    parameters = [*inspect.signature(build).parameters.values()]
+    if not parameters or parameters[0].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        yield "its first parameter has to be the StackSpec"
+        return
+    hints = typing.get_type_hints(build, include_extras=True)
+    for one in parameters[1:]:
+        if one.kind is not one.KEYWORD_ONLY:
+            yield f"{one.name} has to come after *, as options do"
+        elif not _is_declared(hints.get(one.name)):
+            yield f'{one.name} needs the form Annotated[type, "meaning", Bounds(low, high)]'
+        elif one.default is one.empty:
+            yield f"{one.name} needs a default"
+    for name, option in options(build).items():
+        if problem := option.problem(option.default):
+            yield f"{name}: its default: {problem}"
+
+
+def _is_declared(hint: Any) -> bool:
+    """Whether it is Annotated[type, meaning] or Annotated[type, meaning, Bounds]."""
+    if typing.get_origin(hint) is not typing.Annotated:
+        return False
+    kind, meaning, *bounds = typing.get_args(hint)
+    try:
+        described(kind)
+    except KeyError:
+        return False
+    is_bounded = len(bounds) <= 1 and all(isinstance(one, Bounds) for one in bounds)
+    return isinstance(meaning, str) and is_bounded
+
+
+def check_built(built: object, variant: Variant, spec: StackSpec) -> None:
+    """Raises ConfigError unless a builder gave modifiers of this stack that say what they read."""
+    from synmt_cli.core.model.modifier import Modifier  # the builder has loaded torch
+    from synmt_cli.core.transitions.grammar import FEATURES as TARGET_FEATURES
+    from synmt_cli.core.trees.features import FEATURES as SOURCE_FEATURES
+
+    def refuse(problem: str) -> typing.NoReturn:
+        raise ConfigError(f"{path()}: variant {variant.name}: {problem}")
+
+    if not isinstance(built, tuple | list) or not all(isinstance(m, Modifier) for m in built):
+        refuse(f"its builder for the {spec.stack} has to return a tuple of modifiers")
+    features = SOURCE_FEATURES if spec.stack == "encoder" else TARGET_FEATURES
+    for modifier in built:
+        name = type(modifier).__name__
+        if isinstance(modifier.needs, str) or not {*modifier.needs} <= {*features}:
+            known = ", ".join(features)
+            refuse(f"{name}.needs is {modifier.needs!r}, not a tuple of these: {known}")
+        if isinstance(modifier.learns, str) or not {*modifier.learns} <= {*modifier.needs}:
+            refuse(f"{name}.learns is {modifier.learns!r}, not a tuple of what is in its needs")
+        if not modifier.layers <= {*range(spec.n_layers)}:
+            refuse(f"{name} changes layers {sorted(modifier.layers)}, of 0 to {spec.n_layers - 1}")
+        if modifier.needs and spec.stack == "encoder" and not variant.source_trees:
+            refuse(f"{name} reads trees: its Variant needs source_trees=True")
+
+
+def builders(variants: Iterable[Variant]) -> list[str]:
+    """The functions of the file that build those of these variants which are in it."""
+    return [one.partition(":")[2] for variant in variants if variant.own for one in variant.paths()]
+
+
+def code(source: bytes, functions: Sequence[str]) -> str:
+    """What some functions of a module compute: the text of them and of all that they use.
+
+    Comments, docstrings and layout do not count, nor does what they do not use. Raises SyntaxError,
+    ValueError.
+    """
+    statements = [one for one in ast.parse(source).body if not _is_text(one)]
+    used, reached = set(functions), set[int]()
+    while True:
+        new = [
+            (number, one)
+            for number, one in enumerate(statements)
+            if number not in reached and (not (names := _names(one)) or names & used)
+        ]
+        if not new:
+            kept = (one for number, one in enumerate(statements) if number in reached)
+            return "\n".join(ast.unparse(_without_docstrings(one)) for one in kept)
+        for number, one in new:
+            reached.add(number)
+            used |= {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    """What a statement defines or changes; nothing for one that always counts, such as a call."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return {(one.asname or one.name).partition(".")[0] for one in names}
+        case ast.Assign(targets=targets):
+            return {node.id for target in targets for node in _written(target)}
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            return {node.id for node in _written(target)}
+    return set()
+
+
+def _written(target: ast.expr) -> Iterator[ast.Name]:
+    return (node for node in ast.walk(target) if isinstance(node, ast.Name))
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
+
+
+def _without_docstrings(statement: ast.stmt) -> ast.stmt:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
+    return statement
