@@ -82,8 +82,10 @@ longer_systems() {
   for variant; do seeds "$variant" "$variant" 12000-updates/; done
 }
 longer() { # NAME SYSTEM...
-  local name=$1 outputs
-  outputs=$(longer_systems "${@:2}")
+  longer_of "$1" "$(longer_systems "${@:2}")"
+}
+longer_of() { # NAME OUTPUTS
+  local name=$1 outputs=$2
   synmt score -j 0 -M bleu,chrf,ter "${buckets[@]::6}" "${english[@]}" -o "12000-updates/$name.txt" \
     "$french" $outputs
   synmt score -M bleu,chrf,ter -o "12000-updates/$name-1000.txt" reference.txt.xz \
@@ -104,6 +106,9 @@ longer gps-pascal pascal gps
 longer dep-vanilla vanilla dep
 longer tags-vanilla vanilla tags
 longer sisa-vanilla vanilla sisa
+random=$(seeds random struct-abs+struct-rel 12000-updates/ .random) # trained with such trees
+longer_of struct-abs+struct-rel-random "$random $(longer_systems struct-abs+struct-rel)"
+longer_of random-struct-abs+struct-rel-vanilla "$(longer_systems vanilla) $random"
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
 outputs=$(longer_systems vanilla pascal dep gps struct-abs+struct-rel rel pascal+rel dep+rel tags sisa)

@@ -166,13 +166,16 @@ PROMISES: dict[str, Callable[..., str]] = {
 
 
 def _uncalled(modifiers: Sequence[Modifier]) -> Iterator[str]:
-    """Names hooks of attention that are never called."""
+    """Names modifiers without hooks, and hooks of attention that are never called."""
     for modifier in modifiers:
-        name = type(modifier).__name__
-        hooks = [hook for hook in ATTENTION if _has(modifier, hook)]
-        if hooks and not modifier.layers:
+        name = f"variant {modifier.name}: {type(modifier).__name__}"
+        hooks = [hook for hook in PROMISES if _has(modifier, hook)]
+        of_attention = [hook for hook in hooks if hook in ATTENTION]
+        if not hooks:
+            yield f"{name} changes nothing: it has none of the hooks {', '.join(PROMISES)}"
+        elif of_attention and not modifier.layers:
             given = "it gives Modifier.__init__ no layers"
-            yield f"variant {modifier.name}: {name}.{hooks[0]} is never called, since {given}"
+            yield f"{name}.{of_attention[0]} is never called, since {given}"
 
 
 def _fixed(modifiers: Sequence[Modifier], outcome: Tensor) -> Iterator[str]:

@@ -86,6 +86,7 @@ DEPENDS = r"near-parent: the encoding of a sentence depends on what is in its ba
     ("old", "new", "messages"),
     [
         ("[layer]", "[]", [r"NearParent\.added is never called, since", LEARNS_NOT]),
+        ("def added", "def add", [r"NearParent changes nothing: it has none of", LEARNS_NOT]),
         ("-self.strength *", "-self.strength.detach() *", [LEARNS_NOT]),
         ("-self.strength *", "-(0 * self.strength) *", [LEARNS_NOT]),
         ("j - parent[", "j - parent[:1][", [DEPENDS]),
