@@ -42,8 +42,8 @@ EXIT_STATUS = (
 ENVIRONMENT = (
     (
         "SYNMT_VARIANTS",
-        "A Python file with variants of your own (docs/own-variants.md). Every command that reads "
-        "or makes models runs it.",
+        "A Python file with variants of your own (docs/own-variants.md). Every command that makes "
+        "or reads models runs it, whatever their variant; so do variants and settings.",
     ),
     ("TMPDIR", "Where temporary files are."),
     ("NO_COLOR", "Messages have no colour."),

@@ -521,7 +521,7 @@ def warn_of_tokenizer(session: Session) -> None:
 
 def try_variants(session: Session, says_so: bool = True) -> None:
     """Tries variants of the user's own file. Raises ConfigError; says what is doubtful."""
-    from synmt_cli.core.run import trial
+    from synmt_cli.core.training import trial
 
     for line in trial.of(session.config):
         if says_so:

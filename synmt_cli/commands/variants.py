@@ -61,16 +61,16 @@ def variants(
     al.'s models, as the paper says; its toolkit's comment has 8 for big ones.
 
     Variants of your own are in the Python file that the variable SYNMT_VARIANTS names
-    (docs/own-variants.md, examples/near_parent.py). This lists them too, after a trial of their
-    code on a few sentences.
+    (docs/own-variants.md, examples/near_parent.py). This lists them, too, and tries their code on a
+    few sentences.
 
     Absolute positions belong to no variant: train --set positions=none leaves them out of the
     encoder, --set decoder_positions=none out of the decoder. An option is set by
     --set NAME.OPTION=VALUE, as in pascal.heads=[2,0,0,1]. Features that are read only in training
     are not needed to translate, nor is a parser for them.
     """
-    from synmt_cli.core.run import trial
     from synmt_cli.core.run.config import resolve
+    from synmt_cli.core.training import trial
     from synmt_cli.core.variants.description import describe
 
     descriptions = describe(names or ())

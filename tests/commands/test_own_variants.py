@@ -63,8 +63,10 @@ def test_a_run_keeps_the_file_and_is_used_with_code_that_computes_the_same(place
     ("text", "what"),
     [
         (OTHER_EQUATION, b"r: now.py has another variant near-parent than it was trained with; "),
-        (None, b"r: variant 'near-parent' is in a file of its own; "),
-        (changed('"near-parent"', '"near"'), b"r: variant 'near-parent' is in a file of its own; "),
+        (None, b"r: a file of its own has the variant 'near-parent'; "),
+        (changed('"near-parent"', '"near"'), b"r: now.py has no variant 'near-parent'; "),
+        (changed("source_trees=", "rereads=True, source_trees="), b"has another variant near-p"),
+        (changed("encoder=", "decoder='near_parent', encoder="), b"has another variant near-p"),
     ],
 )
 @pytest.mark.parametrize(
@@ -92,6 +94,9 @@ def test_training_goes_on_with_the_same_code_alone(place, named):
     named(OTHER_EQUATION)
     done = place.train("near-parent", "training.save_every=1", status=78, **more)
     assert b"again: now.py has another variant near-parent than it was trained" in done.stderr
+    named(changed("source_trees=", "rereads=True, source_trees="))
+    done = place.train("near-parent", "training.save_every=1", status=78, **more)
+    assert b"variants.entries.near-parent.rereads = False, not True" in done.stderr
     named(SAME)
     done = place.train("near-parent", "training.save_every=1", **more)
     assert b"resuming again at step 1" in done.stderr
@@ -126,12 +131,16 @@ def test_a_mistake_ends_training_before_it_begins_and_names_its_line(place, name
     done = place.train("near-parent", run="new", status=70)
     assert re.search(rb"now\.py:\d+: AttributeError: .*'strenght'", done.stderr.split(b"\n")[-2])
     assert b"bug in synmt" not in done.stderr
+    assert b"typer" not in done.stderr  # the traceback begins in the file
     named(changed("return -self.strength * state", "return state[:, :, :1, :2]"))
     done = place.train("near-parent", run="new", status=78)
     assert b"now.py: variant near-parent: NearParent.added has to return numbers" in done.stderr
     named(changed("[layer]", "[]"))
     done = place("variants", "near-parent", status=0)
     assert b"warning: variant near-parent: NearParent.added is never called" in done.stderr
+    named(None)
+    done = place.train("near-parent", run="new", status=2)
+    assert b"; SYNMT_VARIANTS names no file with others" in done.stderr
     assert not (place.folder / "new/config.toml").exists()
 
 

@@ -8,8 +8,9 @@ FILE = ROOT / "examples" / "near_parent.py"
 EXAMPLE = FILE.read_bytes()
 
 
-def changed(old, new):
-    """The example with one text in place of another, which it has."""
-    text = EXAMPLE.decode()
-    assert old in text
-    return text.replace(old, new).encode()
+def changed(*changes, text=EXAMPLE):
+    """The example with the second of each two texts in place of the first, which it has once."""
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert text.count(old.encode()) == 1, old
+        text = text.replace(old.encode(), new.encode())
+    return text

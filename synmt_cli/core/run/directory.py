@@ -31,6 +31,7 @@ import tomli_w
 from synmt_cli.core.run.config import LIMIT, SettingsLayer, from_bytes
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.variants import own_file
+from synmt_cli.core.variants.table import Variant
 from synmt_cli.errors import (
     QUOTE_LIMIT,
     ConfigError,
@@ -348,14 +349,14 @@ class Run:
         match self.tables().get("variants"):
             case None:
                 return None
-            case {"sha256": str(sha256)}:
+            case {"sha256": str(sha256), "entries": dict()}:
                 own = self.folder / OWN_VARIANTS
                 text = regular_files.read(own, own_file.LIMIT)
                 if hashlib.sha256(text).hexdigest() != sha256:
                     problem = f"not the file of the digest in {CONFIG}"
                     raise DataError(str(own), None, problem)
                 return text
-        raise ConfigError(f"{self.config}: [variants] needs sha256, a text")
+        raise ConfigError(f"{self.config}: [variants] needs sha256, a text, and entries, a table")
 
     def write_own_variants(self, text: bytes | None) -> None:
         """Writes the copy, whole or not at all; None: there shall be none."""
@@ -366,31 +367,36 @@ class Run:
             writer.write(text)
 
     def refuse_other_code(self) -> None:
-        """Raises ConfigError unless a variant of one's own computes what it did in training.
+        """Raises ConfigError unless variants of one's own compute what they did in training.
 
         The run's copy is compared as text, and never run. Raises as `own_variants`.
         """
         if (copy := self.own_variants()) is None:
             return
+        known, file = own_file.known(), own_file.path()
         take = f"{own_file.VARIABLE}={self.folder / OWN_VARIANTS} takes the copy there"
-        names, known = str(self.tables().get("variant")).split("+"), own_file.known()
-        if lost := [name for name in names if name not in known]:
-            raise ConfigError(
-                f"{self.folder}: variant {quoted(lost[0])} is in a file of its own; {take}, which "
-                "is a program: read it first if it is someone else's"
-            )
-        functions = own_file.builders(known[name] for name in names)
+        for name, entry in self.tables()["variants"]["entries"].items():
+            if name not in known:
+                lacks = f"{file} has no variant" if file else "a file of its own has the variant"
+                raise ConfigError(
+                    f"{self.folder}: {lacks} {quoted(name)}; {take}, which is a program: read it "
+                    "first if it is someone else's"
+                )
+            if not self._computes_as(copy, entry, known[name]):
+                raise ConfigError(
+                    f"{self.folder}: {file or 'synmt'} has another variant {name} than it was "
+                    f"trained with; {take}"
+                )
+
+    def _computes_as(self, copy: bytes, entry: object, variant: Variant) -> bool:
+        """Whether a variant is the one of this entry in the run's copy. Raises DataError."""
+        if not variant.own or entry != own_file.entry(variant):
+            return False
+        builders = [path.partition(":")[2] for path in variant.paths()]
         try:
-            own = functions and own_file.code(own_file.text(), functions)
-            is_same = own_file.code(copy, functions) == own
+            return own_file.code(copy, builders) == own_file.code(own_file.text(), builders)
         except (SyntaxError, ValueError, RecursionError) as error:
             raise DataError(str(self.folder / OWN_VARIANTS), None, f"not Python: {error}") from None
-        if not is_same:
-            now = own_file.path() if functions else "synmt"
-            raise ConfigError(
-                f"{self.folder}: {now} has another variant {'+'.join(names)} than it was trained "
-                f"with; {take}"
-            )
 
     def parser(self) -> tuple[str, str] | None:
         """File and SHA-256 of the parser of `train --parser`. Raises ConfigError.

@@ -106,8 +106,10 @@ class Session:
         if parser := self.inputs.parser:
             file = as_text(absolute(parser)) if self.inputs.link_parser else PARSER
             tables["parser"] = {"file": file, "sha256": sha256(parser)}
-        if own_file.builders(variants.plan(self.config.variant).variants):
-            tables["variants"] = {"sha256": hashlib.sha256(own_file.text()).hexdigest()}
+        plan = variants.plan(self.config.variant)
+        if entries := {one.name: own_file.entry(one) for one in plan.variants if one.own}:
+            digest = hashlib.sha256(own_file.text()).hexdigest()
+            tables["variants"] = {"sha256": digest, "entries": entries}
         if self.inputs.pretrained:
             tables["pretrained"] = dict(self.inputs.pretrained.record)
         return tables

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from synmt_cli.core.options import options
+from synmt_cli.core.variants import own_file
 from synmt_cli.core.variants.own_file import check_built, known
 from synmt_cli.core.variants.table import Build, Variant, find
 from synmt_cli.errors import UsageError
@@ -81,11 +82,10 @@ def _own(build: Build, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a builder's own options. Raises UsageError for one out of bounds."""
     own = {}
     for key, option in options(build).items():
-        if key in values:
-            value = values[key]
-            if option.outside(value) is not None:
-                raise UsageError(f"{name}.{key} must be {option.bounds}, not {value}")
-            own[key] = float(value) if option.hint is float else value  # a whole one may be given
+        value = values.get(key, option.default)
+        if option.outside(value) is not None:
+            raise UsageError(f"{name}.{key} must be {option.bounds}, not {value}")
+        own[key] = float(value) if option.hint is float else value  # a whole one may be given
     return own
 
 
@@ -120,7 +120,8 @@ def plan(expression: str) -> Plan:
         if name not in table:
             near = difflib.get_close_matches(name, table, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(table)}"
-            raise UsageError(f"no variant {name!r}; {hint}")
+            unnamed = "" if own_file.path() else f"; {own_file.VARIABLE} names no file with others"
+            raise UsageError(f"no variant {name!r}; {hint}{unnamed}")
         if names.count(name) > 1:
             raise UsageError(f"variant {name!r} is named twice in {expression!r}")
     by_data = [name for name in names if table[name].data]

@@ -7,6 +7,7 @@ code, so it is run for the user who names it, and never because a run directory 
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import importlib.util
 import inspect
@@ -15,7 +16,7 @@ import re
 import sys
 import traceback
 import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from itertools import chain
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from synmt_cli.core.variants.stack import StackSpec
 
 VARIABLE = "SYNMT_VARIANTS"
+IMPORTS = ("import ", "from ")  # how the statements begin that come first in `code`, sorted
 LIMIT = 2**20  # bytes of a file
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 # What else names a table or a key in config.toml.
@@ -102,11 +104,14 @@ def _loaded(file: str) -> ModuleType:
     _text(file)
     sys.modules[OWN] = module
     try:
-        loader.exec_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for results
+            loader.exec_module(module)
     except SyntaxError as error:
         raise ConfigError(f"{file}:{error.lineno or 1}: not Python: {error.msg}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         problem = f"{type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError):
+            problem += "; the folder of the file is not searched, so keep all of it in one file"
         raise ConfigError(f"{file}:{line_in(file, error) or 1}: {problem}") from error
     return module
 
@@ -115,6 +120,14 @@ def line_in(file: str, error: BaseException) -> int | None:
     """The line of the file in which an error arose, or that called what raised it; else None."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((one.lineno for one in reversed(frames) if one.filename == file), None)
+
+
+def from_own(error: BaseException) -> BaseException:
+    """The error with its traceback from the file on, where one of its frames is of the file."""
+    part = error.__traceback__
+    while part is not None and part.tb_frame.f_code.co_filename != path():
+        part = part.tb_next
+    return error if part is None else error.with_traceback(part)
 
 
 Problem = tuple[int, str]  # a line, 0 where it is not known, and what is wrong there
@@ -132,6 +145,10 @@ def _of_name(name: str, before: dict[str, Variant]) -> Iterator[Problem]:
 
 
 def _of_builders(variant: Variant, module: ModuleType) -> Iterator[Problem]:
+    for stack in ("encoder", "decoder"):
+        if not isinstance(getattr(variant, stack), str):
+            yield 0, f"{stack} has to be the name of a function, in quotes"
+            return
     if variant.data:
         yield 0, "data is for variants of synmt, since synmt multitask makes their records"
     for name in variant.paths():
@@ -154,7 +171,8 @@ def _of_parameters(build: Callable[..., Any]) -> Iterator[str]:
         if one.kind is not one.KEYWORD_ONLY:
             yield f"{one.name} has to come after *, as options do"
         elif not _is_declared(hints.get(one.name)):
-            yield f'{one.name} needs the form Annotated[type, "meaning", Bounds(low, high)]'
+            form = 'Annotated[type, "meaning", Bounds(low, high)]'
+            yield f"{one.name} needs the form {form}, with a type such as int, str or list[int]"
         elif one.default is one.empty:
             yield f"{one.name} needs a default"
     for name, option in options(build).items():
@@ -200,18 +218,25 @@ def check_built(built: object, variant: Variant, spec: StackSpec) -> None:
             refuse(f"{name} reads trees: its Variant needs source_trees=True")
 
 
-def builders(variants: Iterable[Variant]) -> list[str]:
-    """The functions of the file that build those of these variants which are in it."""
-    return [one.partition(":")[2] for variant in variants if variant.own for one in variant.paths()]
+def entry(variant: Variant) -> dict[str, str | bool]:
+    """What the file's entry for a variant says of what the model is."""
+    return {
+        "encoder": variant.encoder.partition(":")[2],
+        "decoder": variant.decoder.partition(":")[2],
+        "rereads": variant.rereads,
+        "transitions": variant.transitions,
+    }
 
 
 def code(source: bytes, functions: Sequence[str]) -> str:
-    """What some functions of a module compute: the text of them and of all that they use.
+    """What some builders of a module compute: the text of them and of all that they use.
 
-    Comments, docstrings and layout do not count, nor does what they do not use. Raises SyntaxError,
-    ValueError.
+    Comments, docstrings, layout and the order of imports do not count; nor does what they do not
+    use, what Annotated says of a type, and the defaults of the builders themselves, which runs
+    write down. Raises SyntaxError, ValueError.
     """
-    statements = [one for one in ast.parse(source).body if not _is_text(one)]
+    bare = _Bare(functions)
+    statements = [bare.visit(one) for one in ast.parse(source).body if not _is_idle(one)]
     used, reached = set(functions), set[int]()
     while True:
         new = [
@@ -221,7 +246,9 @@ def code(source: bytes, functions: Sequence[str]) -> str:
         ]
         if not new:
             kept = (one for number, one in enumerate(statements) if number in reached)
-            return "\n".join(ast.unparse(_without_docstrings(one)) for one in kept)
+            texts = [ast.unparse(one) for one in kept]
+            first = sorted(text for text in texts if text.startswith(IMPORTS))
+            return "\n".join([*first, *(text for text in texts if text not in first)])
         for number, one in new:
             reached.add(number)
             used |= {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}
@@ -233,7 +260,7 @@ def _names(statement: ast.stmt) -> set[str]:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return {name}
         case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return {(one.asname or one.name).partition(".")[0] for one in names}
+            return {(one.asname or one.name).partition(".")[0] for one in names} - {"*"}
         case ast.Assign(targets=targets):
             return {node.id for target in targets for node in _written(target)}
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
@@ -252,8 +279,34 @@ def _is_text(statement: ast.stmt) -> bool:
     return False
 
 
-def _without_docstrings(statement: ast.stmt) -> ast.stmt:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
-    return statement
+def _is_idle(statement: ast.stmt) -> bool:
+    """Whether it is a docstring, or for `python FILE` alone."""
+    match statement:
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True
+    return _is_text(statement)
+
+
+class _Bare(ast.NodeTransformer):
+    """Leaves out what does not count in `code`."""
+
+    def __init__(self, builders: Sequence[str]) -> None:
+        self.builders = builders
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # of ast
+        if node.name in self.builders:
+            node.args.kw_defaults = [None] * len(node.args.kw_defaults)
+        return self._without_docstring(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._without_docstring(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        match node:
+            case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_])):
+                return self.generic_visit(kind)
+        return self.generic_visit(node)
+
+    def _without_docstring(self, node: ast.FunctionDef | ast.ClassDef) -> ast.AST:
+        node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
+        return self.generic_visit(node)

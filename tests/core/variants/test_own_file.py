@@ -62,8 +62,13 @@ def test_the_example_computes_its_equation(own):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("import torch\n", "import torhc\n", r":14: ModuleNotFoundError: No module named 'torhc'$"),
+        (
+            "import torch\n",
+            "import torhc\n",
+            r":14: ModuleNotFoundError: No module named 'torhc'; the f",
+        ),
         ("def near_parent(", "def near_parent((", r":\d+: not Python: '\(' was never closed$"),
+        ("import torch\n", "import sys\n\nsys.exit()\n", r":16: SystemExit: $"),
         ("VARIANTS =", "VARIANT =", r": VARIANTS has to be a list of Variant$"),
         ("VARIANTS = [", "VARIANTS = [1,", r": VARIANTS has to be a list of Variant$"),
         ('"near-parent"', '"gps"', r": variant 'gps': synmt has one of this name$"),
@@ -72,6 +77,7 @@ def test_the_example_computes_its_equation(own):
         ("Variant(\n", 'Variant("near-parent", "", ""), Variant(\n', r"the file has two of this"),
         ('encoder="near_parent"', 'encoder="near"', r": the file has no function 'near'$"),
         ('encoder="near_parent"', 'encoder="Variant"', r": the file has no function 'Variant'$"),
+        ('encoder="near_parent"', "decoder=near_parent", r"decoder has to be the name of a fu"),
         ('encoder="near_parent"', 'data="multitask"', r": data is for variants of synmt"),
         ("    spec: StackSpec,\n", "", r":43: .*: its first parameter has to be the StackSpec$"),
         ("    *,\n", "", r":43: .*: near_parent: layer has to come after \*"),
@@ -119,6 +125,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch, name, what):
         known()
 
 
+def test_what_the_file_prints_is_no_result(own, capfd):
+    own(changed("import torch\n", "import torch\n\nprint('hello')\n"))
+    known()
+    assert capfd.readouterr() == ("", "hello\n")
+
+
+def test_a_whole_number_is_a_real_one_where_an_option_is(own):
+    own(changed("= 0.1,", "= 1,"))
+    (modifier,) = plan("near-parent").encoder(SETTING, {})
+    assert modifier.strength.dtype == torch.float32
+
+
 def test_no_compiled_copy_is_left(own):
     path = own(EXAMPLE)
     known()
@@ -130,7 +148,10 @@ def test_no_compiled_copy_is_left(own):
 MODULE = b'''
 """About."""
 import math
+import string
 from os import path as p, sep
+from typing import Annotated
+from synmt_cli.core.options import Bounds
 if math.pi > 4:
     SCALE = 9
 SCALE: float = 2
@@ -150,8 +171,12 @@ class Part:
         return helper(1)  # comment
 
 
-def build(spec):
+def build(spec, *, width: Annotated[int, "meaning", Bounds(0)] = 4):
     return Part()
+
+
+if __name__ == "__main__":
+    helper(3)
 
 
 def unused(spec):
@@ -176,6 +201,10 @@ def test_the_code_of_a_function_is_what_it_uses():
         (b'"""About."""', b""),
         (b'"""Docstring."""', b'"""Another\n    one."""'),
         (b"  # comment", b""),
+        (b'"meaning", Bounds(0)]', b'"what it means", Bounds(1)]'),
+        (b"Bounds(0)] = 4", b"Bounds(0)] = 5"),
+        (b"import math\nimport string", b"import string\nimport math"),
+        (b"    helper(3)", b"    helper(4)"),
         (b"x * SCALE + first", b"(x*SCALE) + first"),
         (b"OTHER = [1]", b"OTHER = [1, 2]\nOTHER[0] = 4"),
         (b"return OTHER, sep", b"return p"),
@@ -196,6 +225,8 @@ def test_what_a_function_does_not_use_is_no_change(old, new):
         (b"math.pi > 4", b"math.pi > 3"),
         (b"first, second = 3, 4", b"first, second = 5, 4"),
         (b"import math", b"import cmath as math"),
+        (b"import string", b"from string import *"),
+        (b"width: Annotated[int", b"width: Annotated[float"),
         (b"+ first", b"- first"),
         (b"helper(1)", b"helper(2)"),
         (b"def build", b"@unused\ndef build"),

@@ -1,0 +1,159 @@
+"""What the hooks of a modifier may give (core/model/modifier.py), checked at each call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+
+from synmt_cli.core.model.modifier import Dot, Modifier, Side, Site
+from synmt_cli.core.model.relations import Related
+from synmt_cli.core.trees.features import FEATURES
+from synmt_cli.core.variants import own_file
+from synmt_cli.errors import ConfigError
+
+ATTENTION = ("scores", "added", "related", "visible", "context")
+Shape = tuple[int, int, int]
+
+
+@contextmanager
+def watched(modifiers: Iterable[tuple[Modifier, Shape]]) -> Iterator[None]:
+    """Hooks that are checked while this lasts, each modifier with the B, H and T of its stack."""
+    hooks = [
+        _Hook(modifier, name, getattr(modifier, name), shape)
+        for modifier, shape in modifiers
+        for name in ("prepare", *PROMISES)
+        if overrides(modifier, name)
+    ]
+    for hook in hooks:
+        setattr(hook.modifier, hook.name, partial(_checked, hook))
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            delattr(hook.modifier, hook.name)
+
+
+def overrides(modifier: Modifier, hook: str) -> bool:
+    """Whether a modifier has a hook of its own."""
+    return getattr(type(modifier), hook) is not getattr(Modifier, hook)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hook:
+    """A hook of a modifier. shape: B, H and T of the stack."""
+
+    modifier: Modifier
+    name: str
+    function: Callable[..., Any]
+    shape: Shape
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Raises ConfigError."""
+        where = f"{own_file.path()}: variant {self.modifier.name}"
+        raise ConfigError(f"{where}: {type(self.modifier).__name__}.{self.name} {problem}")
+
+
+def _checked(hook: _Hook, *given: Any) -> Any:
+    try:
+        inspect.signature(hook.function).bind(*given)
+    except TypeError:
+        _, *expected = inspect.signature(getattr(Modifier, hook.name)).parameters  # without self
+        hook.refuse(f"has to take ({', '.join(expected)})")
+    if hook.name == "prepare":
+        return _prepared(hook, *given)
+    result = hook.function(*given)
+    if problem := PROMISES[hook.name](hook, result, *given):
+        hook.refuse(f"has to return {problem}")
+    return result
+
+
+def _prepared(hook: _Hook, side: Side) -> Any:
+    features = _Features(side.features)
+    return hook.function(replace(side, features=features.for_hook(hook)))
+
+
+class _Features(dict[str, Tensor]):
+    """Features that say which of them was not asked for."""
+
+    hook: _Hook
+
+    def for_hook(self, hook: _Hook) -> Mapping[str, Tensor]:
+        self.hook = hook
+        return self
+
+    def __missing__(self, name: str) -> NoReturn:
+        if name not in FEATURES:
+            raise KeyError(name)
+        self.hook.refuse(f"reads the feature {name!r}, which is not in needs")
+
+
+def _of_shape(result: Any, shape: Sequence[int], *, dtype: str = "numbers") -> str:
+    """Why a result is not a tensor that broadcasts to a shape; "" if it is."""
+    wanted = f"{dtype} of shape {tuple(shape)}"
+    if not isinstance(result, Tensor):
+        return f"{wanted}, not {type(result).__name__}"
+    if (result.dtype is torch.bool) != (dtype == "bool"):
+        return f"{wanted}, not {result.dtype}"
+    try:
+        result.expand(tuple(shape))
+    except RuntimeError:
+        return f"{wanted}, not {tuple(result.shape)}"
+    return "" if result.isfinite().all() else f"finite {wanted}"
+
+
+def _as_given(hook: _Hook, result: Any, *given: Any) -> str:
+    """The last argument, changed."""
+    was = given[-1]
+    if isinstance(result, Tensor) and result.shape != was.shape:
+        return f"numbers of shape {tuple(was.shape)}, not {tuple(result.shape)}"
+    if isinstance(result, Tensor) and result.dtype != was.dtype:
+        return f"numbers of type {was.dtype}, not {result.dtype}"
+    return _of_shape(result, was.shape)
+
+
+def _as_positions(hook: _Hook, result: Any, state: Any, positions: Tensor) -> str:
+    return _of_shape(result, (hook.shape[0], *positions.shape[1:]))
+
+
+def _as_added(hook: _Hook, result: Any, state: Any, site: Site) -> str:
+    if result is None:
+        return ""
+    if not isinstance(result, Dot):
+        return _of_shape(result, (*site.q.shape[:3], site.k.size(2)))
+    (q, k), (like_q, like_k) = result, (site.q, site.k)
+    if q.shape[:3] == like_q.shape[:3] and k.shape == (*like_k.shape[:3], q.size(-1)):
+        return ""
+    wanted = f"a Dot of {(*like_q.shape[:3], 'D')} and {(*like_k.shape[:3], 'D')}"
+    return f"{wanted}, not of {tuple(q.shape)} and {tuple(k.shape)}"
+
+
+def _as_related(hook: _Hook, result: Any, state: Any, layer: int) -> str:
+    is_one = result is None or isinstance(result, Related)
+    return "" if is_one else f"a Related or None, not {type(result).__name__}"
+
+
+def _as_visible(hook: _Hook, result: Any, state: Any, n_queries: int) -> str:
+    n_rows, n_heads, n_tokens = hook.shape
+    shape = (n_rows, n_heads, n_queries, n_tokens)
+    return "" if result is None else _of_shape(result, shape, dtype="bool")
+
+
+def _as_loss(hook: _Hook, result: Any, state: Any) -> str:
+    return "" if result is None else _of_shape(result, ())
+
+
+PROMISES: dict[str, Callable[..., str]] = {
+    **dict.fromkeys(("tokens", "inputs", "scores", "context"), _as_given),
+    "positions": _as_positions,
+    "added": _as_added,
+    "related": _as_related,
+    "visible": _as_visible,
+    "loss": _as_loss,
+}

@@ -1,0 +1,257 @@
+"""The trial of one's own variants: what it refuses, what it finds doubtful, and what passes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from support.own_variants import EXAMPLE, changed
+
+from synmt_cli.core import variants
+from synmt_cli.core.run.config import from_settings, resolve
+from synmt_cli.core.training import trial
+from synmt_cli.core.variants.table import VARIANTS
+from synmt_cli.errors import ConfigError
+
+SHAPE = r"\(5, 4, 22, 22\)"  # sentences, heads of tiny, tokens of the longest
+
+
+def tried(variant="near-parent", *settings):
+    return trial.of(resolve(variant, "tiny", from_settings(settings)))
+
+
+def with_hook(hook, result):
+    """The example with one more hook, or another `added`."""
+    text = changed("modifier import ", "modifier import Dot, ")
+    if hook.startswith("added"):
+        text = changed("def added(", "def unused(", text=text)
+    before = "\n\ndef near_parent("
+    return changed(before, f"    def {hook}:\n        return {result}\n{before}", text=text)
+
+
+@pytest.mark.parametrize("variant", ["near-parent", "near-parent+rel", "near-parent+bitran"])
+@pytest.mark.parametrize("settings", [(), ("model.norm=pre", "near-parent.layer=1")])
+def test_the_example_passes(own, variant, settings):
+    own(EXAMPLE)
+    assert tried(variant, *settings) == []
+
+
+def test_variants_of_synmt_are_not_tried(own, monkeypatch):
+    own(EXAMPLE)
+    monkeypatch.delattr(trial, "Transformer")
+    assert tried("pascal+rel") == []
+
+
+@pytest.mark.parametrize(
+    "variant", [*(one.name for one in VARIANTS.values() if not one.data), "struct-abs+struct-rel"]
+)
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_variants_of_synmt_would_pass(own, monkeypatch, variant, norm):
+    own(EXAMPLE)
+    as_own = {name: replace(one, own=True) for name, one in VARIANTS.items()}
+    monkeypatch.setattr(variants, "known", lambda: as_own)
+    assert tried(variant, f"model.norm={norm}") == []
+
+
+# What a hook may give.
+
+ADDED, SCORES = "added(self, state, site)", "scores(self, state, site, scores)"
+VISIBLE = "visible(self, state, n)"
+
+
+@pytest.mark.parametrize(
+    ("hook", "result", "message"),
+    [
+        (ADDED, "state[..., :1, :2]", rf"numbers of shape {SHAPE}, not \(5, 1, 1, 2\)$"),
+        (ADDED, "state[None, None]", r"numbers .*, not \(1, 1, 5, 1, 22, 22\)$"),
+        (ADDED, "2", rf"numbers of shape {SHAPE}, not int$"),
+        (ADDED, "state > 1", r"numbers of shape .*, not torch\.bool$"),
+        (ADDED, "state / 0", r"finite numbers of shape"),
+        (ADDED, "Dot(site.q, site.k[..., :9])", r"a Dot of .* and \(5, 4, 22, 9\)$"),
+        (ADDED, "Dot(site.q[:1], site.k)", r"a Dot of .*, not of \(1, 4, 22, 32\) and"),
+        (SCORES, "scores[:1]", rf"numbers of shape {SHAPE}, not \(1, 4, 22, 22\)$"),
+        (SCORES, "None", r"numbers .*, not NoneType$"),
+        ("context(self, s, i, w, context)", "w", rf"numbers .*\(5, 4, 22, 32\), not {SHAPE}$"),
+        ("tokens(self, state, x)", "x[:, :1]", r"numbers .* not \(5, 1, 128\)$"),
+        ("tokens(self, state, x)", "x.double()", r"numbers of type .*32, not torch\.float64$"),
+        ("inputs(self, state, x)", "x.mean(-1)", r"numbers .* not \(5, 22\)$"),
+        ("positions(self, state, p)", "p[..., :2]", r"numbers .* not \(1, 22, 2\)$"),
+        ("related(self, state, layer)", "state", r"a Related or None, not Tensor$"),
+        (VISIBLE, "state", r"bool of shape .*, not torch\.float32$"),
+        (VISIBLE, "(state < 9)[:, 0]", rf"bool of shape {SHAPE}, not \(5, 22, 22\)$"),
+        ("loss(self, state)", "state", r"numbers of shape \(\), not \(5, 1, 22, 22\)$"),
+    ],
+)
+def test_what_attention_cannot_use_is_refused(own, hook, result, message):
+    own(with_hook(hook, result))
+    where = rf"variant near-parent: NearParent\.{hook.partition('(')[0]} has to return "
+    with pytest.raises(ConfigError, match=where + message):
+        tried()
+
+
+@pytest.mark.parametrize(
+    ("hook", "result"),
+    [
+        (ADDED, "None if site.layer else -self.strength * state"),
+        (ADDED, "Dot(self.strength * site.q, site.k)"),
+        ("positions(self, state, p)", "p.expand(state.size(0), -1, -1)"),
+        ("positions(self, state, p)", "0 * p"),
+        ("tokens(self, state, x)", "2 * x"),
+        (VISIBLE, "state[:, :, -n:] < 9"),
+        ("loss(self, state)", "self.strength.sum()"),
+    ],
+)
+def test_what_a_hook_may_give_passes(own, hook, result):
+    own(with_hook(hook, result))
+    assert tried() == []
+
+
+def test_a_hook_with_other_parameters_is_refused(own):
+    own(changed("def added(self, state: Tensor, ", "def added(self, "))
+    with pytest.raises(ConfigError, match=r"NearParent\.added has to take \(state, site\)$"):
+        tried()
+
+
+def test_a_feature_that_is_not_asked_for_is_named(own):
+    own(changed('needs = ("parent_middle",)', 'needs = ("depth",)'))
+    with pytest.raises(ConfigError, match=r"prepare reads .* 'parent_middle', which is not in ne"):
+        tried()
+
+
+def test_an_error_of_the_code_itself_goes_on_as_it_is(own):
+    own(changed("-self.strength", "-self.strenght"))
+    with pytest.raises(AttributeError, match="strenght"):
+        tried()
+
+
+# What is doubtful.
+
+LEARNS_NOT = r"strength has no gradient, so it does not learn$"
+
+
+@pytest.mark.parametrize(
+    ("changes", "messages"),
+    [
+        (("[layer]", "[]"), [r"NearParent\.added is never called, since", LEARNS_NOT]),
+        (("def added", "def add"), [r"changes nothing: .*; did you mean added by", LEARNS_NOT]),
+        (("-self.strength *", "-self.strength.detach() *"), [LEARNS_NOT]),
+        (("-self.strength *", "-(0 * self.strength) *"), [LEARNS_NOT]),
+        (
+            ("nn.Parameter(torch.full((n_heads, 1, 1), start))", "torch.ones(1).requires_grad_()"),
+            [r"strength is no nn\.Parameter, so it neither learns nor is stored$"],
+        ),
+    ],
+)
+def test_what_is_doubtful_is_said(own, changes, messages):
+    own(changed(*changes))
+    found = tried()
+    assert len(found) == len(messages)
+    for line, message in zip(found, messages, strict=True):
+        assert line.startswith("variant near-parent: ")
+        assert re.search(message, line)
+
+
+def test_a_parameter_whose_factor_begins_at_zero_learns(own):
+    full = "nn.Parameter(torch.full((n_heads, 1, 1), start))"
+    gate = f"{full}\n        self.gate = nn.Parameter(torch.zeros(1))"
+    own(changed(full, gate, "-self.strength * state", "-self.strength * self.gate * state"))
+    assert tried() == []
+
+
+# What makes a model another one in translation than in training.
+
+OTHERS = r"the encoding of a sentence depends on others in its batch, or on padding$"
+RANDOM = "something is random outside of training, such as F.dropout"
+CONSTANT = "[layer])\n        self.constant = torch.rand(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (("j - parent[", "j - parent[:1]["), OTHERS),
+        ((".abs()[:, None]", ".abs()[:, None] * parent.size(1)"), OTHERS),
+        (("* state", "* nn.functional.dropout(state, 0.5)"), RANDOM),
+        (
+            ("[layer])\n", CONSTANT, "* state", "* state * self.constant"),
+            r"something that is drawn at random is no nn\.Parameter, so no run stores it$",
+        ),
+        (
+            (
+                "[layer])\n",
+                "[layer])\n        self.register_buffer('n', torch.zeros(1))\n",
+                "        return -self",
+                "        self.n += 1\n        return -self",
+            ),
+            r"a buffer changes in training, but runs store parameters alone$",
+        ),
+    ],
+)
+def test_what_makes_another_model_is_refused(own, changes, message):
+    own(changed(*changes))
+    with pytest.raises(ConfigError, match=rf"variant near-parent: {message}"):
+        tried()
+
+
+def test_what_is_drawn_at_random_in_training_or_as_a_parameter_passes(own):
+    drawn = "torch.full((n_heads, 1, 1), start) + torch.rand(n_heads, 1, 1)"
+    own(
+        changed(
+            *("torch.full((n_heads, 1, 1), start)", drawn),
+            *("* state", "* nn.functional.dropout(state, 0.5, self.training)"),
+        )
+    )
+    assert tried() == []
+
+
+DECODER = b"""
+import torch
+from torch import nn
+from synmt_cli.core.model.modifier import Modifier
+from synmt_cli.core.variants.table import Variant
+
+
+class Near(Modifier):
+    def __init__(self, spec):
+        super().__init__(range(spec.n_layers))
+        self.strength = nn.Parameter(torch.ones(spec.size.n_heads, 1, 1))
+
+    def prepare(self, side):
+        return torch.arange(side.ids.size(1))
+
+    def added(self, state, site):
+        t = state[-site.q.size(2) :, None]
+        return -self.strength * (t - state).abs()
+
+
+def near(spec):
+    return (Near(spec),)
+
+
+VARIANTS = [Variant("near", "", "", decoder="near")]
+"""
+
+
+@pytest.mark.parametrize("variant", ["near", "rel+near", "near+bitran", "linearized+near"])
+def test_a_decoder_that_reads_distances_passes(own, variant):
+    own(DECODER)
+    assert tried(variant) == []
+
+
+INPUTS = "def inputs(self, state, x):\n        return {}\n\n    def added"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (("[-site.q.size(2) :, None]", "[: site.q.size(2), None]"), r"search, where the only"),
+        (("[-site.q.size(2) :, None]", "[:, None]"), r"search, .*\(.* size .*\)$"),
+        (("(t - state).abs()", "state.square()"), r"in search, where the only query is"),
+        (("def added", INPUTS.format("x + x.mean(1, True)")), r"decoder sees tokens that come"),
+        (("def added", INPUTS.format("x + x.roll(-1, 1)")), r"decoder sees tokens that come"),
+    ],
+)
+def test_a_decoder_that_is_another_in_translation_is_refused(own, changes, message):
+    own(changed(*changes, text=DECODER))
+    with pytest.raises(ConfigError, match=rf"variant near: the .*{message}"):
+        tried("near")
