@@ -29,6 +29,7 @@ from typing import Any
 import tomli_w
 
 from synmt_cli.core.run.config import LIMIT, SettingsLayer, from_bytes
+from synmt_cli.core.run.own_code import code
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary
 from synmt_cli.core.variants import own_file
 from synmt_cli.core.variants.table import Variant
@@ -394,7 +395,7 @@ class Run:
             return False
         builders = [path.partition(":")[2] for path in variant.paths()]
         try:
-            return own_file.code(copy, builders) == own_file.code(own_file.text(), builders)
+            return code(copy, builders) == code(own_file.text(), builders)
         except (SyntaxError, ValueError, RecursionError) as error:
             raise DataError(str(self.folder / OWN_VARIANTS), None, f"not Python: {error}") from None
 

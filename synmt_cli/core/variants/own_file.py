@@ -6,7 +6,6 @@ code, so it is run for the user who names it, and never because a run directory 
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import importlib.util
@@ -16,7 +15,7 @@ import re
 import sys
 import traceback
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from itertools import chain
@@ -25,14 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from synmt_cli.core.options import Bounds, described, options
 from synmt_cli.core.variants.table import OWN, VARIANTS, Variant
-from synmt_cli.errors import ConfigError, quoted
+from synmt_cli.errors import ConfigError, ReadError, quoted
 from synmt_cli.io import regular_files
 
 if TYPE_CHECKING:
     from synmt_cli.core.variants.stack import StackSpec
 
 VARIABLE = "SYNMT_VARIANTS"
-IMPORTS = ("import ", "from ")  # how the statements begin that come first in `code`, sorted
 LIMIT = 2**20  # bytes of a file
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 # What else names a table or a key in config.toml.
@@ -64,7 +62,10 @@ def text() -> bytes:
 @functools.cache
 def _text(file: str) -> bytes:
     """Read once, so that what runs and what a run directory keeps are the same."""
-    return regular_files.read(file, LIMIT, follow=True)
+    try:
+        return regular_files.read(file, LIMIT, follow=True)
+    except ReadError as error:
+        raise ReadError(f"{VARIABLE}: {error}") from error
 
 
 @functools.cache
@@ -208,8 +209,8 @@ def check_built(built: object, variant: Variant, spec: StackSpec) -> None:
     for modifier in built:
         name = type(modifier).__name__
         if isinstance(modifier.needs, str) or not {*modifier.needs} <= {*features}:
-            known = ", ".join(features)
-            refuse(f"{name}.needs is {modifier.needs!r}, not a tuple of these: {known}")
+            choice = ", ".join(features)
+            refuse(f"{name}.needs is {modifier.needs!r}, not a tuple of these: {choice}")
         if isinstance(modifier.learns, str) or not {*modifier.learns} <= {*modifier.needs}:
             refuse(f"{name}.learns is {modifier.learns!r}, not a tuple of what is in its needs")
         if not modifier.layers <= {*range(spec.n_layers)}:
@@ -226,87 +227,3 @@ def entry(variant: Variant) -> dict[str, str | bool]:
         "rereads": variant.rereads,
         "transitions": variant.transitions,
     }
-
-
-def code(source: bytes, functions: Sequence[str]) -> str:
-    """What some builders of a module compute: the text of them and of all that they use.
-
-    Comments, docstrings, layout and the order of imports do not count; nor does what they do not
-    use, what Annotated says of a type, and the defaults of the builders themselves, which runs
-    write down. Raises SyntaxError, ValueError.
-    """
-    bare = _Bare(functions)
-    statements = [bare.visit(one) for one in ast.parse(source).body if not _is_idle(one)]
-    used, reached = set(functions), set[int]()
-    while True:
-        new = [
-            (number, one)
-            for number, one in enumerate(statements)
-            if number not in reached and (not (names := _names(one)) or names & used)
-        ]
-        if not new:
-            kept = (one for number, one in enumerate(statements) if number in reached)
-            texts = [ast.unparse(one) for one in kept]
-            first = sorted(text for text in texts if text.startswith(IMPORTS))
-            return "\n".join([*first, *(text for text in texts if text not in first)])
-        for number, one in new:
-            reached.add(number)
-            used |= {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}
-
-
-def _names(statement: ast.stmt) -> set[str]:
-    """What a statement defines or changes; nothing for one that always counts, such as a call."""
-    match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return {name}
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return {(one.asname or one.name).partition(".")[0] for one in names} - {"*"}
-        case ast.Assign(targets=targets):
-            return {node.id for target in targets for node in _written(target)}
-        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            return {node.id for node in _written(target)}
-    return set()
-
-
-def _written(target: ast.expr) -> Iterator[ast.Name]:
-    return (node for node in ast.walk(target) if isinstance(node, ast.Name))
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return True
-    return False
-
-
-def _is_idle(statement: ast.stmt) -> bool:
-    """Whether it is a docstring, or for `python FILE` alone."""
-    match statement:
-        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
-            return True
-    return _is_text(statement)
-
-
-class _Bare(ast.NodeTransformer):
-    """Leaves out what does not count in `code`."""
-
-    def __init__(self, builders: Sequence[str]) -> None:
-        self.builders = builders
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # of ast
-        if node.name in self.builders:
-            node.args.kw_defaults = [None] * len(node.args.kw_defaults)
-        return self._without_docstring(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return self._without_docstring(node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        match node:
-            case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_])):
-                return self.generic_visit(kind)
-        return self.generic_visit(node)
-
-    def _without_docstring(self, node: ast.FunctionDef | ast.ClassDef) -> ast.AST:
-        node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
-        return self.generic_visit(node)

@@ -1,4 +1,4 @@
-"""Variants of a file of one's own: which files are refused, and what counts as the same code."""
+"""Variants of a file of one's own: which are known, and which files are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.parsed_sources import LABELS, TREES, source
 from synmt_cli.core.analysis.witness import witnessed
 from synmt_cli.core.run.settings import named
 from synmt_cli.core.variants import defaults, own_file, plan
-from synmt_cli.core.variants.own_file import code, known
+from synmt_cli.core.variants.own_file import known
 from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.errors import ConfigError, ReadError, UsageError
 
@@ -121,7 +121,7 @@ def test_a_builder_that_gives_what_is_no_variant_is_refused(own, old, new, messa
 @pytest.mark.parametrize(("name", "what"), [("none.py", "No such file"), ("", "it is a folder")])
 def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch, name, what):
     monkeypatch.setenv(own_file.VARIABLE, str(tmp_path / name))
-    with pytest.raises(ReadError, match=what):
+    with pytest.raises(ReadError, match=f"^SYNMT_VARIANTS: .*{what}"):
         known()
 
 
@@ -141,100 +141,3 @@ def test_no_compiled_copy_is_left(own):
     path = own(EXAMPLE)
     known()
     assert [one.name for one in path.parent.iterdir()] == [path.name]
-
-
-# What counts as the same code.
-
-MODULE = b'''
-"""About."""
-import math
-import string
-from os import path as p, sep
-from typing import Annotated
-from synmt_cli.core.options import Bounds
-if math.pi > 4:
-    SCALE = 9
-SCALE: float = 2
-OTHER = [1]
-first, second = 3, 4
-
-
-def helper(x):
-    """Docstring."""
-    return x * SCALE + first
-
-
-class Part:
-    """Docstring."""
-
-    def run(self):
-        return helper(1)  # comment
-
-
-def build(spec, *, width: Annotated[int, "meaning", Bounds(0)] = 4):
-    return Part()
-
-
-if __name__ == "__main__":
-    helper(3)
-
-
-def unused(spec):
-    return OTHER, sep
-'''
-
-
-def test_the_code_of_a_function_is_what_it_uses():
-    assert code(MODULE, ["build"]).split("\n")[:4] == [
-        "import math",
-        "if math.pi > 4:",
-        "    SCALE = 9",
-        "SCALE: float = 2",
-    ]
-    assert "OTHER" not in code(MODULE, ["build"])
-    assert "helper" not in code(MODULE, ["unused"])
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b'"""About."""', b""),
-        (b'"""Docstring."""', b'"""Another\n    one."""'),
-        (b"  # comment", b""),
-        (b'"meaning", Bounds(0)]', b'"what it means", Bounds(1)]'),
-        (b"Bounds(0)] = 4", b"Bounds(0)] = 5"),
-        (b"import math\nimport string", b"import string\nimport math"),
-        (b"    helper(3)", b"    helper(4)"),
-        (b"x * SCALE + first", b"(x*SCALE) + first"),
-        (b"OTHER = [1]", b"OTHER = [1, 2]\nOTHER[0] = 4"),
-        (b"return OTHER, sep", b"return p"),
-        (b"def unused", b"def unusual"),
-        (b"class Part", b"def third(spec):\n    return ()\n\n\nclass Part"),
-    ],
-)
-def test_what_a_function_does_not_use_is_no_change(old, new):
-    assert MODULE.count(old) >= 1
-    assert code(MODULE.replace(old, new), ["build"]) == code(MODULE, ["build"])
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b"SCALE: float = 2", b"SCALE: float = 3"),
-        (b"SCALE = 9", b"SCALE = 8"),
-        (b"math.pi > 4", b"math.pi > 3"),
-        (b"first, second = 3, 4", b"first, second = 5, 4"),
-        (b"import math", b"import cmath as math"),
-        (b"import string", b"from string import *"),
-        (b"width: Annotated[int", b"width: Annotated[float"),
-        (b"+ first", b"- first"),
-        (b"helper(1)", b"helper(2)"),
-        (b"def build", b"@unused\ndef build"),
-        (b"def unused", b"Part.run = None\n\n\ndef unused"),
-        (b"def unused", b"print(SCALE)\n\n\ndef unused"),
-        (b"def unused", b"SCALE += 1\n\n\ndef unused"),
-    ],
-)
-def test_a_change_of_what_a_function_uses_is_one(old, new):
-    assert MODULE.count(old) == 1
-    assert code(MODULE.replace(old, new), ["build"]) != code(MODULE, ["build"])
