@@ -113,7 +113,8 @@ def init(
     Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
     write trees (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists
     them. Not every gain comes from the tree: dep+rel also reads distances in the sentence, as
-    rel does without a tree, so list rel if you list dep+rel.
+    rel does without a tree, so list rel if you list dep+rel. Of variants of your own
+    (SYNMT_VARIANTS) the folder keeps a copy, which its Makefile uses.
 
     --src-trees is for gold trees, or those of another parser: a tree for each line of all sets in
     one file, with the line in its comment text. Lines without one are parsed, or an error where
