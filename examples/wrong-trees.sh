@@ -6,9 +6,10 @@
 #
 # EXPERIMENT: its folder, after `make`. VARIANT: one of its variants that read arcs of trees, by default
 # the first (random trees leave most labels as they are, so that they say nothing about tags). TREES:
-# `random`, drawn from all trees over the words; or `borrowed`, the parser's tree of another sentence of the
+# `random`, drawn from all trees over the words; `borrowed`, the parser's tree of another sentence of the
 # same set with as many words, so that arcs are as long and trees as deep as the parser's, but do not
-# belong to the words. Each sentence gets one tree, the same for all seeds.
+# belong to the words; or `flat`, in which all words hang from the first one, so that the tree says nothing.
+# Each sentence gets one tree, the same for all seeds.
 #
 # It trains one seed after the other. Records, runs, translations and scores.VARIANT.txt, which
 # compares them with the parser's models and with the experiment's first variant, go to
@@ -25,8 +26,8 @@ fi
 cd "$1"
 variant=${2:-$(cut -d" " -f1 data/READERS)} trees=${3:-random}
 case $trees in
-  random | borrowed) ;;
-  *) echo "wrong-trees.sh: TREES is random or borrowed, not $trees" >&2 && exit 2 ;;
+  random | borrowed | flat) ;;
+  *) echo "wrong-trees.sh: TREES is random, borrowed or flat, not $trees" >&2 && exit 2 ;;
 esac
 out=$trees-trees
 [ -n "$variant" ] || { echo "wrong-trees.sh: no variant of this experiment reads trees" >&2; exit 2; }
@@ -72,6 +73,12 @@ borrowed() {
       print
     }
     !NF { sentence++; n = 0 }' "$1" "$1"
+}
+
+flat() { # flat FILE
+  LC_ALL=C awk 'BEGIN { FS = OFS = "\t" }
+    $1 ~ /^[0-9]+$/ { $7 = $1 == 1 ? 0 : 1; $8 = $1 == 1 ? "root" : "dep"; $9 = "_" }
+    { print }' "$1"
 }
 
 draw=0
