@@ -1,21 +1,22 @@
 """What builders in a file of one's own compute, as text that can be compared. Nothing is run."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 IMPORTS = ("import ", "from ")  # how the statements begin that come first, sorted
 
 
-def code(source: bytes, functions: Sequence[str]) -> str:
-    """What some builders of a module compute: the text of them and of all that they use.
+def code(source: bytes, builders: Sequence[str]) -> str:
+    """What builders of a module compute: the text of them and of all that they use.
 
-    Comments, docstrings, layout and the order of imports do not count; nor does what they do not
-    use, what Annotated says of a type, and the defaults of the builders themselves, which runs
-    write down. Raises SyntaxError, ValueError.
+    Comments, docstrings, layout, the order of imports and annotations do not count; nor does what
+    they do not use, what Annotated says of a type, and the defaults of builders that only VARIANTS
+    names, which runs write down. Raises SyntaxError, ValueError.
     """
-    bare = _Bare(functions)
-    statements = [bare.visit(one) for one in ast.parse(source).body if not _is_idle(one)]
-    used, reached = set(functions), set[int]()
+    bare = _Bare(builders, _called(source))
+    body = (one for one in ast.parse(source).body if not _is_idle(one))
+    statements = [bare.visit(part) for one in body for part in _apart(one)]
+    used, reached = set(builders), set[int]()
     while True:
         new = [
             (number, one)
@@ -32,6 +33,21 @@ def code(source: bytes, functions: Sequence[str]) -> str:
             used |= {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}
 
 
+def _called(source: bytes) -> set[str]:
+    """The names that functions of a module use."""
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
+def _apart(statement: ast.stmt) -> list[ast.stmt]:
+    """An import of several names as one for each of them."""
+    match statement:
+        case ast.Import(names=names):
+            return [ast.Import([name]) for name in names]
+        case ast.ImportFrom(module=module, names=names, level=level):
+            return [ast.ImportFrom(module, [name], level) for name in names]
+    return [statement]
+
+
 def _names(statement: ast.stmt) -> set[str]:
     """What a statement defines or changes; nothing for one that always counts, such as a call."""
     match statement:
@@ -43,6 +59,8 @@ def _names(statement: ast.stmt) -> set[str]:
             return {node.id for target in targets for node in _written(target)}
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
             return {node.id for node in _written(target)}
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="VARIANTS")))):
+            return {"VARIANTS"}
     return set()
 
 
@@ -58,21 +76,28 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _is_idle(statement: ast.stmt) -> bool:
-    """Whether it is a docstring, or for `python FILE` alone."""
+    """Whether it is a docstring, for `python FILE` alone, or for type checkers."""
     match statement:
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
             return True
     return _is_text(statement)
 
 
 class _Bare(ast.NodeTransformer):
-    """Leaves out what does not count in `code`."""
+    """Leaves out what does not count in `code`. called: names of functions that others call."""
 
-    def __init__(self, builders: Sequence[str]) -> None:
-        self.builders = builders
+    def __init__(self, builders: Sequence[str], called: Container[str]) -> None:
+        self.builders, self.called = builders, called
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        if node.name in self.builders:
+        if node.name not in self.builders:
+            node.returns = None
+            for one in ast.walk(node.args):
+                if isinstance(one, ast.arg):
+                    one.annotation = None
+        elif node.name not in self.called:
             node.args.kw_defaults = [None] * len(node.args.kw_defaults)
         return self._without_docstring(node)
 
@@ -80,8 +105,11 @@ class _Bare(ast.NodeTransformer):
         return self._without_docstring(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        match node:
-            case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, *_])):
+        match node.value, node.slice:
+            case (
+                ast.Name(id="Annotated") | ast.Attribute(attr="Annotated"),
+                ast.Tuple(elts=[kind, *_]),
+            ):
                 return self.generic_visit(kind)
         return self.generic_visit(node)
 

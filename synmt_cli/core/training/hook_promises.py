@@ -19,15 +19,19 @@ from synmt_cli.core.variants import own_file
 from synmt_cli.errors import ConfigError
 
 ATTENTION = ("scores", "added", "related", "visible", "context")
-Shape = tuple[int, int, int]
+Shape = tuple[int, int, int]  # sentences, heads, tokens
+Places = Iterable[tuple[Modifier, Shape, Tensor | None]]
 
 
 @contextmanager
-def watched(modifiers: Iterable[tuple[Modifier, Shape]]) -> Iterator[None]:
-    """Hooks that are checked while this lasts, each modifier with the B, H and T of its stack."""
+def watched(places: Places) -> Iterator[None]:
+    """Hooks that are checked while this lasts.
+
+    places: each modifier with the shape and the padding, (B, T), of what its stack reads.
+    """
     hooks = [
-        _Hook(modifier, name, getattr(modifier, name), shape)
-        for modifier, shape in modifiers
+        _Hook(modifier, name, getattr(modifier, name), shape, pad)
+        for modifier, shape, pad in places
         for name in ("prepare", *PROMISES)
         if overrides(modifier, name)
     ]
@@ -47,12 +51,13 @@ def overrides(modifier: Modifier, hook: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Hook:
-    """A hook of a modifier. shape: B, H and T of the stack."""
+    """A hook of a modifier. shape, pad: of `watched`."""
 
     modifier: Modifier
     name: str
     function: Callable[..., Any]
     shape: Shape
+    pad: Tensor | None
 
     def refuse(self, problem: str) -> NoReturn:
         """Raises ConfigError."""
@@ -91,6 +96,9 @@ class _Features(dict[str, Tensor]):
     def __missing__(self, name: str) -> NoReturn:
         if name not in FEATURES:
             raise KeyError(name)
+        if name in self.hook.modifier.learns:
+            advice = f"take side.features.get({name!r}), which is None there"
+            self.hook.refuse(f"reads {name!r} of `learns`, which translation has not; {advice}")
         self.hook.refuse(f"reads the feature {name!r}, which is not in needs")
 
 
@@ -142,7 +150,14 @@ def _as_related(hook: _Hook, result: Any, state: Any, layer: int) -> str:
 def _as_visible(hook: _Hook, result: Any, state: Any, n_queries: int) -> str:
     n_rows, n_heads, n_tokens = hook.shape
     shape = (n_rows, n_heads, n_queries, n_tokens)
-    return "" if result is None else _of_shape(result, shape, dtype="bool")
+    if result is None:
+        return ""
+    if problem := _of_shape(result, shape, dtype="bool"):
+        return problem
+    pad = torch.zeros(n_rows, n_tokens, dtype=torch.bool) if hook.pad is None else hook.pad
+    sees = (result.expand(shape) & ~pad[:, None, None, :]).any(-1)  # (B, H, Tq)
+    sees = sees | pad[:, None, -n_queries:]
+    return "" if sees.all() else "something to see for each token"
 
 
 def _as_loss(hook: _Hook, result: Any, state: Any) -> str:

@@ -1,4 +1,4 @@
-"""A trial of one's own variants on five sentences, before hours are spent on their training.
+"""A trial of one's own variants on five lines, before hours are spent on their training.
 
 Each hook (core/model/modifier.py) has to give what its base class promises. A model has to be the
 same when it is built again with the same parameters, in any batch, and in a search that reads one
@@ -8,13 +8,15 @@ token at a time; its decoder may not see what comes later. Decoders that write t
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NoReturn
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from synmt_cli.core import variants
 from synmt_cli.core.data.encoding import Encoding
@@ -35,13 +37,14 @@ from synmt_cli.core.variants import own_file
 from synmt_cli.errors import ConfigError
 from synmt_cli.formats.record import Record
 
-HEADS = (  # of the words of each sentence; the last one is a chain, which is as deep as it is long
-    *([1, 2, -1, 2, 3, 3], [-1], [-1, 0, 1, 0], [1, -1]),
-    [-1, *range(20)],
+HEADS = (  # of the words of each line; the last one is a chain, which is as deep as it is long
+    *([1, 2, -1, 2, 3, 3], [-1], [1, -1, 1, -1, 3, 3], [1, -1]),
+    [-1, *range(40)],
 )
+SENTENCES = {2: [0, 3]}  # the first words of the sentences of a line that has several
 LABELS = ("root", "nsubj", "obj")
-TARGET = (BOS, EOS + 1, EOS + 2, EOS + 1, EOS + 3, EOS + 4)
-N_PIECES = EOS + 1 + max(map(len, HEADS))  # in the vocabulary, the special ones counted
+N_PIECES = EOS + 1 + 2 * max(map(len, HEADS))  # in the vocabulary, the special ones counted
+N_TARGET = 20  # tokens of each target
 CLOSE = 1e-3  # of states, which are near 1, in single precision
 MOVED = 0.02  # by how much each parameter is, since many begin at zero, where others have no say
 
@@ -59,19 +62,24 @@ def of(config: Config) -> list[str]:
     size = replace(config.model, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0)
     config = replace(config, model=size)
     model = _built(config, config.training.seed)
-    modifiers = [*model.encoder.modifiers, *model.decoder.modifiers]
-    tried = _Tried(own, [one for one in modifiers if one.name in own])
-    memory, sources = _watched_pass(model, tried)
-    found = [*_unheard(tried.modifiers), *_fixed(tried.modifiers, memory)]
+    tried = _Tried(own, [one for one in _modifiers(model) if one.name in own])
+    _refuse_unfit(tried)
+    outcome = _watched_pass(model, tried)
+    found = [*_unheard(tried.modifiers), *_fixed(tried.modifiers, outcome)]
     model.eval()
     with torch.no_grad():
-        _refuse_random(model, tried, sources)
-        _refuse_unstored(model, tried, _built(config, config.training.seed + 1), sources)
+        _refuse_random(model, tried)
+        _refuse_lacking(model, tried)
+        _refuse_unstored(model, tried, _built(config, config.training.seed + 1))
         _refuse_company(model, tried)
         if not (plan.transitions or plan.rereads):
-            _refuse_foresight(model, tried, sources)
-            _refuse_other_search(model, tried, sources)
+            _refuse_foresight(model, tried)
+            _refuse_other_search(model, tried)
     return found
+
+
+def _modifiers(model: Transformer) -> list[Modifier]:
+    return [*model.encoder.modifiers, *model.decoder.modifiers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,50 +105,86 @@ def _built(config: Config, seed: int) -> Transformer:
     with torch.no_grad():
         for modifier in (*encoder, *decoder):
             for parameter in modifier.parameters():
-                parameter.add_(torch.rand_like(parameter), alpha=MOVED)
+                if not is_lazy(parameter):
+                    parameter.add_(torch.rand_like(parameter), alpha=MOVED)
     return model
 
 
-def _sources(model: Transformer, *rows: int) -> Side:
-    """A word is a piece, and each sentence ends in EOS."""
-    needs = dict.fromkeys(name for one in model.encoder.modifiers for name in one.needs)
+def _sources(model: Transformer, *rows: int, training: bool = True) -> Side:
+    """The lines of these rows, each with EOS; every third word has two pieces.
+
+    training: whether features are there that only a loss reads.
+    """
+    needs = dict.fromkeys(
+        name
+        for one in model.encoder.modifiers
+        for name in one.needs
+        if training or name not in one.learns
+    )
     encoding, records, ids = Encoding([*needs], Labels(LABELS)), [], []
-    for heads in HEADS:
+    for number, heads in enumerate(HEADS):
         words = ["x"] * len(heads)
         labels = [LABELS[0] if head < 0 else LABELS[1 + head % 2] for head in heads]
-        places = [*range(len(heads))]
-        record = Record("1", "x", words=words, pieces=words, piece_word=places)
-        records.append(replace(record, heads=heads, deprels=labels))
-        ids.append([*range(EOS + 1, EOS + 1 + len(heads)), EOS])
+        piece_word = [word for word in range(len(heads)) for _ in range(1 + (word % 3 == 2))]
+        record = Record("1", "x", words=words, pieces=["x"] * len(piece_word))
+        sents = SENTENCES.get(number, [0])
+        record = replace(record, piece_word=piece_word, heads=heads, deprels=labels, sents=sents)
+        records.append(record)
+        ids.append([*range(EOS + 1, EOS + 1 + len(piece_word)), EOS])
     values = encoding.ragged([encoding.values(record) for record in records])
     return encoding.side(Ragged.of(ids, np.int64), values, np.array(rows or range(len(HEADS))))
 
 
-def _targets(n_tokens: int = len(TARGET)) -> Side:
-    return Side(torch.tensor([TARGET[:n_tokens]] * len(HEADS)))
+def _targets(n_tokens: int = N_TARGET) -> Tensor:
+    """The beginnings of targets, (B, n_tokens), each of another piece; they begin with BOS."""
+    row, place = torch.arange(len(HEADS))[:, None], torch.arange(n_tokens)
+    ids = EOS + 1 + (7 * row + 3 * place + row * place) % (N_PIECES - EOS - 1)
+    return ids.masked_fill(place == 0, BOS)
 
 
-def _watched_pass(model: Transformer, tried: _Tried) -> tuple[Tensor, Side]:
-    """One pass in which hooks are checked: a sum on which all parts have a say, and the sources."""
-    sources = _sources(model)
-    before = [value.clone() for one in tried.modifiers for value in one.buffers()]
+def _refuse_unfit(tried: _Tried) -> None:
+    if len({*map(id, tried.modifiers)}) < len(tried.modifiers):
+        tried.refuse("one modifier serves twice: make one for each stack and place")
+    if any(map(is_lazy, chain.from_iterable(one.parameters() for one in tried.modifiers))):
+        tried.refuse("a parameter has no shape yet: give its module all sizes in __init__")
+
+
+def _watched_pass(model: Transformer, tried: _Tried) -> Tensor:
+    """One training pass in which hooks are checked: a sum on which all parts have a say."""
+    sources, before = _sources(model), _kept(tried)
+    names = [name for name, _ in model.named_parameters()]
     with watched(_places(model, tried, sources)):
         memory = model.encode(sources)
-        states, losses = model.decode(_targets(), memory)
-    after = [value for one in tried.modifiers for value in one.buffers()]
-    if not all(map(torch.equal, before, after)):
-        tried.refuse("a buffer changes in training, but runs store parameters alone")
+        states, losses = model.decode(Side(_targets()), memory)
+    if names != [name for name, _ in model.named_parameters()]:
+        tried.refuse("a parameter is made in a hook: make it in __init__")
+    for name, value in _kept(tried).items():
+        if name in before and not torch.equal(before[name], value):
+            tried.refuse(f"{name} changes in training, but runs store parameters alone")
     outcome: Tensor = (states * torch.randn_like(states)).sum()
     for loss in (*memory.losses.values(), *losses.values()):
         outcome = outcome + loss
-    return outcome, sources
+    return outcome
 
 
-def _places(model: Transformer, tried: _Tried, sources: Side) -> Iterator[tuple[Modifier, Shape]]:
-    for stack, side in ((model.encoder, sources), (model.decoder, _targets())):
+def _kept(tried: _Tried) -> dict[str, Tensor]:
+    """Numbers and tensors that modules have, parameters apart."""
+    return {
+        f"{type(module).__name__}.{key}": torch.as_tensor(value).clone()
+        for modifier in tried.modifiers
+        for module in modifier.modules()
+        for key, value in chain(vars(module).items(), module._buffers.items())
+        if isinstance(value, int | float | Tensor) and key != "training"
+    }
+
+
+def _places(
+    model: Transformer, tried: _Tried, sources: Side
+) -> Iterator[tuple[Modifier, Shape, Tensor | None]]:
+    for stack, side in ((model.encoder, sources), (model.decoder, Side(_targets()))):
         for modifier in stack.modifiers:
             if modifier in tried.modifiers:
-                yield modifier, (len(HEADS), model.size.n_heads, side.ids.size(1))
+                yield modifier, (len(side.ids), model.size.n_heads, side.ids.size(1)), side.pad
 
 
 def _unheard(modifiers: Sequence[Modifier]) -> Iterator[str]:
@@ -156,8 +200,20 @@ def _unheard(modifiers: Sequence[Modifier]) -> Iterator[str]:
             given = "it gives Modifier.__init__ no layers"
             yield f"{name}.{of_attention[0]} is never called, since {given}"
         for key, value in vars(modifier).items():
-            if isinstance(value, Tensor) and value.requires_grad:
-                yield f"{name}.{key} is no nn.Parameter, so it neither learns nor is stored"
+            if not key.startswith("_") and any(map(_is_lost, _inside(value))):
+                kinds = "nn.Parameter, nn.ParameterList or nn.ModuleList"
+                yield f"{name}.{key} is no {kinds}, so it neither learns nor is stored"
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _is_lost(value: object) -> bool:
+    """Whether something learns, if it were registered."""
+    return isinstance(value, nn.Module) or (isinstance(value, Tensor) and value.requires_grad)
 
 
 def _meant(modifier: Modifier) -> str:
@@ -181,13 +237,13 @@ def _fixed(modifiers: Sequence[Modifier], outcome: Tensor) -> Iterator[str]:
     gradients = torch.autograd.grad(outcome, [one for _, one in named], allow_unused=True)
     for (name, _), gradient in zip(named, gradients, strict=True):
         if gradient is None or not gradient.any():
-            yield f"{name} has no gradient, so it does not learn"
+            yield f"{name} has no gradient on the lines of the trial"
 
 
-def _states(model: Transformer, sources: Side, n_tokens: int = len(TARGET)) -> list[Tensor]:
-    """What encoder and decoder make of the sources and of the beginnings of targets."""
+def _states(model: Transformer, sources: Side, targets: Tensor) -> list[Tensor]:
+    """What encoder and decoder make of sources and of the beginnings of targets."""
     memory = model.encode(sources)
-    return [memory.states, model.decode(_targets(n_tokens), memory)[0]]
+    return [memory.states, model.decode(Side(targets), memory)[0]]
 
 
 def _differ(these: Sequence[Tensor], those: Sequence[Tensor]) -> bool:
@@ -195,51 +251,77 @@ def _differ(these: Sequence[Tensor], those: Sequence[Tensor]) -> bool:
     return not all(torch.allclose(one, other, rtol=0, atol=CLOSE) for one, other in pairs)
 
 
-def _refuse_random(model: Transformer, tried: _Tried, sources: Side) -> None:
-    if _differ(_states(model, sources), _states(model, sources)):
-        advice = "such as F.dropout without training=self.training"
-        tried.refuse(f"something is random outside of training, {advice}")
+def _refuse_random(model: Transformer, tried: _Tried) -> None:
+    drawn, sources = torch.get_rng_state(), _sources(model)
+    both = [_states(model, sources, _targets()) for _ in range(2)]
+    if _differ(*both):
+        advice = "random, such as F.dropout without training=self.training, or changed in place"
+        tried.refuse(f"the same input gives another result the second time: something is {advice}")
+    if not torch.equal(drawn, torch.get_rng_state()):
+        tried.refuse("a hook draws or seeds random numbers outside of training")
 
 
-def _refuse_unstored(model: Transformer, tried: _Tried, again: Transformer, sources: Side) -> None:
+def _refuse_lacking(model: Transformer, tried: _Tried) -> None:
+    """Where translation would need what only a loss reads."""
+    sources = _sources(model, training=False)
+    with watched(_places(model, tried, sources)):
+        memory = model.encode(sources)
+    if _differ([memory.states], [model.encode(_sources(model)).states]):
+        tried.refuse("more than a loss reads a feature of `learns`, which translation has not")
+
+
+def _refuse_unstored(model: Transformer, tried: _Tried, again: Transformer) -> None:
     """again: built with another seed."""
     for mine, other in zip(model.parameters(), again.parameters(), strict=True):
         other.copy_(mine)
-    if _differ(_states(model, sources), _states(again.eval(), sources)):
+    sources, targets = _sources(model), _targets()
+    if _differ(_states(model, sources, targets), _states(again.eval(), sources, targets)):
         tried.refuse("something that is drawn at random is no nn.Parameter, so no run stores it")
 
 
 def _refuse_company(model: Transformer, tried: _Tried) -> None:
-    """Where a sentence is another one after a longer one in its batch."""
-    alone = model.encode(_sources(model, 2)).states[0]
-    found = model.encode(_sources(model, 4, 2)).states[1, : len(alone)]
-    if _differ([found], [alone]):
-        tried.refuse("the encoding of a sentence depends on others in its batch, or on padding")
+    """Where a sentence is another one alone, or at another place in its batch."""
+    targets, whole_batch = _targets(), _sources(model)
+    encoded, decoded = _states(model, whole_batch, targets)
+    backwards = _sources(model, *reversed(range(len(HEADS))))
+    turned = [x.flip(0) for x in _states(model, backwards, targets.flip(0))]
+    lengths = whole_batch.lengths
+    for row, n in enumerate(lengths):
+        alone = _states(model, _sources(model, row), targets[row : row + 1])
+        for name, k, batch in (("encoder", 0, encoded), ("decoder", 1, decoded)):
+            found = batch[row, : n if name == "encoder" else None]
+            others = (alone[k][0], turned[k][row, : len(found)])
+            if any(_differ([found], [other]) for other in others):
+                what = f"what the {name} makes of a sentence depends on others in its batch"
+                tried.refuse(f"{what}, or on padding")
 
 
-def _refuse_foresight(model: Transformer, tried: _Tried, sources: Side) -> None:
-    _, whole_target = _states(model, sources)
-    for n in range(1, len(TARGET)):
-        _, beginning = _states(model, sources, n)
+def _refuse_foresight(model: Transformer, tried: _Tried) -> None:
+    sources = _sources(model)
+    _, whole_target = _states(model, sources, _targets())
+    for n in range(1, N_TARGET):
+        _, beginning = _states(model, sources, _targets(n))
         if _differ([whole_target[:, :n]], [beginning]):
             tried.refuse("the decoder sees tokens that come later, which translation has not yet")
 
 
-def _refuse_other_search(model: Transformer, tried: _Tried, sources: Side) -> None:
+def _refuse_other_search(model: Transformer, tried: _Tried) -> None:
     """Where a search, whose only query is the last token of a prefix, finds other scores."""
-    n_sources, width = len(HEADS), whole(sources.ids.size(1))
-    scorer, places = CachedScorer(model), range(len(HEADS))
+    sources, places = _sources(model), range(len(HEADS))
+    n_sources, width = len(places), whole(sources.ids.size(1))
+    scorer = CachedScorer(model)
     scorer.enter(places, n_sources, width, encoded([model], places, [sources], Rules()))
     memory = model.encode(sources)
-    for n in range(1, len(TARGET) + 1):
-        ids = _targets(n).ids[:, None]  # (B, 1, n)
+    states, _ = model.decode(Side(_targets()), memory)
+    expected = model.logits(states).log_softmax(-1)
+    for n in range(1, N_TARGET + 1):
+        ids = _targets(n)[:, None]  # (B, 1, n)
         at = torch.full((n_sources,), n - 1)
         try:
             found = scorer.step(Prefixes(ids[..., -1], at, whole(n), width, ids, {}))[:, 0]
         except RuntimeError as error:
             tried.refuse(f"{IN_SEARCH} ({error})")
-        states, _ = model.decode(Side(ids[:, 0]), memory)
-        if _differ([found], [model.logits(states[:, -1]).log_softmax(-1)]):
+        if _differ([found], [expected[:, n - 1]]):
             tried.refuse(IN_SEARCH)
 
 

@@ -65,6 +65,11 @@ def test_the_code_of_a_function_is_what_it_uses():
         (b'"meaning", Bounds(0)]', b'"what it means", Bounds(1)]'),
         (b"Bounds(0)] = 4", b"Bounds(0)] = 5"),
         (b"import math\nimport string", b"import string\nimport math"),
+        (b"import path as p, sep", b"import sep, path as p, name"),
+        (b"import math", b"import math, json"),
+        (b"def helper(x)", b"def helper(x: int) -> int"),
+        (b"if math.pi", b"if TYPE_CHECKING:\n    import json\nif math.pi"),
+        (b"def unused", b"VARIANTS.append(unused)\n\n\ndef unused"),
         (b"    helper(3)", b"    helper(4)"),
         (b"x * SCALE + first", b"(x*SCALE) + first"),
         (b"OTHER = [1]", b"OTHER = [1, 2]\nOTHER[0] = 4"),
@@ -86,6 +91,7 @@ def test_what_a_function_does_not_use_is_no_change(old, new):
         (b"math.pi > 4", b"math.pi > 3"),
         (b"first, second = 3, 4", b"first, second = 5, 4"),
         (b"import math", b"import cmath as math"),
+        (b"    return Part()", b"    return Part() or build"),
         (b"import string", b"from string import *"),
         (b"width: Annotated[int", b"width: Annotated[float"),
         (b"+ first", b"- first"),
@@ -99,3 +105,11 @@ def test_what_a_function_does_not_use_is_no_change(old, new):
 def test_a_change_of_what_a_function_uses_is_one(old, new):
     assert MODULE.count(old) == 1
     assert code(MODULE.replace(old, new), ["build"]) != code(MODULE, ["build"])
+
+
+def test_the_default_of_a_builder_counts_where_another_calls_it():
+    """A run writes down the options of the variant's own builder alone."""
+    calling = MODULE + b"\n\ndef other(spec):\n    return build(spec)\n"
+    changed = calling.replace(b"Bounds(0)] = 4", b"Bounds(0)] = 5")
+    assert changed != calling
+    assert code(changed, ["build", "other"]) != code(calling, ["build", "other"])
