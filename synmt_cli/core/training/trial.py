@@ -297,10 +297,10 @@ def _refuse_company(model: Transformer, tried: _Tried) -> None:
 
 
 def _refuse_foresight(model: Transformer, tried: _Tried) -> None:
-    sources = _sources(model)
-    _, whole_target = _states(model, sources, _targets())
-    for n in range(1, N_TARGET):
-        _, beginning = _states(model, sources, _targets(n))
+    memory = model.encode(_sources(model))
+    whole_target, _ = model.decode(Side(_targets()), memory)
+    for n in (1, 2, 3, N_TARGET // 2, N_TARGET - 1):
+        beginning, _ = model.decode(Side(_targets(n)), memory)
         if _differ([whole_target[:, :n]], [beginning]):
             tried.refuse("the decoder sees tokens that come later, which translation has not yet")
 
