@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import datetime
 import math
+import os
 import re
 import sys
 import time
@@ -22,18 +23,20 @@ from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import (
     end_with_launcher,
+    is_launched,
     launch,
     refuse_one_card,
     without,
 )
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
+from synmt_cli.core.variants import own_file
 from synmt_cli.errors import Stopped, UsageError, counted, quoted
 from synmt_cli.io import memory
 
 if TYPE_CHECKING:
     from synmt_cli.core.distributed.ranks import Ranks
-    from synmt_cli.core.run.config import Choice
+    from synmt_cli.core.run.config import Choice, Config
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training.events import Event, Pulse, Validated
     from synmt_cli.core.training.length import Length
@@ -297,6 +300,8 @@ def train(
     begun = beginning(pretrained, checkpoint, run)
     choice = over(choice, begun)
     resolved = choice.provisional()  # refused once, not by each process
+    if not is_launched():
+        try_variants(resolved)
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)
         return launch(without("--nproc", sys.argv[1:]), nproc)
@@ -371,7 +376,6 @@ def run_training(
         session = settled(session, choice, place, ranks.is_first)
         if ranks.is_first:
             warn_of_tokenizer(session)
-        try_variants(session, ranks.is_first)
         trainer = session.trainer(place, ranks, request)
         trainer.guard = refuse_moved
         is_resumed, first_step = trainer.resume(), trainer.state.step
@@ -519,12 +523,17 @@ def warn_of_tokenizer(session: Session) -> None:
         console.warn(f"the targets of {session.inputs.dev} have {advice}")
 
 
-def try_variants(session: Session, says_so: bool = True) -> None:
-    """Tries variants of the user's own file. Raises ConfigError; says what is doubtful."""
-    from synmt_cli.core.training import trial
+def try_variants(config: Config) -> None:
+    """Tries variants of the user's own file. Raises ConfigError; says once what is doubtful.
 
-    for line in trial.of(session.config):
-        if says_so:
+    This is before the records are read, so their number has no say in the sizes.
+    """
+    if not own_file.path():
+        return
+    from synmt_cli.core.training import trial  # loads torch
+
+    for line in trial.of(config):
+        if os.environ.get("RANK", "0") == "0":
             console.warn(line)
 
 
@@ -548,7 +557,6 @@ def show_estimate(session: Session, choice: Choice, folder: str) -> None:
     place = Run(Path(folder)) if folder else None
     session = settled(session, choice, place)
     warn_of_tokenizer(session)
-    try_variants(session)
     trainer = session.trainer(place, Ranks(), is_trial=True)
     if not (place and place.steps()):
         report_beginning(session, trainer)

@@ -141,14 +141,15 @@ def test_a_mistake_ends_training_before_it_begins_and_names_its_line(place, name
     named(None)
     done = place.train("near-parent", run="new", status=2)
     assert b"; SYNMT_VARIANTS names no file with others" in done.stderr
-    assert not (place.folder / "new/config.toml").exists()
+    assert not (place.folder / "new").exists()
 
 
 @pytest.mark.long
-def test_processes_that_train_together_know_it(place, named):
-    named(EXAMPLE)
-    place.train("near-parent", run="two", options=(*TRAIN, "--nproc", 2))
-    assert (place.folder / "two/variants.py").read_bytes() == EXAMPLE
+def test_processes_that_train_together_know_it_and_one_tries_it(place, named):
+    named(changed("-self.strength *", "-self.strength.detach() *"))
+    done = place.train("near-parent", run="two", options=(*TRAIN, "--nproc", 2))
+    assert done.stderr.count(b"near-parent: NearParent.strength has no gradient") == 1
+    assert (place.folder / "two/variants.py").exists()
 
 
 def test_an_experiment_keeps_the_file_and_trains_anew_when_it_changes(place, named):

@@ -137,6 +137,11 @@ def _lifeline() -> Iterator[int]:
         os.close(writing)
 
 
+def is_launched() -> bool:
+    """Whether this process is one of those of a `launch`."""
+    return LIFELINE in os.environ
+
+
 def end_with_launcher() -> None:
     """In a process that `launch` started: when the launcher is gone, saves and ends."""
     if (descriptor := os.environ.pop(LIFELINE, None)) is not None:
