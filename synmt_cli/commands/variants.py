@@ -15,7 +15,7 @@ from synmt_cli.formats.reports.variants import OptionInfo, VariantInfo, VariantL
 from synmt_cli.io import writing
 
 if TYPE_CHECKING:
-    from synmt_cli.core.variants.description import VariantDescription
+    from synmt_cli.core.inspection.variant_description import VariantDescription
 
 MANUAL = Manual(
     input="None.",
@@ -69,9 +69,9 @@ def variants(
     --set NAME.OPTION=VALUE, as in pascal.heads=[2,0,0,1]. Features that are read only in training
     are not needed to translate, nor is a parser for them.
     """
+    from synmt_cli.core.inspection.variant_description import describe
     from synmt_cli.core.run.config import resolve
     from synmt_cli.core.training import trial
-    from synmt_cli.core.variants.description import describe
 
     descriptions = describe(names or ())
     for one in descriptions:

@@ -10,8 +10,8 @@ from synmt_cli import cli
 from synmt_cli.core.options import options
 from synmt_cli.core.run import settings
 from synmt_cli.core.run.config import SECTIONS, flatten, from_settings, resolve
+from synmt_cli.core.run.declared import declared
 from synmt_cli.core.run.presets import PRESETS
-from synmt_cli.core.variants.declared import declared
 from synmt_cli.core.variants.table import VARIANTS
 from synmt_cli.errors import UsageError
 from synmt_cli.formats.reports.settings import shown

@@ -20,7 +20,6 @@ from synmt_cli.core.run.config import Config, flatten
 from synmt_cli.core.run.directory import (
     CHECKPOINTS,
     MEANINGS,
-    OWN_VARIANTS,
     STEP,
     VOCABULARY_LIMIT,
     WEIGHTS,
@@ -109,10 +108,11 @@ def average(run: Run, chosen: Sequence[Member], folder: Path) -> None:
             seen.add(digest)
         about = {"vocabulary": vocabularies.fingerprint, "averaged": " ".join(names)}
         tensors.write(new.model, mean([one.weights for one in chosen]), about)
-        for file in (*MEANINGS, OWN_VARIANTS):
+        for file in MEANINGS:
             if os.path.lexists(run.folder / file):
                 _copy(run.folder / file, beside / file)
         new.copy_parser_of(run)
+        new.write_own_variants(run.own_variants())
         machine = run.read_environment() if os.path.lexists(run.environment) else {}
         json_files.write(new.environment, {**machine, "averaged": names})
         _copy(run.config, new.config)

@@ -18,10 +18,10 @@ from typing import Annotated, Any, Literal
 from synmt_cli.core import variants
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.options import SEED, Bounds, Option, options, suggestion
+from synmt_cli.core.run.declared import declared
 from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
 from synmt_cli.core.text.tokenizers import DEFAULT, Tokenizer
 from synmt_cli.core.variants import own_file
-from synmt_cli.core.variants.declared import declared
 from synmt_cli.errors import QUOTE_LIMIT, ConfigError, DataError, UsageError, quoted
 from synmt_cli.io import json_files, regular_files
 

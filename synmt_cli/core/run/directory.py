@@ -391,9 +391,10 @@ class Run:
 
     def _computes_as(self, copy: bytes, entry: object, variant: Variant) -> bool:
         """Whether a variant is the one of this entry in the run's copy. Raises DataError."""
-        if not variant.own or entry != own_file.entry(variant):
+        now = own_file.entry(variant)
+        if not variant.own or entry != now:
             return False
-        builders = [path.partition(":")[2] for path in variant.paths()]
+        builders = [str(now[stack]) for stack in ("encoder", "decoder") if now[stack]]
         try:
             return code(copy, builders) == code(own_file.text(), builders)
         except (SyntaxError, ValueError, RecursionError) as error:

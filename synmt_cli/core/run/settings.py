@@ -9,9 +9,9 @@ from typing import Any
 
 from synmt_cli.core.options import Bounds, Option, options, suggestion
 from synmt_cli.core.run.config import SECTIONS
+from synmt_cli.core.run.declared import declared
 from synmt_cli.core.run.presets import AUTO, PRESETS, SIZES
 from synmt_cli.core.variants import own_file
-from synmt_cli.core.variants.declared import declared
 from synmt_cli.errors import UsageError, quoted
 
 # Keys outside all sections, of --config files.

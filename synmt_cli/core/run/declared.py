@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from synmt_cli.core.options import Bounds, Option
+from synmt_cli.core.variants import table
 from synmt_cli.core.variants.table import Variant
 
 TYPES = {"int": int, "float": float, "bool": bool, "str": str}
@@ -28,7 +29,7 @@ def declared(variant: Variant) -> dict[str, Option]:
 def _of_builder(path: str) -> dict[str, Option]:
     """path: `module:function`, as in VARIANTS."""
     module, _, function = path.partition(":")
-    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
+    tree = ast.parse(Path(table.__file__).with_name(f"{module}.py").read_bytes())
     names = dict(_named_bounds(tree))
     [builder] = [
         one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == function
