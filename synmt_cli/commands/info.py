@@ -51,7 +51,8 @@ def info(
                    records with each field
     transitions    lines, words or pieces, arcs, labels
     sentencepiece  pieces, type, symbols, fingerprint
-    udpipe         whether it has a tokenizer, a tagger and a parser; digest
+    udpipe         how many words the parser knows; whether there is a tokenizer, a tagger and a
+                   parser; digest
     weights        parameters, types, and the metadata of the header
     checkpoint     step, epoch, best value so far
     metrics        validations, the best, the trend (metrics.jsonl of a run)

@@ -172,10 +172,10 @@ def init(
     )
     design.check(tgt_parser is not None)
     _check(experiment, preset, tokenize)
-    parsers.check()
+    _ = parsers.loaded  # before the text is read, which takes longer
     sizes = texts.sizes()
     n_pairs = sizes.n_pairs["train"]
-    about_trees = parsers.check_trees(texts)
+    about_parsers = parsers.check_trees(texts), *parsers.language_problems(sizes)
 
     from synmt_cli.core.experiment.pretrained import read
     from synmt_cli.core.run import device as devices
@@ -198,7 +198,7 @@ def init(
     links = parsers.links | (models.links if models else {})
     settings = Settings(chosen, why, models.lr if models else None)
     write(Path(experiment), design, n_pairs, texts, links, settings)
-    _tell(notes, (about_trees, *_warnings(design, texts, sizes.n_pairs, models)))
+    _tell(notes, (*about_parsers, *_warnings(design, texts, sizes.n_pairs, models)))
     _advise(experiment, device.type, (("source", parser, src), ("target", tgt_parser, tgt)))
 
 

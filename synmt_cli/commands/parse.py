@@ -11,6 +11,7 @@ from synmt_cli.core.jobs import parse as job
 from synmt_cli.core.jobs.work import where_of_lines
 from synmt_cli.core.segments.known_trees import KnownFile
 from synmt_cli.core.text import udpipe
+from synmt_cli.core.text.parser_language import watched
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import EMPTY, UNPARSED
 from synmt_cli.io import writing
@@ -88,6 +89,10 @@ def parse(
     name another head than the new HEAD. HEAD and DEPREL are replaced, whatever they are: a tree, or
     none, or `_` for every word, as from a tokenizer.
 
+    A parser of another language gives trees that mean nothing. So there is a warning if the model
+    knows fewer than 20 of the 50 most frequent words in the first 2,000 words of the input; with
+    fewer than 500 words nothing is said.
+
     Most of the time goes into tags. Models that were trained with a tagger for tags and another
     for lemmas, as the published ones are, need not run the second: with --no-lemmas LEMMA is `_`
     and all the rest is the same. A model whose parser reads lemmas keeps them. A smaller --beam
@@ -122,6 +127,8 @@ def parse(
     with console.progress("parsed", files=files or ["-"], output=output) as bar:
         segments = bar.taken(job.segments(files or (), input))
         results = bar.finished(pool.mapped(recipe, segments, jobs, job.CHUNK))
+        if model:
+            results = watched(results, model, console.warn)
         with writing.output(output, line_buffered) as writer:
             for parsed in results:
                 writer.write(conllu.encoded(parsed.conllu))

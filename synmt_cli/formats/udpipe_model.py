@@ -1,4 +1,4 @@
-"""The file of a UDPipe 1 model: the blocks it consists of, and the lemmatizer among them.
+"""The file of a UDPipe 1 model: its blocks, the lemmatizer among them, the parser's words.
 
 After the name of its format it has
 
@@ -11,7 +11,8 @@ A tokenizer, a tagger and a parser are blocks with a few bytes before each. A bl
 about it, which are the length that it unpacks to, its packed length and a sum of both, then 5
 bytes for LZMA, then the packed bytes. At most GAP bytes stand between blocks.
 
-Source: model_morphodita_parsito.cpp and compressor_save.cpp of UDPipe 1.4.
+Source: model_morphodita_parsito.cpp, compressor_save.cpp, parser_nn.cpp and embedding.cpp of
+UDPipe 1.4.
 """
 
 import lzma
@@ -32,6 +33,8 @@ _LZMA = 5  # bytes
 _TAGGER = re.compile(rb"[\0-\2][\0\1][\0\1][\x08-\x0a]\x02", re.DOTALL)
 _FIRST_TAGGER = re.compile(rb".*[\1-\4]" + _TAGGER.pattern, re.DOTALL)
 _PARSER_HEAD = 2**20  # bytes, unpacked, in which a parser says what it reads
+_WEIGHT = 4  # bytes
+_UNKNOWN_KIND = lzma.LZMAError, IndexError, ValueError  # what reading such a parser raises
 
 
 def unpacked_size(file: BinaryIO, name: str) -> int:
@@ -81,6 +84,24 @@ def without_lemmas(model: bytes) -> bytes | None:
     return head + b"".join(b"\0" + one for one in kept) + model[parser:]
 
 
+def parser_words(model: bytes) -> frozenset[str] | None:
+    """The words that the parser has embeddings of, which are those it was trained with.
+
+    None for a parser that reads no words, or of a kind that the library's trainer does not write.
+    """
+    *_, parser = _blocks(model)
+    try:
+        data = _unpacked(model[parser.begin : parser.end], parser.unpacked)
+        fields, columns = _embedded(data)
+        for column in columns:
+            words = _embeddings(fields)
+            if column == b"form":
+                return frozenset(word.decode() for word in words)
+    except _UNKNOWN_KIND:
+        pass
+    return None
+
+
 class _Block(NamedTuple):
     """Offsets: of the bytes before a block, of itself and of its end. unpacked: its bytes."""
 
@@ -109,12 +130,13 @@ def _next_block(begin: bytes) -> _Block | None:
 def _reads_lemmas(parser: bytes) -> bool:
     """Whether a parser has embeddings of lemmas; True where it is of an unknown kind."""
     try:
-        return any(name.startswith(b"lemma") for name in _embedded(_unpacked(parser)))
-    except (lzma.LZMAError, IndexError, ValueError):
+        _, columns = _embedded(_unpacked(parser, _PARSER_HEAD))
+    except _UNKNOWN_KIND:
         return True
+    return any(column.startswith(b"lemma") for column in columns)
 
 
-def _unpacked(block: bytes) -> bytes:
+def _unpacked(block: bytes, n_bytes: int) -> bytes:
     """The first bytes of what a block unpacks to. Raises LZMAError, IndexError."""
     properties = block[_BLOCK.size]
     filters = {
@@ -122,25 +144,37 @@ def _unpacked(block: bytes) -> bytes:
         "lc": properties % 9,
         "lp": properties // 9 % 5,
         "pb": properties // 45,
-        "dict_size": _PARSER_HEAD,  # enough for what is unpacked, whatever the block says
+        "dict_size": max(n_bytes, _PARSER_HEAD),  # enough, whatever the block says
     }
     unpacking = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[filters])
-    return unpacking.decompress(block[_BLOCK.size + _LZMA :], _PARSER_HEAD)
+    return unpacking.decompress(block[_BLOCK.size + _LZMA :], n_bytes)
 
 
-def _embedded(parser: bytes) -> list[bytes]:
-    """The columns of which a parser has embeddings. Raises IndexError, ValueError."""
-    texts = _Texts(parser)
-    if texts.next() != b"nn_versioned":
+def _embedded(parser: bytes) -> tuple["_Fields", list[bytes]]:
+    """The columns of which a parser has embeddings, and where these begin.
+
+    Raises IndexError, ValueError.
+    """
+    fields = _Fields(parser)
+    if fields.next() != b"nn_versioned":
         raise ValueError
-    texts.at += 2 if parser[texts.at] >= 2 else 1  # the version, and whether one root is enforced
-    texts.several()  # labels
-    texts.next(), texts.next()  # the transition system, the nodes that are looked at
-    return texts.several()
+    fields.at += 2 if parser[fields.at] >= 2 else 1  # the version, and whether one root is enforced
+    fields.several()  # labels
+    fields.next(), fields.next()  # the transition system, the nodes that are looked at
+    return fields, fields.several()
 
 
-class _Texts:
-    """Reads texts after their lengths."""
+def _embeddings(fields: "_Fields") -> list[bytes]:
+    """What the embeddings of one column stand for; goes past them. Raises IndexError."""
+    width, n = fields.number(4), fields.number(4)
+    values = [fields.next() for _ in range(n)]
+    has_unknown = fields.number(1)
+    fields.at += (n + has_unknown) * width * _WEIGHT
+    return values
+
+
+class _Fields:
+    """Reads numbers, and texts after their lengths. Raises IndexError at the end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -153,7 +187,11 @@ class _Texts:
         self.at = begin + length
         return self._data[begin : self.at]
 
+    def number(self, n_bytes: int) -> int:
+        begin, self.at = self.at, self.at + n_bytes
+        if self.at > len(self._data):
+            raise IndexError
+        return int.from_bytes(self._data[begin : self.at], "little")
+
     def several(self) -> list[bytes]:
-        n = int.from_bytes(self._data[self.at : self.at + 2], "little")
-        self.at += 2
-        return [self.next() for _ in range(n)]
+        return [self.next() for _ in range(self.number(2))]

@@ -15,6 +15,8 @@ import pytest
 from support.program import ROOT
 from support.tree_workshop import Workshop
 
+from synmt_cli.formats import udpipe_model
+
 
 def row(id, form, head, upos="NOUN", deprel="dep"):
     return f"{id}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t_\n"
@@ -158,6 +160,7 @@ def test_a_parser(facts, tiny_udpipe):
     (found,) = facts(tiny_udpipe)
     assert found["kind"] == "udpipe"
     assert found["tokenizer"] is found["tagger"] is found["parser"] is True
+    assert found["words"] == len(udpipe_model.parser_words(tiny_udpipe.read_bytes())) > 9
     assert found["bytes"] == tiny_udpipe.stat().st_size
 
 

@@ -37,7 +37,7 @@ def given(example_folder, tmp_path_factory, forked):
     head -200 {example_folder}/train.en > 'my text.en'
     head -200 {example_folder}/train.de | gzip > 'my text.de.gz'
     cp {example_folder}/en.udpipe 'my parser'
-    synmt parser train --tokenizer-options epochs=1 -o de.udpipe {example_folder}/test.de.conllu
+    synmt parser train --tokenizer-options epochs=1 -o de.udpipe {example_folder}/dev.de.conllu
     """
     done = shell(script, folder, first=forked.folder)
     assert done.returncode == 0, done.stderr.decode()
@@ -643,6 +643,18 @@ def test_trees_that_there_are_take_the_place_of_a_parser(run, forked, given, tmp
     assert not (tmp_path / "e/data").exists()
     make(tmp_path / "e", forked, "spm.model", "VOCABULARY=200")
     assert "--parser" not in make(tmp_path / "e", forked, "-n", "runs/pascal.1.trained")
+
+
+def test_parsers_that_were_confused_are_named(run, given, tmp_path):
+    confused = ("--parser", "de.udpipe", "--tgt-parser", "my parser", "--variants", "pascal,parent")
+    done = run("init", tmp_path / "e", *TEXT, *confused, cwd=given)
+    problems = [one for one in done.stderr.decode().splitlines() if " knows only " in one]
+    assert (done.returncode, len(problems)) == (0, 2)
+    assert problems[0].startswith("synmt init: warning: de.udpipe knows only ")
+    assert problems[1].startswith("synmt init: warning: my parser knows only ")
+    right = ("--variants", "pascal,parent", *PARSERS)
+    done = run("init", tmp_path / "right", *TEXT, *right, cwd=given)
+    assert (done.returncode, b" knows only " in done.stderr) == (0, False)
 
 
 def test_trees_for_some_lines_are_counted(run, given, tiny_udpipe, tmp_path):

@@ -213,6 +213,19 @@ def test_without_a_model_it_says_what_to_do(run, tiny_udpipe, tmp_path, path):
     assert b"synmt parser train" in done.stderr
 
 
+@pytest.mark.parametrize("options", [[], ["-j2", "--segment=split"], ["--from=tokens"]])
+def test_text_of_another_language_is_parsed_with_a_warning(run, tiny_udpipe, options):
+    text = "Der Hund sieht die Katze und das Kind schläft.\n".encode() * 90
+    done = run("parse", "-m", tiny_udpipe, *options, stdin=text)
+    assert (done.returncode, len(ids(done.stdout)) >= 90) == (0, True)
+    warning = f"synmt parse: warning: {tiny_udpipe} knows only "
+    assert done.stderr.decode().startswith(warning)
+    assert b"unknown: der" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    same = run("parse", "-m", tiny_udpipe, *options, stdin=b"The dog sees a cat.\n" * 90)
+    assert (same.returncode, same.stderr) == (0, b"")
+
+
 def test_split_is_for_text(run, tiny_udpipe):
     done = run("parse", "-m", tiny_udpipe, "--from", "tokens", "--segment", "split")
     assert done.returncode == 2

@@ -8,6 +8,7 @@ import os
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from synmt_cli.core.experiment.design import Design
@@ -16,6 +17,7 @@ from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.known_trees import KnownTrees, missing
+from synmt_cli.core.text.parser_language import problem_with_lines
 from synmt_cli.core.text.scripts import Sample, Writing
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.variants import own_file
@@ -81,11 +83,13 @@ class Settings:
 class TextSizes:
     """What the given text has. n_pairs: of each set. n_tokens: of the target to train on, about.
 
-    src, tgt: how its sides are written without spaces; None where words have spaces between them.
+    samples: lines of its sides. src, tgt: how they are written without spaces; None where words
+    have spaces between them.
     """
 
     n_pairs: dict[str, int]
     n_tokens: int
+    samples: tuple[Sample, Sample]
     src: Writing | None
     tgt: Writing | None
 
@@ -129,7 +133,7 @@ class Texts:
             n_pairs[name] = n_lines
             if name == "train":
                 n_tokens = n_lines + n_bytes // BYTES_OF_A_PIECE
-        return TextSizes(n_pairs, n_tokens, *(sample.unspaced() for sample in samples))
+        return TextSizes(n_pairs, n_tokens, samples, *(sample.unspaced() for sample in samples))
 
     @property
     def tunes_on_test(self) -> bool:
@@ -190,11 +194,23 @@ class Parsers:
         named = {"src.udpipe": self.src, "tgt.udpipe": self.tgt} | trees
         return {name: path for name, path in named.items() if path is not None}
 
-    def check(self) -> None:
-        """Loads each model once. Raises Unavailable, ReadError."""
-        for path in (self.src, self.tgt):
-            if path is not None:
-                Parser(path)
+    @cached_property
+    def loaded(self) -> tuple[Parser | None, Parser | None]:
+        """The models. Raises Unavailable, ReadError."""
+        src, tgt = (None if path is None else Parser(path) for path in (self.src, self.tgt))
+        return src, tgt
+
+    def language_problems(self, sizes: TextSizes) -> Iterator[str]:
+        """Which models may be of another language than their side of the text.
+
+        Nothing is said of a source with trees of its own. Raises Unavailable, ReadError.
+        """
+        src, tgt = self.loaded
+        for parser, sample in zip(
+            (src if self.src_trees is None else None, tgt), sizes.samples, strict=True
+        ):
+            if parser and (found := problem_with_lines(parser, sample.lines)):
+                yield found
 
     def check_trees(self, texts: Texts) -> str:
         """Says how many of the source's lines have a tree in src_trees; "" if that is all of them.

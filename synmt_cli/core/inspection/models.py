@@ -22,6 +22,7 @@ from synmt_cli.core.run.directory import (
 from synmt_cli.errors import ConfigError, DataError, Unavailable, cannot_read
 from synmt_cli.formats.magic import Header, read_header
 from synmt_cli.formats.spm import making
+from synmt_cli.formats.udpipe_model import parser_words
 from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.digests import size_and_sha256
 
@@ -63,7 +64,9 @@ def of_udpipe(path: str) -> Facts:
     sentence = binding.Sentence()
     sentence.addWord("a")
     size, digest = size_and_sha256(path)
+    words = parser_words(Path(path).read_bytes())
     return {
+        "words": None if words is None else len(words),
         "tokenizer": model.newTokenizer("") is not None,
         "tagger": bool(model.tag(sentence, "")),
         "parser": bool(model.parse(sentence, "")),

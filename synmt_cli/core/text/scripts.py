@@ -99,21 +99,21 @@ class Sample:
     """Some lines of a text: all of a short one, else every second, fourth, eighth ..."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
+        self.lines: list[str] = []
         self._step, self._n = 1, 0
 
     def add(self, line: str) -> None:
         """Takes or leaves the next line."""
         if self._n % self._step == 0:
-            if len(self._lines) == LINES:
-                self._lines = self._lines[::2]
+            if len(self.lines) == LINES:
+                self.lines = self.lines[::2]
                 self._step *= 2
-            self._lines.append(line[:BEGINNING])
+            self.lines.append(line[:BEGINNING])
         self._n += 1
 
     def unspaced(self) -> Writing | None:
         """How they are written without spaces."""
-        return unspaced(self._lines)
+        return unspaced(self.lines)
 
 
 def _runs(lines: Iterable[str]) -> Iterator[str]:

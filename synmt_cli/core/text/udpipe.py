@@ -75,7 +75,7 @@ class Parser:
         import ufal.udpipe as binding
 
         self._binding = binding
-        self._name = path
+        self.name = path
         self._model = load(path, lemmas=lemmas)
         self._beam = beam
         self._writer = binding.OutputFormat.newOutputFormat("conllu")
@@ -140,10 +140,20 @@ class Parser:
         )
         return Parsed(comments + "".join("\t".join(row) + "\n" for row in rows) + "\n")
 
+    def words(self, text: str) -> list[str]:
+        """The words of a line of text, which is neither tagged nor parsed. Raises Unavailable."""
+        if unparsed(text, ""):
+            return []
+        try:
+            sentences = self._split(text, "presegmented")
+        except _NoTree:
+            return []
+        return [word.form for sentence in sentences for word in list(sentence.words)[1:]]
+
     def _split(self, text: str, options: str) -> list[Any]:
         tokenizer = self._model.newTokenizer(options)
         if tokenizer is None:
-            raise Unavailable(f"{self._name} has no tokenizer: use --from tokens or conllu")
+            raise Unavailable(f"{self.name} has no tokenizer: use --from tokens or conllu")
         tokenizer.setText(text.translate(_SPACES))
         return self._read(tokenizer)
 
@@ -173,7 +183,7 @@ class Parser:
         if not self._model.tag(sentence, "", error) or not self._model.parse(
             sentence, options, error
         ):
-            raise Unavailable(f"{self._name}: {error.message.strip()}")
+            raise Unavailable(f"{self.name}: {error.message.strip()}")
         sentence.comments.clear()
         block: str = self._writer.writeSentence(sentence)
         n_roots = len(_ROOT.findall(block))

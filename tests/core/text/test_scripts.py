@@ -70,7 +70,7 @@ def test_a_sample_is_spread_over_all_lines(n):
     sample = Sample()
     for number in range(n):
         sample.add(str(number))
-    taken = [*map(int, sample._lines)]
+    taken = [*map(int, sample.lines)]
     assert min(n, LINES // 2) <= len(taken) <= LINES
     step = taken[1] if n > 1 else 1
     assert taken == [*range(0, n, step)]
