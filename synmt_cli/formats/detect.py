@@ -26,14 +26,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from synmt_cli.formats.transitions import is_symbol
 from synmt_cli.io import compression
 from synmt_cli.io.reading import BOM, BUFFER, Source, fail, sources
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from synmt_cli.io.replayed import Replayed
 
 K = TypeVar("K", bound=str)
 Kind = Literal["text", "jsonl", "conllu"]
@@ -201,7 +199,7 @@ def _line(source: Source, head: bytes) -> bytes:
 
 def replayed(head: bytes, source: Source) -> Source:
     """A source that gives `head`, which was read from it, once more before the rest."""
-    return Source(source.name, io.BufferedReader(_Replayed(head, source.file), BUFFER))
+    return Source(source.name, io.BufferedReader(Replayed(head, source.file), BUFFER))
 
 
 def _kind(line: bytes) -> Kind | None:
@@ -212,20 +210,3 @@ def _kind(line: bytes) -> Kind | None:
         return "conllu"
     undecided = line.startswith(b"#") or line in (b"\n", b"\r\n")
     return None if undecided else "text"
-
-
-class _Replayed(io.RawIOBase):
-    """A stream whose beginning has been read already."""
-
-    def __init__(self, head: bytes, file: BinaryIO) -> None:
-        self._head, self._file = head, file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self._head[: len(view)] or self._file.read1(len(view))  # type: ignore[attr-defined]
-        self._head = self._head[len(view) :]
-        view[: len(data)] = data
-        return len(data)

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from synmt_cli.io.replayed import Replayed
+
 BZIP2_MARKS = b"1AY", b"\x17\x72\x45"
 MAGIC = {
     b"\x1f\x8b": "gz",
@@ -56,21 +58,8 @@ def _undecided(start: bytes) -> bool:
     return any(magic.startswith(start) and magic != start for magic in MAGIC)
 
 
-class _Rejoined(io.RawIOBase):
-    """A stream that gives again the first bytes, which were read to look at them."""
-
-    def __init__(self, start: bytes, rest: io.BufferedReader) -> None:
-        self._start = start
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._start[: len(buffer)] or self._rest.read1(len(buffer))
-        self._start = self._start[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
+class _Rejoined(Replayed):
+    """The same file, with its first bytes."""
 
     def close(self) -> None:
         self._rest.close()
