@@ -4,7 +4,9 @@ A parser has embeddings of the words that it was trained with, so nearly all fre
 language are among them, whatever the text is about. Of the 50 most frequent words in 2,000
 running ones, models of English, German and French knew 27 to 50 in captions, debates, news
 and novels of their language, and at most 15 in those of another one; in 500, 23 to 50 and at
-most 18.
+most 18. Models of ten further languages, from Basque to Telugu, trained on 300 to 1,800
+sentences of UD, knew 41 to 50 in their own test sets, and at most 13 (Japanese, of Chinese) in
+the others'.
 """
 
 import itertools
