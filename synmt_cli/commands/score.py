@@ -313,7 +313,8 @@ def score(
     table, TSV or LaTeX that the same command would have given, or by --get and --fail-under.
 
     An empty output line is scored like any other. An empty reference causes a warning with its
-    line; RIBES leaves it out of its mean.
+    line; RIBES leaves it out of its mean, but --format segments has to give such a segment a score,
+    0, which --segment-scores then counts.
     """
     asked = options.given(context) - {"form", "output", "quiet", "verbose"}
     if sign_over:

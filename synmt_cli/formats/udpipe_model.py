@@ -89,8 +89,8 @@ def parser_words(model: bytes) -> frozenset[str] | None:
 
     None for a parser that reads no words, or of a kind that the library's trainer does not write.
     """
-    *_, parser = _blocks(model)
     try:
+        *_, parser = _blocks(model)
         data = _unpacked(model[parser.begin : parser.end], parser.unpacked)
         fields, columns = _embedded(data)
         for column in columns:

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 from support.program import shell
@@ -264,10 +265,11 @@ def test_a_language_without_spaces_is_measured_in_characters(run, forked, tmp_pa
         assert "lengths are in characters, not words: the " in told
         rules = (folder / "Makefile").read_text()
         coverage, metrics, by, limits = values
-        for name, value in {"COVERAGE": coverage, "METRICS": metrics, "BY": by}.items():
+        limits = f"--unit chars --max-len {limits}"
+        chosen = {"COVERAGE": coverage, "METRICS": metrics, "BY": by, "LIMITS": limits}
+        for name, value in chosen.items():
             assert f"\n{name} := {value}\n" in rules
         assert f"\nTOKENIZE := {tokenize}\n" in rules
-        assert f"synmt filter --from text --unit chars --max-len {limits} " in rules
         assert "\n# Lengths are in characters: the " in rules
         settings = tomllib.loads((folder / "config.toml").read_text())
         assert settings["training"]["tokenize"] == tokenize
@@ -451,6 +453,27 @@ def test_a_link_to_another_file_is_a_change_if_that_is_older(commands, tmp_path)
     assert commands() == []
 
 
+def test_other_limits_of_length_change_the_text_to_train_on(commands):
+    made = commands()
+    assert [line for line in made if line.startswith("synmt filter --from text --max-len 100 ")]
+    made = commands("LIMITS='--max-len 50'")
+    assert [line for line in made if line.startswith("synmt filter --from text --max-len 50 --")]
+    assert len([line for line in made if line.startswith("synmt featurize ")]) > 2
+
+
+def test_trees_are_judged_again_without_a_variant_that_is_left_out(commands):
+    def judged(made):
+        trees = [line.split()[-1] for line in made if line.startswith("synmt evaltree ")]
+        return [Path(one).stem for one in trees]
+
+    both = ["linearized.1", "linearized.2"]
+    assert judged(commands()) == both
+    assert judged(commands("SEEDS=2")) == both[1:]
+    assert judged(commands()) == both
+    assert judged(commands("VARIANTS='vanilla linearized'")) == both
+    assert judged(commands("VARIANTS='vanilla linearized'")) == []
+
+
 def test_variants_and_seeds_may_be_chosen_on_the_command_line(commands):
     commands()
     made = commands("VARIANTS='vanilla pascal'")
@@ -484,6 +507,8 @@ def test_variants_and_seeds_that_make_cannot_take_are_named(run, given, tmp_path
         ("VARIANTS='rel dep rel'", "VARIANTS names one twice."),
         ("SEEDS=1,2", "SEEDS: expected whole numbers with spaces between them, not 1,2."),
         ("SEEDS=", "SEEDS: expected whole numbers with spaces between them, not ."),
+        ("SEEDS='1 01'", "SEEDS: expected whole numbers with spaces between them, not 1 01."),
+        ("SEEDS='2 1 2'", "SEEDS names one twice."),
     ):
         done = shell(f"make -n {change}", tmp_path / "e")
         assert done.returncode == 2

@@ -48,6 +48,8 @@ VARIANTS := {variants}
 SEEDS := {seeds}
 PRESET := {preset}
 # Further options of `synmt train` for one variant: OPTIONS_pascal := --set pascal.heads=1
+# Longer pairs, and those with sides of too different length, are not trained on (synmt filter).
+{lengths}LIMITS := {limits}
 {vocabulary}# Processes that parse, since all else waits for the trees: 0 is one for each core.
 PARSERS := 0
 # Threads of each training, tuning and translation.
@@ -71,8 +73,9 @@ $(foreach one,$(filter-out $(KNOWN),$(VARIANTS)),$(error VARIANTS: no rules here
 $(if $(strip $(VARIANTS)),,$(error VARIANTS is empty))
 $(if $(filter-out $(words $(sort $(VARIANTS))),$(words $(VARIANTS))),$(error VARIANTS \\
   names one twice))
-$(if $(shell echo '$(SEEDS)' | grep -Ex ' *[0-9]+( +[0-9]+)* *'),,$(error SEEDS: expected whole \\
-  numbers with spaces between them, not $(SEEDS)))
+$(if $(shell echo '$(SEEDS)' | grep -Ex ' *(0|[1-9][0-9]*)( +(0|[1-9][0-9]*))* *'),,$(error \\
+  SEEDS: expected whole numbers with spaces between them, not $(SEEDS)))
+$(if $(filter-out $(words $(sort $(SEEDS))),$(words $(SEEDS))),$(error SEEDS names one twice))
 
 SEED := $(firstword $(SEEDS))
 SYSTEMS := $(foreach variant,$(VARIANTS),$(foreach seed,$(SEEDS),$(variant).$(seed)))
@@ -96,7 +99,7 @@ $(if $(DRY),,$(shell mkdir -p data output))
 # The settings of config.toml: its comments do not count.
 SETTINGS = sed -E 's/[[:space:]]*\\#.*//; s/^[[:space:]]+//; /^$$/d' config.toml
 CONFIG := $(shell $(SETTINGS) | cksum)
-WATCHED := PRESET{watched} CONFIG SEARCH TOKENIZE VARIANTS SEEDS METRICS BY SHARED READERS \\
+WATCHED := LIMITS PRESET{watched} CONFIG SEARCH TOKENIZE VARIANTS SEEDS METRICS BY SHARED READERS \\
   $(VARIANTS:%=OPTIONS_%)
 CHANGED := $(foreach one,$(WATCHED),$(shell \\
   echo '$($(one))' | cmp -s - data/$(one) || \\
@@ -141,15 +144,15 @@ _SPLIT = """
 		--out-template 'text/{{part}}.{{name}}' {src} {tgt}
 """
 _FILTER = """
-# --- Training text: without lines of the other sets, repeated pairs, and very long pairs ---
-{lengths}
+# --- Training text: without lines of the other sets, repeated pairs, and pairs beyond LIMITS ---
+
 text/train.src text/train.tgt &: {src} {tgt} \\
-		text/dev.src text/dev.tgt text/test.src text/test.tgt
+		text/dev.src text/dev.tgt text/test.src text/test.tgt data/LIMITS
 	synmt check config.toml # now rather than after all parsing
 	synmt check --from text --parallel {src} {tgt}
 	synmt check --from text --parallel text/dev.src text/dev.tgt
 	synmt check --from text --parallel text/test.src text/test.tgt
-	synmt filter --from text {limits} \\
+	synmt filter --from text $(LIMITS) \\
 		--dedup pair --exclude-format text \\
 		--exclude text/dev.src --exclude text/dev.tgt \\
 		--exclude text/test.src --exclude text/test.tgt \\
@@ -286,7 +289,8 @@ _JUDGE = """
 $(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.udpipe
 	synmt parse -m tgt.udpipe -o $@ output/$*.txt
 
-trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu) Makefile
+trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu) \\
+		data/VARIANTS data/SEEDS Makefile
 	( printf 'system\\tUAS\\tLAS\\n'; for system in $(WRITTEN); do \\
 		synmt evaltree --format tsv output/$$system.parsed.conllu output/$$system.conllu | \\
 		LC_ALL=C awk -v name=$$system '$$2 == "uas" { uas = $$5 } \\
@@ -345,6 +349,8 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         variants=" ".join(design.variants),
         seeds=" ".join(map(str, design.seeds)),
         preset=design.preset,
+        lengths=_LENGTHS.format(sides=design.unspaced) if design.unspaced else "",
+        limits=_limits(design),
         own=_OWN.format(variable=VARIABLE, file=OWN_VARIANTS) if has_own else "",
         further=_FURTHER if design.pretrained else "",
         vocabulary="" if design.pretrained else _OF_VOCABULARY.format(coverage=_coverage(design)),
@@ -407,9 +413,7 @@ def _sets(design: Design, n_pairs: int) -> Iterator[str]:
         parts = " ".join(f"--part {name}={size}" for name in design.split_off)
         yield _SPLIT.format(files=files, parts=parts, src=f"{raw}src", tgt=f"{raw}tgt")
         raw = "text/raw."
-    lengths = _LENGTHS.format(sides=design.unspaced) if design.unspaced else ""
-    limits = _limits(design)
-    yield _FILTER.format(lengths=lengths, limits=limits, src=f"{raw}src", tgt=f"{raw}tgt")
+    yield _FILTER.format(src=f"{raw}src", tgt=f"{raw}tgt")
 
 
 def _trainings(design: Design) -> Iterator[str]:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from synmt_cli.core.text.udpipe import Parsed, Parser
+from synmt_cli.errors import DataError, ReadError
 from synmt_cli.formats import conllu, udpipe_model
 from synmt_cli.formats.record import OK
 from synmt_cli.io import regular_files
@@ -27,14 +28,17 @@ SHOWN = 5  # words
 def problem(model: str, words: Iterable[str]) -> str | None:
     """What speaks against this parser for a text with these running words; None for nothing.
 
-    Nothing is also what is said of few words, and of a parser that reads no words. Raises
-    ReadError.
+    Nothing is also what is said of few words, of a parser that reads no words, and where the
+    file can be read no longer: the model in use was read before.
     """
     counts = Counter(word.lower() for word in words if any(map(str.isalpha, word)))
     if counts.total() < FEWEST:
         return None
-    with regular_files.opened(model) as file:
-        trained_with = udpipe_model.parser_words(file.read())
+    try:
+        data = regular_files.read(model, udpipe_model.UNPACKED_LIMIT, follow=True)
+    except (ReadError, DataError):
+        return None
+    trained_with = udpipe_model.parser_words(data)
     if trained_with is None:
         return None
     known = {word.lower() for word in trained_with}
@@ -51,7 +55,7 @@ def problem(model: str, words: Iterable[str]) -> str | None:
 
 
 def problem_with_lines(parser: Parser, lines: Iterable[str]) -> str | None:
-    """The same for lines of text, whose words the model finds. Raises Unavailable, ReadError."""
+    """The same for lines of text, whose words the model finds. Raises Unavailable."""
     words = itertools.chain.from_iterable(map(parser.words, lines))
     return problem(parser.name, itertools.islice(words, SAMPLE))
 

@@ -4,6 +4,7 @@ import itertools
 import lzma
 import random
 import re
+import shutil
 from collections import Counter
 
 import pytest
@@ -145,6 +146,19 @@ def test_the_warning_comes_once_as_soon_as_there_are_enough_words(parser):
     n, ((at, _),) = watch(parser, [strange] * 6)
     assert (n, at) == (6, 6)  # at the end
     assert watch(parser, [strange] * 4) == (4, [])  # too few
+
+
+@pytest.mark.parametrize("content", [None, b"", b"another file"])
+def test_a_file_that_changes_while_its_model_is_in_use_is_no_error(tiny_udpipe, tmp_path, content):
+    path = tmp_path / "model"
+    shutil.copy(tiny_udpipe, path)
+    parser = udpipe.Parser(str(path))
+    strange = [parser.tokens(" ".join(unheard(100)), "1")] * 30
+    assert len(watch(parser, strange)[1]) == 1
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    assert watch(parser, strange) == (30, [])
 
 
 def test_trees_of_others_and_failed_lines_do_not_count(parser):
