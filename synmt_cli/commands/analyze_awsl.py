@@ -7,7 +7,6 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.pictures import awsl, figures
-from synmt_cli.errors import DataError
 from synmt_cli.io import reading, writing
 
 MANUAL = Manual(
@@ -79,7 +78,7 @@ def analyze_awsl(
         console.progress("measured", files=paths, output=output) as bar,
     ):
         from synmt_cli.core.analysis.awsl import acting, measure
-        from synmt_cli.core.analysis.records_with_trees import open_all
+        from synmt_cli.core.analysis.records_with_trees import notes, open_all
         from synmt_cli.core.jobs.translation.job import checked
         from synmt_cli.core.run import device as devices
 
@@ -91,10 +90,8 @@ def analyze_awsl(
         records = checked(runs[0].reader().read(paths, kind), strict)
         records = bar.finished(bar.taken(records))
         report = measure(runs, records, max_pieces, bar.advance)
-        if not bar.done:
-            raise DataError(reading.source_name(paths[0]), None, "no segments to measure")
-        for reason, n in report.left_out.items():
-            console.warn(f"{n:,} of {bar.done:,} segments left out: {reason}")
+        for note in notes(report.left_out, bar.done, reading.source_name(paths[0])):
+            console.warn(note)
         writer.write(FORMATS[form](report))
         if picture and kind_of_plot:
             picture.write(figures.picture([awsl.chart(report.runs)], kind_of_plot))

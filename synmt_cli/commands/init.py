@@ -105,10 +105,11 @@ def init(
     train and average for every variant and seed; tune for the length penalty; translate; score over
     the seeds; and report. The results are scores.txt and, with the packages that synmt report
     needs, report.html; where variants write trees, also trees.txt, their UAS and LAS against those
-    of the target's parser for the same text. Read it, change it, or run its commands one by one.
-    `make -j2` trains two models at a time, which is for two cores, not for one GPU. An interrupted
-    make resumes where it stopped, and what depends on a changed file is made again. One vocabulary
-    serves both languages.
+    of the target's parser for the same text. Such variants learn projective trees in which a
+    multiword token is one word: trees of the target are changed accordingly (linearize says how).
+    Read the Makefile, change it, or run its commands one by one. `make -j2` trains two models at a
+    time, which is for two cores, not for one GPU. An interrupted make resumes where it stopped, and
+    what depends on a changed file is made again. One vocabulary serves both languages.
 
     Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
     write trees (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists

@@ -24,6 +24,8 @@ MANUAL = Manual(
     see_also=("parse", "synth"),
 )
 
+MANY_CROSSING = 0.05  # of the trees of a treebank
+
 
 def parser_train(
     files: Annotated[list[str], argument("TRAIN", "Treebanks to train on; - is stdin.")],
@@ -75,6 +77,7 @@ def parser_train(
     with writing.output(output) as writer:
         training = _treebank(files, "training", "train on")
         development = _treebank(dev, "dev", "measure with") if dev else parser_training.Treebank()
+        _advise(training, settings["parser"])
         trained = parser_training.train(training, development, settings, _log)
         writer.write(trained.model)
     for line in filter(None, trained.evaluation.split("\n")):
@@ -97,6 +100,17 @@ def _treebank(paths: Sequence[str], name: str, purpose: str) -> parser_training.
         )
     console.info(f"{len(treebank.blocks):,} {name} sentences")
     return treebank
+
+
+def _advise(training: parser_training.Treebank, options_of_parser: str) -> None:
+    """Says how arcs that cross others are learnt, if there are many and the options do not."""
+    share = training.n_crossing / len(training.blocks)
+    chosen = "transition_system" in options_of_parser or "from_model" in options_of_parser
+    if share >= MANY_CROSSING and not chosen:
+        console.info(
+            f"{share:.0%} of the trees are not projective, but those of this parser will be; "
+            "--parser-options transition_system=swap makes one that can build such trees"
+        )
 
 
 def _log(line: str) -> None:

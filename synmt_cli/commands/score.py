@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -69,6 +70,7 @@ MANUAL = Manual(
 METRICS, TOKENIZE = "bleu,chrf", "13a"
 TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, as in sacreBLEU
 TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several seconds
+OTHER_FORM = 0.1  # of the lines, more or fewer than in the reference, in another Unicode form
 SHOWN = 5  # line numbers that a warning names
 SEGMENTS = "segments"
 GET_TAKES_NO_FORMAT = "--get prints bare figures: it takes no --format"
@@ -806,9 +808,26 @@ def _warn(
         n = sum(line.endswith(" .") for line in texts[name])
         if n >= TOKENIZED:
             console.warn(f"{name}: {n:,} lines end in ' .': is the text tokenized?")
+    _warn_of_forms(texts, references, systems)
     if "ter" in metrics:
         _warn_of_slow_lines(texts, systems)
     _warn_of_clauses(texts, references, metrics, tokenize)
+
+
+def _warn_of_forms(
+    texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]
+) -> None:
+    """Warns of letters that look like those of the reference and are others: NFD against NFC."""
+
+    def composed(name: str) -> float:
+        lines = texts[name]
+        return sum(unicodedata.is_normalized("NFC", line) for line in lines) / max(len(lines), 1)
+
+    expected = composed(references[0])
+    for name in dict.fromkeys((*references[1:], *systems)):
+        if abs(composed(name) - expected) > OTHER_FORM:
+            problem = "has letters with accents in another Unicode form (NFC, NFD)"
+            console.warn(f"{name} {problem} than {references[0]}: they count as different letters")
 
 
 def _warn_of_clauses(

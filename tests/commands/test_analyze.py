@@ -57,14 +57,6 @@ def test_awsl_reads_text_as_records(analyze):
     assert analyze("awsl", model="runs/base", stdin=b"A dog sleeps.\n").returncode == 0
 
 
-def test_awsl_without_trees_has_no_figure(analyze):
-    done = analyze("awsl", "--format", "json", stdin=b'{"src":"A dog."}\n')
-    (found,) = json.loads(done.stdout)["runs"]
-    assert (found["sentences"], found["layers"][0]["awsl"]) == (0, None)
-    assert json.loads(done.stdout)["left_out"] == {"without a tree": 1}
-    assert b"n/a" in analyze("awsl", stdin=b'{"src":"A dog."}\n').stdout
-
-
 def weights(run, **shares):
     layers = []
     for layer in range(3):
@@ -127,6 +119,19 @@ def test_no_segments_are_no_measurement(analyze, command):
         assert done.stderr.endswith(b": <stdin>: no segments to measure\n")
 
 
+@pytest.mark.parametrize("command", ["heads", "awsl"])
+def test_segments_without_trees_are_no_measurement(analyze, command):
+    done = analyze(command, stdin=b'{"src":"A dog."}\n{"src":""}\n{"src":"A cat."}\n')
+    assert (done.returncode, done.stdout) == (65, b"")
+    assert done.stderr.endswith(
+        b": <stdin>: no segments to measure, all are left out: without a tree (2), empty (1); "
+        b"give text, which is parsed, or records with trees\n"
+    )
+    done = analyze(command, "--max-pieces", "1", stdin=b"The dog sees the cat.\n")
+    assert done.returncode == 65
+    assert done.stderr.endswith(b"all are left out: of more than 1 pieces (1)\n")
+
+
 def test_heads_gives_every_head_of_each_run(analyze):
     done = analyze("heads", "-m", "runs/base", "--format", "json", "dev.jsonl")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -174,16 +179,6 @@ def test_heads_reads_text_as_records_and_tsv_has_every_head(analyze):
     assert {row[-1] for row in rows} == {"2"}
     base = analyze("heads", "--format", "tsv", model="runs/base", stdin=b"A dog sleeps.\n")
     assert base.returncode == 0
-
-
-def test_heads_without_trees_has_no_figure(analyze):
-    done = analyze("heads", "--format", "json", stdin=b'{"src":"A dog."}\n')
-    assert done.returncode == 0
-    found = json.loads(done.stdout)
-    (whole,) = found["runs"][0]["relations"]
-    assert (whole["words"], whole["offset"], whole["heads"]) == (0, None, [])
-    assert found["left_out"] == {"without a tree": 1}
-    assert analyze("heads", stdin=b'{"src":"A dog."}\n').returncode == 0
 
 
 # --- attention -------------------------------------------------------------------------------

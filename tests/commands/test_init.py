@@ -677,6 +677,7 @@ def test_parsers_that_were_confused_are_named(run, given, tmp_path):
     assert (done.returncode, len(problems)) == (0, 2)
     assert problems[0].startswith("synmt init: warning: de.udpipe knows only ")
     assert problems[1].startswith("synmt init: warning: my parser knows only ")
+    assert all(one.endswith(" It fits the other side of the text.") for one in problems)
     right = ("--variants", "pascal,parent", *PARSERS)
     done = run("init", tmp_path / "right", *TEXT, *right, cwd=given)
     assert (done.returncode, b" knows only " in done.stderr) == (0, False)

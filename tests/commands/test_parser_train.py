@@ -59,6 +59,22 @@ def test_quiet_is_quiet_and_what_a_model_lacks_is_said_or_seen(run, tiny_treeban
     assert [row[2] for row in rows] == [b"_", b"_"]  # a light model gives no lemmas
 
 
+def test_a_treebank_with_arcs_that_cross_calls_for_another_parser(run, tiny_treebank, tmp_path):
+    crossing = block(
+        ("a", "a", "X", 3, "dep"), ("b", "b", "X", 0, "root"), ("c", "c", "X", 2, "dep")
+    )
+    for n, options, said in (
+        (20, (), True),
+        (1, (), False),
+        (20, ("--parser-options", QUICK[-1].split("=", 1)[1] + ";transition_system=swap"), False),
+    ):
+        arguments = ("-o", tmp_path / "m", *QUICK, *options)
+        done = run("parser", "train", "-", *arguments, stdin=tiny_treebank + crossing * n)
+        assert done.returncode == 0, done.stderr
+        advice = b"% of the trees are not projective, but those of this parser will be; --parser-op"
+        assert (advice in done.stderr) == said
+
+
 def test_what_the_library_cannot_store_is_prepared_and_counted(run, tiny_treebank, tmp_path):
     odd = b"".join(block((f"{i:b}", "--", "PUNCT", 0, "root")) for i in range(300))
     odd += block(("10 000", "1 0", "NUM", 2, "nummod"), ("in spite", "in spite", "ADP", 0, "root"))

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+import unicodedata
 
 import numpy as np
 import pytest
@@ -397,6 +398,20 @@ def test_lines_that_are_long_for_ter_are_named(run, folder):
     assert last == b"synmt score: warning: long: 7 lines of more than 300 words in all"
     assert done.stderr.count(b"\n") == 6
     assert run("score", "long", "long", "-M", "ribes", cwd=folder).stderr == b""
+
+
+def test_letters_in_another_unicode_form_are_warned_of(run, folder):
+    lines = [f"muži číslo {n}\n" for n in range(20)]
+    (folder / "nfc").write_text("".join(lines))
+    (folder / "nfd").write_text(unicodedata.normalize("NFD", "".join(lines)))
+    (folder / "plain").write_text("men\n" * 20)
+    done = run("score", "nfc", "nfd", "plain", "nfc", cwd=folder)
+    assert done.stderr.decode() == (
+        "synmt score: warning: nfd has letters with accents in another Unicode form (NFC, NFD) "
+        "than nfc: they count as different letters\n"
+    )
+    assert b"warning: nfc has letters" in run("score", "nfd", "nfc", cwd=folder).stderr
+    assert run("score", "nfd", "nfd", cwd=folder).stderr == b""
 
 
 def test_tokenized_text_is_warned_of_in_our_own_words(run, folder):

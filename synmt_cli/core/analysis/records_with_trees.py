@@ -1,16 +1,18 @@
 """Runs that are measured side by side on the records of a stream that have trees."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
 from synmt_cli.core.analysis.opened_run import OpenedRun, open_run, refuse_other_vocabulary
 from synmt_cli.core.decoding.translator import windows
 from synmt_cli.core.model.modifier import Side
+from synmt_cli.errors import DataError
 from synmt_cli.formats.record import OK, Record
 
 _NEEDS = ("sentence",)  # so that text is parsed, even for a run without syntax
+WITHOUT = "without a tree"
 WINDOW = 500  # records that are sorted by length at a time
 Add = Callable[[Sequence[Record], Side], None]  # prepared records, and their batch
 
@@ -50,12 +52,27 @@ def show(
     return dict(left_out)
 
 
+def notes(left_out: Mapping[str, int], n: int, source: str) -> list[str]:
+    """What was left out of n segments, in words. Raises DataError if that is all of them."""
+    if not n:
+        raise DataError(source, None, "no segments to measure")
+    if sum(left_out.values()) == n:
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.items())
+        advice = (
+            "; give text, which is parsed, or records with trees" if WITHOUT in left_out else ""
+        )
+        raise DataError(
+            source, None, f"no segments to measure, all are left out: {reasons}{advice}"
+        )
+    return [f"{count:,} of {n:,} segments left out: {reason}" for reason, count in left_out.items()]
+
+
 def _unfit(record: Record, max_pieces: int) -> str:
     """Why there is nothing to measure, or ""."""
     if record.status != OK:
         return record.status
     if all(word < 0 for word in record.piece_word or ()) or not record.heads:
-        return "without a tree"
+        return WITHOUT
     if len(record.pieces or ()) > max_pieces:
         return f"of more than {max_pieces:,} pieces"
     return ""

@@ -17,7 +17,7 @@ from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
 from synmt_cli.core.run.directory import Run
 from synmt_cli.core.segments import reader
 from synmt_cli.core.segments.known_trees import KnownTrees, missing
-from synmt_cli.core.text.parser_language import problem_with_lines
+from synmt_cli.core.text.parser_language import familiarity_with_lines
 from synmt_cli.core.text.scripts import Sample, Writing
 from synmt_cli.core.text.udpipe import Parser
 from synmt_cli.core.variants import own_file
@@ -206,11 +206,15 @@ class Parsers:
         Nothing is said of a source with trees of its own. Raises Unavailable, ReadError.
         """
         src, tgt = self.loaded
-        for parser, sample in zip(
-            (src if self.src_trees is None else None, tgt), sizes.samples, strict=True
-        ):
-            if parser and (found := problem_with_lines(parser, sample.lines)):
-                yield found
+        of_src, of_tgt = (sample.lines for sample in sizes.samples)
+        own_trees = self.src_trees is not None
+        sides = (None if own_trees else src, of_src, of_tgt), (tgt, of_tgt, of_src)
+        for parser, own, other in sides:
+            found = familiarity_with_lines(parser, own) if parser else None
+            if parser and found and (problem := found.problem()):
+                with_other = familiarity_with_lines(parser, other)
+                fits = with_other and with_other.is_enough
+                yield problem + (" It fits the other side of the text." if fits else "")
 
     def check_trees(self, texts: Texts) -> str:
         """Says how many of the source's lines have a tree in src_trees; "" if that is all of them.

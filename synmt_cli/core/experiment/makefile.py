@@ -177,7 +177,8 @@ spm.model: text/train.src text/train.tgt data/VOCABULARY data/COVERAGE{needs}
 """
 _TREE_SYMBOLS = """
 data/transitions: data/train.tgt.conllu data/dev.tgt.conllu
-	synmt linearize --format symbols --glue -o $@ data/train.tgt.conllu data/dev.tgt.conllu
+	synmt linearize --format symbols --glue --on-nonprojective keep -o $@ \\
+		data/train.tgt.conllu data/dev.tgt.conllu
 """
 _TASK_SYMBOLS = """
 data/brackets: data/train.src.conllu
@@ -197,7 +198,7 @@ _TREE_RECORDS = """
 data/train.trees.jsonl data/dev.trees.jsonl: data/%.trees.jsonl: \\
 		{source} data/%.tgt.conllu spm.model
 	synmt featurize{options} --spm spm.model --tgt-conllu data/$*.tgt.conllu \\
-		--glue --multiword token -o $@ {source_of}
+		--glue --multiword token --on-nonprojective keep -o $@ {source_of}
 """
 _TASK_RECORDS = """
 data/train.{scheme}.jsonl: data/train.jsonl spm.model
@@ -286,8 +287,11 @@ output/{variant}.%.txt output/{variant}.%.conllu: \\
 _JUDGE = """
 # --- The trees that models wrote, against those of the parser for the same text ---
 
+# Trees of the kind that models learn: projective, and with multiword tokens as one word.
 $(WRITTEN:%=output/%.parsed.conllu): output/%.parsed.conllu: output/%.txt tgt.udpipe
-	synmt parse -m tgt.udpipe -o $@ output/$*.txt
+	synmt parse -m tgt.udpipe output/$*.txt | \\
+		synmt linearize --glue --multiword token --on-nonprojective keep | \\
+		synmt delinearize --format conllu -o $@
 
 trees.txt: $(WRITTEN:%=output/%.conllu) $(WRITTEN:%=output/%.parsed.conllu) \\
 		data/VARIANTS data/SEEDS Makefile

@@ -10,8 +10,10 @@ the others'.
 """
 
 import itertools
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from synmt_cli.core.text.udpipe import Parsed, Parser
 from synmt_cli.errors import DataError, ReadError
@@ -25,11 +27,43 @@ FEWEST, SAMPLE = 500, 2_000  # running words; with fewer than the first, nothing
 SHOWN = 5  # words
 
 
-def problem(model: str, words: Iterable[str]) -> str | None:
-    """What speaks against this parser for a text with these running words; None for nothing.
+@dataclass(frozen=True, slots=True)
+class Familiarity:
+    """What a parser knows of a text. frequent: its most frequent words; unknown: some of these.
 
-    Nothing is also what is said of few words, of a parser that reads no words, and where the
-    file can be read no longer: the model in use was read before.
+    composed: how many it would know if the text were in Unicode's form NFC.
+    """
+
+    parser: str
+    frequent: Sequence[str]
+    unknown: Sequence[str]
+    composed: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the parser may be of the language of the text."""
+        return self._fits(len(self.frequent) - len(self.unknown))
+
+    def problem(self) -> str | None:
+        """What speaks against the parser; None for nothing."""
+        if self.is_enough:
+            return None
+        n, unknown = len(self.frequent), ", ".join(self.unknown[:SHOWN])
+        knows = f"{self.parser} knows only {n - len(self.unknown)} of the {n} most frequent words"
+        problem = f"{knows} of the text (unknown: {unknown})"
+        if self._fits(self.composed):
+            return f"{problem}: the text has decomposed letters (NFD); make it NFC first"
+        return f"{problem}: is it a parser of another language, or of little text?"
+
+    def _fits(self, n_known: int) -> bool:
+        return n_known >= ENOUGH * len(self.frequent)
+
+
+def familiarity(model: str, words: Iterable[str]) -> Familiarity | None:
+    """What a parser knows of a text with these running words.
+
+    None for few words, for a parser that reads no words, and where the file can be read no longer:
+    the model in use was read before.
     """
     counts = Counter(word.lower() for word in words if any(map(str.isalpha, word)))
     if counts.total() < FEWEST:
@@ -44,20 +78,14 @@ def problem(model: str, words: Iterable[str]) -> str | None:
     known = {word.lower() for word in trained_with}
     frequent = [word for word, _ in counts.most_common(FREQUENT)]
     unknown = [word for word in frequent if word not in known]
-    n_known = len(frequent) - len(unknown)
-    if n_known >= ENOUGH * len(frequent):
-        return None
-    return (
-        f"{model} knows only {n_known} of the {len(frequent)} most frequent words of the text "
-        f"(unknown: {', '.join(unknown[:SHOWN])}): is it a parser of another language, "
-        "or of little text?"
-    )
+    composed = sum(unicodedata.normalize("NFC", word) in known for word in frequent)
+    return Familiarity(model, frequent, unknown, composed)
 
 
-def problem_with_lines(parser: Parser, lines: Iterable[str]) -> str | None:
+def familiarity_with_lines(parser: Parser, lines: Iterable[str]) -> Familiarity | None:
     """The same for lines of text, whose words the model finds. Raises Unavailable."""
     words = itertools.chain.from_iterable(map(parser.words, lines))
-    return problem(parser.name, itertools.islice(words, SAMPLE))
+    return familiarity(parser.name, itertools.islice(words, SAMPLE))
 
 
 def watched(parses: Iterable[Parsed], model: str, warn: Callable[[str], None]) -> Iterator[Parsed]:
@@ -82,5 +110,5 @@ def _words(block: str) -> Iterator[str]:
 
 
 def _warn(model: str, words: list[str], warn: Callable[[str], None]) -> None:
-    if found := problem(model, words):
-        warn(found)
+    if (found := familiarity(model, words)) and (problem := found.problem()):
+        warn(problem)

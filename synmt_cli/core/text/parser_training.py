@@ -30,6 +30,7 @@ from typing import Any, BinaryIO
 
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import STATUS, is_placeholder, status_of
+from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.errors import DataError, UsageError, WorkerLost, quoted
 from synmt_cli.formats.conllu import (
     DEPREL,
@@ -147,11 +148,13 @@ class Treebank:
     """CoNLL-U blocks to train on or to measure with, and counts of what was changed.
 
     left_out: the number of sentences left out, by reason. n_lemmas: of lemmas that became `_`.
+    n_crossing: of sentences whose trees are not projective.
     """
 
     blocks: list[bytes] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     n_lemmas: int = 0
+    n_crossing: int = 0
 
 
 def treebank(sentences: Iterable[Sentence]) -> Treebank:
@@ -168,6 +171,7 @@ def treebank(sentences: Iterable[Sentence]) -> Treebank:
             continue
         for row in sentence.words:
             forms[row[LEMMA]].add(row[FORM])
+        result.n_crossing += not is_projective([head - 1 for head in sentence.heads])
         kept.append(_learnt(sentence))
     varied = {lemma for lemma, of_lemma in forms.items() if len(of_lemma) > MAX_FORMS} - {"_"}
     for sentence in kept:

@@ -5,6 +5,7 @@ import lzma
 import random
 import re
 import shutil
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -26,10 +27,13 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def trained(tiny_treebank, tmp_path_factory):
-    """A function that trains a tiny model with options for its parser."""
+    """A function that trains a tiny model with options for its parser, and with other words."""
 
-    def trained(options):
-        source = Source("x", io.BufferedReader(io.BytesIO(tiny_treebank)))
+    def trained(options, words=None):
+        text = tiny_treebank.decode()
+        for word, other in (words or {}).items():
+            text = text.replace(word, other)
+        source = Source("x", io.BufferedReader(io.BytesIO(text.encode())))
         model = parser_training.train(
             parser_training.treebank(conllu.read(source)),
             parser_training.Treebank(),
@@ -72,7 +76,7 @@ def test_nothing_is_said_of_a_parser_that_reads_no_words(trained, tmp_path):
     model = trained("embedding_form=0")
     assert udpipe_model.parser_words(model) is None
     (tmp_path / "x").write_bytes(model)
-    assert parser_language.problem(str(tmp_path / "x"), ["unheard"] * 999) is None
+    assert parser_language.familiarity(str(tmp_path / "x"), ["unheard"] * 999) is None
 
 
 def test_words_of_a_damaged_model_are_none_or_some(tiny_udpipe):
@@ -83,6 +87,11 @@ def test_words_of_a_damaged_model_are_none_or_some(tiny_udpipe):
         data[at : at + draw.choice([1, 4, 4096])] = draw.randbytes(draw.randrange(8))
         words = udpipe_model.parser_words(bytes(data))
         assert words is None or all(isinstance(word, str) for word in words)
+
+
+def problem(path, words):
+    found = parser_language.familiarity(path, words)
+    return found and found.problem()
 
 
 def unheard(n):
@@ -99,7 +108,7 @@ def test_a_problem_is_fewer_than_two_of_five_frequent_words(tiny_udpipe, n_known
     running = words * 600 + rare + [",", "12", "-"] * 5000
     random.Random(seed).shuffle(running)
     frequent = [*words, *rare][:50]
-    found = parser_language.problem(str(tiny_udpipe), running)
+    found = problem(str(tiny_udpipe), running)
     if not words or n_known / len(frequent) >= 0.4:
         assert n_known == 0 or found is None
     else:
@@ -111,18 +120,30 @@ def test_a_problem_is_fewer_than_two_of_five_frequent_words(tiny_udpipe, n_known
 
 def test_few_words_say_nothing(tiny_udpipe):
     enough = unheard(500)
-    assert parser_language.problem(str(tiny_udpipe), enough[:499] + ["."] * 99) is None
-    assert "knows only 0 of the 50" in parser_language.problem(str(tiny_udpipe), enough)
+    assert parser_language.familiarity(str(tiny_udpipe), enough[:499] + ["."] * 99) is None
+    assert "knows only 0 of the 50" in problem(str(tiny_udpipe), enough)
+
+
+def test_decomposed_letters_are_named_as_the_reason(trained, tmp_path):
+    path = str(tmp_path / "x")
+    composed = ["muž", "žena", "dítě", "zvíře", "kočka", "příroda"]
+    nouns = ("dog", "cat", "bird", "woman", "man", "child")  # "woman" before "man", its end
+    model = trained("", dict(zip(nouns, composed, strict=True)))
+    (tmp_path / "x").write_bytes(model)
+    assert problem(path, composed * 100) is None
+    decomposed = [unicodedata.normalize("NFD", word) for word in composed] * 100
+    assert problem(path, decomposed).endswith("has decomposed letters (NFD); make it NFC first")
+    assert "of another language" in problem(path, [f"x{word}" for word in decomposed])
 
 
 def test_lines_are_split_by_the_model(parser):
     text = "The dog sees the cat."
     assert parser.words(text) == ["The", "dog", "sees", "the", "cat", "."]
     assert parser.words("  ") == parser.words("") == []
-    assert parser_language.problem_with_lines(parser, [text] * 200) is None
+    assert parser_language.familiarity_with_lines(parser, [text] * 200).unknown == []
     strange = [" ".join(unheard(300)[i : i + 6]) for i in range(0, 300, 6)] * 20
     endless = itertools.chain(strange, itertools.repeat("qqq"))  # only the first lines are read
-    found = parser_language.problem_with_lines(parser, endless)
+    found = parser_language.familiarity_with_lines(parser, endless).problem()
     assert re.match(rf"{re.escape(parser.name)} knows only [0-3] of the 50 most frequent", found)
 
 
@@ -190,5 +211,5 @@ def test_real_texts_and_parsers_go_together_if_their_language_is_the_same(
         text = [line.rstrip("\n") for line in itertools.islice(lines, 400)]
     for language, parser in parsers.items():
         for some in (text, text[:60]):
-            found = parser_language.problem_with_lines(parser, some)
-            assert (found is None) == (language == of_text), (language, found)
+            found = parser_language.familiarity_with_lines(parser, some)
+            assert found.is_enough == (language == of_text), (language, found.problem())
