@@ -823,6 +823,8 @@ def _warn_of_forms(
         lines = texts[name]
         return sum(unicodedata.is_normalized("NFC", line) for line in lines) / max(len(lines), 1)
 
+    if not references:
+        return
     expected = composed(references[0])
     for name in dict.fromkeys((*references[1:], *systems)):
         if abs(composed(name) - expected) > OTHER_FORM:

@@ -109,6 +109,10 @@ longer sisa-vanilla vanilla sisa
 random=$(seeds random struct-abs+struct-rel 12000-updates/ .random) # trained with such trees
 longer_of struct-abs+struct-rel-random "$random $(longer_systems struct-abs+struct-rel)"
 longer_of random-struct-abs+struct-rel-vanilla "$(longer_systems vanilla) $random"
+flat=$(seeds flat struct-abs+struct-rel 12000-updates/ .flat) # all words hang from the first one
+longer_of flat-struct-abs+struct-rel-vanilla "$(longer_systems vanilla) $flat"
+longer_of struct-abs+struct-rel-random-flat "$flat $random"
+longer_of struct-abs+struct-rel-flat "$flat $(longer_systems struct-abs+struct-rel)"
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
 outputs=$(longer_systems vanilla pascal dep gps struct-abs+struct-rel rel pascal+rel dep+rel tags sisa)
