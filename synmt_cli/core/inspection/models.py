@@ -22,7 +22,7 @@ from synmt_cli.core.run.directory import (
 from synmt_cli.errors import ConfigError, DataError, Unavailable, cannot_read
 from synmt_cli.formats.magic import Header, read_header
 from synmt_cli.formats.spm import making
-from synmt_cli.formats.udpipe_model import parser_words
+from synmt_cli.formats.udpipe_model import UNPACKED_LIMIT, parser_words
 from synmt_cli.io import json_files, regular_files
 from synmt_cli.io.digests import size_and_sha256
 
@@ -64,7 +64,7 @@ def of_udpipe(path: str) -> Facts:
     sentence = binding.Sentence()
     sentence.addWord("a")
     size, digest = size_and_sha256(path)
-    words = parser_words(Path(path).read_bytes())
+    words = parser_words(regular_files.read(path, UNPACKED_LIMIT, follow=True))
     return {
         "words": None if words is None else len(words),
         "tokenizer": model.newTokenizer("") is not None,
