@@ -7,12 +7,13 @@ import re
 import shutil
 import unicodedata
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synmt_cli.core.text import parser_language, parser_training, udpipe
+from synmt_cli.core.text import parser_language, udpipe
 from synmt_cli.formats import conllu, udpipe_model
 from synmt_cli.io.reading import Source
 
@@ -26,32 +27,12 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def trained(tiny_treebank, tmp_path_factory):
-    """A function that trains a tiny model with options for its parser, and with other words."""
-
-    def trained(options, words=None):
-        text = tiny_treebank.decode()
-        for word, other in (words or {}).items():
-            text = text.replace(word, other)
-        source = Source("x", io.BufferedReader(io.BytesIO(text.encode())))
-        model = parser_training.train(
-            parser_training.treebank(conllu.read(source)),
-            parser_training.Treebank(),
-            {
-                "tokenizer": "epochs=1;batch_size=10;segment_size=10",
-                "tagger": "iterations=1;guesser_enrich_dictionary=0",
-                "parser": f"iterations=1;hidden_layer=10;structured_interval=0;{options}",
-            },
-            lambda _: None,
-        )
-        return model.model
-
-    return trained
-
-
-@pytest.fixture(scope="module")
 def parser(tiny_udpipe):
     return udpipe.Parser(str(tiny_udpipe))
+
+
+def words_of(path):
+    return udpipe_model.parser_words(Path(path).read_bytes())
 
 
 def of_treebank(treebank):
@@ -61,22 +42,21 @@ def of_treebank(treebank):
 
 @pytest.mark.parametrize("least", [2, 24, 30])
 def test_the_parser_has_the_words_that_occur_often_enough(tiny_treebank, trained, least):
-    model = trained(f"embedding_form_mincount={least}")
+    words = words_of(trained("", f"embedding_form_mincount={least}"))
     often = {form for form, n in of_treebank(tiny_treebank).items() if n >= least}
-    assert udpipe_model.parser_words(model) == often
+    assert words == often
     assert len(often) > 2
 
 
 def test_a_parser_that_reads_other_columns_first_has_the_same_words(trained):
-    one, other = trained(""), trained("embedding_lemma=5;embedding_upostag=3;embedding_feats=9")
-    assert udpipe_model.parser_words(one) == udpipe_model.parser_words(other) != set()
+    other = trained("", "embedding_lemma=5;embedding_upostag=3;embedding_feats=9")
+    assert words_of(trained("", "")) == words_of(other) != set()
 
 
-def test_nothing_is_said_of_a_parser_that_reads_no_words(trained, tmp_path):
-    model = trained("embedding_form=0")
-    assert udpipe_model.parser_words(model) is None
-    (tmp_path / "x").write_bytes(model)
-    assert parser_language.familiarity(str(tmp_path / "x"), ["unheard"] * 999) is None
+def test_nothing_is_said_of_a_parser_that_reads_no_words(trained):
+    path = trained("", "embedding_form=0")
+    assert words_of(path) is None
+    assert parser_language.familiarity(path, ["unheard"] * 999) is None
 
 
 def test_words_of_a_damaged_model_are_none_or_some(tiny_udpipe):
@@ -124,12 +104,10 @@ def test_few_words_say_nothing(tiny_udpipe):
     assert "knows only 0 of the 50" in problem(str(tiny_udpipe), enough)
 
 
-def test_decomposed_letters_are_named_as_the_reason(trained, tmp_path):
-    path = str(tmp_path / "x")
+def test_decomposed_letters_are_named_as_the_reason(trained):
     composed = ["muž", "žena", "dítě", "zvíře", "kočka", "příroda"]
     nouns = ("dog", "cat", "bird", "woman", "man", "child")  # "woman" before "man", its end
-    model = trained("", dict(zip(nouns, composed, strict=True)))
-    (tmp_path / "x").write_bytes(model)
+    path = trained("", "", dict(zip(nouns, composed, strict=True)))
     assert problem(path, composed * 100) is None
     decomposed = [unicodedata.normalize("NFD", word) for word in composed] * 100
     assert problem(path, decomposed).endswith("has decomposed letters (NFD); make it NFC first")

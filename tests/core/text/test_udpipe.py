@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from synmt_cli.core.text import parser_training, udpipe
+from synmt_cli.core.text import udpipe
 from synmt_cli.core.text.vocabulary import MODEL_LIMIT, Vocabulary
 from synmt_cli.errors import Unavailable
 from synmt_cli.formats import conllu, udpipe_model
@@ -288,26 +288,6 @@ def test_a_folder_and_a_name_that_is_not_unicode_are_no_models(tmp_path):
     for path in (str(tmp_path), str(tmp_path / "\udcff"), "a\0b"):
         with pytest.raises(Unavailable, match="cannot read the model"):
             udpipe.load(path)
-
-
-@pytest.fixture(scope="module")
-def trained(tiny_treebank, tmp_path_factory):
-    """A function that trains a tiny model with options for its tagger and parser."""
-
-    def trained(tagger, parser):
-        source = Source("x", io.BufferedReader(io.BytesIO(tiny_treebank)))
-        data = parser_training.treebank(conllu.read(source))
-        options = {
-            "tokenizer": "epochs=1;batch_size=10;segment_size=10",
-            "tagger": f"iterations=1;guesser_enrich_dictionary=0;{tagger}",
-            "parser": f"iterations=1;hidden_layer=10;structured_interval=0;{parser}",
-        }
-        model = parser_training.train(data, parser_training.Treebank(), options, lambda _: None)
-        path = tmp_path_factory.mktemp("trained") / "x.udpipe"
-        path.write_bytes(model.model)
-        return str(path)
-
-    return trained
 
 
 def rows(parsed):
