@@ -121,14 +121,14 @@ def likelihood(
         job = LikelihoodJob(model, checkpoint, wanted, settings, jobs, threads)
         if targets:
             job.refuse_text()
-        needs_trees = bool(job.members.encoding.needs)
+        source, needs_trees = job.members.vocabularies.source, bool(job.members.encoding.needs)
         reader = job.reader(parser, ahead=window)
         records = placed(reader.read(paths, kind, on_bad_tree, targets), strict)
         waited = (lambda: reader.waited) if reading.is_streamed([*paths, *targets]) else None
         for scored in job.scored(records, window, console.warn, bar, waited):
             for record, found in scored:
                 writer.write(FORMATS[format](record, found))
-                counts.update(remarks(record, found, needs_trees))
+                counts.update(remarks(record, found, source, needs_trees))
             bar.advance(len(scored))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")

@@ -169,6 +169,8 @@ def translate(
     counted; with --on-bad-tree failed a sentence of CoNLL-U that is not a tree is such a segment,
     and does not end the run. An empty line stays empty and never reaches the model. A source of
     more than --max-pieces pieces is translated in parts without its tree, and the parts are joined.
+    Pieces that the vocabulary lacks, as of another script, are read as the unknown piece, and
+    their segments are counted.
 
     The score of a translation is log P / length^A, with the end of sentence counted, as in fairseq
     (not GNMT's). The search ends when no prefix can still enter the n-best by that score, or with
@@ -278,7 +280,7 @@ def translate(
                 "--unconstrained": unconstrained,
             }
         )
-        target = job.members.vocabularies.target
+        source, target = job.members.vocabularies.source, job.members.vocabularies.target
         names = (format, "conllu")[: len(writers)]
         forms = [written(name, target, counts, nbest) for name in names]
         needs_trees = bool(job.members.encoding.needs)
@@ -289,7 +291,7 @@ def translate(
             for one in translated:
                 for writer, as_bytes in zip(writers, forms, strict=True):
                     writer.write(as_bytes(one))
-                counts.update(remarks(one, settings, needs_trees))
+                counts.update(remarks(one, settings, source, needs_trees))
             bar.advance(len(translated))
         for remark, n in counts.items():
             console.warn(f"{n:,} of {bar.done:,} segments {remark}")

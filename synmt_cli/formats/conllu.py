@@ -223,8 +223,7 @@ def _decoded(batch: RawBlocks) -> tuple[str, DataError | None]:
         line = batch.line + data.count(b"\n", 0, begin)
         whole = data.rfind(b"\n\n", 0, error.start) + 2
         good = data[:whole].decode("utf-8") if whole > 1 else ""
-        problem = f"invalid UTF-8 at byte {error.start - begin + 1}"
-        return good, DataError(batch.source, line, problem)
+        return good, DataError(batch.source, line, reading.not_utf8(error.start - begin + 1))
 
 
 def _plain_sentence(lines: list[str], n_comments: int, trees: bool) -> Sentence | None:

@@ -215,8 +215,12 @@ def decode(line: bytes, source: str, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        problem = f"invalid UTF-8 at byte {error.start + 1}"
-        raise DataError(source, number, problem) from None
+        raise DataError(source, number, not_utf8(error.start + 1)) from None
+
+
+def not_utf8(byte: int) -> str:
+    """The problem of a line whose byte (from 1) is not UTF-8."""
+    return f"invalid UTF-8 at byte {byte} (iconv -f LATIN1 -t UTF-8 converts text in Latin-1)"
 
 
 def refuse_nul(text: str, source: str, number: int) -> None:

@@ -134,6 +134,14 @@ def test_strict_ends_at_the_first_failure_after_whole_lines(translate):
     assert b"1 of 3 segments failed: translated without a tree" in done.stderr
 
 
+def test_unreadable_text_is_translated_and_counted(translate):
+    remark = b"2 of 3 segments with source pieces that the vocabulary lacks: read as <unk>"
+    done = translate(stdin="Пёс спит.\nA dog sleeps.\nA пёс sleeps.\n".encode())
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 3)
+    assert remark in done.stderr
+    assert b"<unk>" not in translate(stdin=b"A dog sleeps.\n").stderr
+
+
 def test_bad_records_end_with_their_line(translate):
     done = translate(stdin=b'{"src":"a"}\n{"src":1}\n')
     assert (done.returncode, done.stdout.count(b"\n")) == (65, 1)

@@ -173,6 +173,10 @@ class Vocabulary:
         """Whether a piece or symbol has this name."""
         return piece in self._ids
 
+    def has_all(self, pieces: Iterable[str]) -> bool:
+        """Whether none of these pieces is read as UNK."""
+        return self._ids.keys() >= set(pieces)
+
     def unknown(self, text: str) -> list[str]:
         """The pieces of characters that have none: their bytes, or with no bytes the text."""
         if not self.making.byte_fallback:

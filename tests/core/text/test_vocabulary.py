@@ -108,6 +108,14 @@ def test_decoded_text_is_one_line():
     assert vocabulary.join(["<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "<0xFF>"]) == "😀\ufffd"
 
 
+def test_text_is_read_whole_if_all_its_pieces_are_there(vocabulary):
+    known, unknown = vocabulary.pieces("the cat"), vocabulary.pieces("the 中")
+    assert vocabulary.has_all(known)
+    assert vocabulary.has_all(unknown) == (UNK not in vocabulary.ids(unknown))
+    assert vocabulary.has_all([])
+    assert not vocabulary.has_all(["the cat"])
+
+
 def test_the_bytes_of_a_character_share_its_place():
     vocabulary = Vocabulary(train(TEXT, VocabularySettings(300, byte_fallback=True)))
     pieces, offsets = vocabulary.encode("a 😀")

@@ -25,6 +25,7 @@ from synmt_cli.formats.record import Record
 from synmt_cli.io import reading
 
 Placed = Iterator[tuple[Record, Place]]
+UNKNOWN = "with source pieces that the vocabulary lacks: read as <unk>"  # a remark about segments
 
 
 @dataclass

@@ -12,9 +12,10 @@ from synmt_cli.core.data.task_tags import asks_for_parse
 from synmt_cli.core.decoding.likelihood import Likelihood, TeacherForcing
 from synmt_cli.core.decoding.search import read_trees
 from synmt_cli.core.decoding.translator import SearchSettings, Watch
-from synmt_cli.core.jobs.translation.input import Placed
+from synmt_cli.core.jobs.translation.input import UNKNOWN, Placed
 from synmt_cli.core.jobs.translation.job import ModelJob, Models, Progress, Window, opened
 from synmt_cli.core.run import device as devices
+from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.grammar import FEATURES
 from synmt_cli.errors import ConfigError, DataError, Place
 from synmt_cli.formats import record as records
@@ -119,7 +120,9 @@ def scoring(
     return scored
 
 
-def remarks(record: Record, found: Likelihood, needs_trees: bool) -> Iterator[str]:
+def remarks(
+    record: Record, found: Likelihood, source: Vocabulary, needs_trees: bool
+) -> Iterator[str]:
     """Yields the remarks about a segment that stderr counts."""
     if found.unscored:
         yield f"{found.unscored}: not scored"
@@ -127,6 +130,8 @@ def remarks(record: Record, found: Likelihood, needs_trees: bool) -> Iterator[st
         yield f"{record.status}: scored without a tree"
     elif needs_trees and record.status == OK and not record.heads:
         yield "without a tree: scored as pieces that stand for themselves"
+    if not found.unscored and not source.has_all(record.pieces or ()):
+        yield UNKNOWN
     if found.has_unknown:
         yield "with target pieces that the vocabulary lacks: scored as <unk>"
 

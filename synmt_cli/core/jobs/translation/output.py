@@ -7,6 +7,7 @@ from itertools import chain
 
 from synmt_cli.core.decoding.translator import SearchSettings, Translated
 from synmt_cli.core.jobs.delinearize import block
+from synmt_cli.core.jobs.translation.input import UNKNOWN
 from synmt_cli.core.segments import segment
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.delinearizer import Delinearizer
@@ -16,12 +17,16 @@ from synmt_cli.formats.conllu import encoded
 from synmt_cli.formats.record import UNPARSED
 
 
-def remarks(one: Translated, settings: SearchSettings, needs_trees: bool) -> Iterator[str]:
+def remarks(
+    one: Translated, settings: SearchSettings, source: Vocabulary, needs_trees: bool
+) -> Iterator[str]:
     """Yields the remarks about a segment that stderr counts."""
     if one.record.status in UNPARSED:
         yield f"{one.record.status}: translated without a tree"
     elif needs_trees and one.lines and not one.record.heads:
         yield "without a tree: translated as pieces that stand for themselves"
+    if not source.has_all(one.record.pieces or ()):
+        yield UNKNOWN
     if one.n_parts > 1:
         yield f"of more than {settings.max_pieces:,} pieces: translated in parts"
     if any(line.cut for line in one.lines):
