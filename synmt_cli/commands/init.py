@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MANUAL = Manual(
     input="Parallel text, one segment a line, compressed or not; UDPipe models.",
     output="A folder with a Makefile, config.toml, and links to the input.",
-    memory="One line, a parser, and with --src-trees the trees of that file.",
+    memory="One line, a parser, and with --src-trees or --tgt-trees the trees of a file.",
     examples=(
         "synmt init experiment --src train.en --tgt train.de --parser en.udpipe"
         " --variants rel,dep+rel && make -n -C experiment",
@@ -53,6 +53,7 @@ def init(
         Given,
         option("--src-trees FILE", "CoNLL-U: trees that lines of the source already have."),
     ] = None,
+    tgt_trees: Annotated[Given, option("--tgt-trees FILE", "The same for the target.")] = None,
     variants: Annotated[
         str,
         option(
@@ -104,22 +105,23 @@ def init(
     Its Makefile runs plain synmt commands: check, split, filter, parse, vocab train, featurize;
     train and average for every variant and seed; tune for the length penalty; translate; score over
     the seeds; and report. The results are scores.txt and, with the packages that synmt report
-    needs, report.html; where variants write trees, also trees.txt, their UAS and LAS against those
-    of the target's parser for the same text. Such variants learn projective trees in which a
-    multiword token is one word: trees of the target are changed accordingly (linearize says how).
+    needs, report.html; where variants write trees, and with --tgt-parser, also trees.txt, their UAS
+    and LAS against those of the parser for the same text. Such variants learn projective trees in
+    which a multiword token is one word: trees of the target are changed accordingly (linearize says
+    how).
     Read the Makefile, change it, or run its commands one by one. `make -j2` trains two models at a
     time, which is for two cores, not for one GPU. An interrupted make resumes where it stopped, and
     what depends on a changed file is made again. One vocabulary serves both languages.
 
     Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
-    write trees (linearized, parent, gcn) --tgt-parser; others skip parsing. `synmt variants` lists
-    them. Not every gain comes from the tree: dep+rel also reads distances in the sentence, as
-    rel does without a tree, so list rel if you list dep+rel. Of variants of your own
+    write trees (linearized, parent, gcn) --tgt-parser or --tgt-trees; others skip parsing. `synmt
+    variants` lists them. Not every gain comes from the tree: dep+rel also reads distances in the
+    sentence, as rel does without a tree, so list rel if you list dep+rel. Of variants of your own
     (SYNMT_VARIANTS) the folder keeps a copy, which its Makefile uses.
 
-    --src-trees is for gold trees, or those of another parser: a tree for each line of all sets in
-    one file, with the line in its comment text. Lines without one are parsed, or an error where
-    there is no --parser.
+    --src-trees and --tgt-trees are for gold trees, or those of another parser: a tree for each line
+    of all sets in one file, with the line in its comment text; the target of the test set needs
+    none. Lines without one are parsed, or an error where there is no parser of that side.
 
     Use --pretrained when you have little text but models that were trained on more: it compares
     variants that are trained further on your text (see `train --pretrained`). All of the models
@@ -152,31 +154,31 @@ def init(
     """
     options.refuse_no_folder("EXPERIMENT", experiment)
 
-    from synmt_cli.core.experiment.design import Design
+    from synmt_cli.core.experiment.design import Design, TreesFrom
     from synmt_cli.core.experiment.design import variants as named
-    from synmt_cli.core.experiment.folder import Parsers, Settings, Texts, write
+    from synmt_cli.core.experiment.folder import Settings, Texts, Trees, write
     from synmt_cli.core.run.presets import AUTO, by_data
 
     dev = _pair("--dev-src", dev_src, "--dev-tgt", dev_tgt)
     test = _pair("--test-src", test_src, "--test-tgt", test_tgt)
     texts = Texts((src, tgt), dev, test)
     split_off = tuple(name for name, sides in (("dev", dev), ("test", test)) if sides is None)
-    parsers = Parsers(parser, tgt_parser, src_trees)
+    trees = Trees(TreesFrom(parser, src_trees), TreesFrom(tgt_parser, tgt_trees))
     design = Design(
         named(variants),
         seeds,
         preset,
         split_off,
-        parser=parser is not None,
-        known_trees=src_trees is not None,
+        trees.src,
+        trees.tgt,
         pretrained=pretrained is not None,
     )
-    design.check(tgt_parser is not None)
+    design.check()
     _check(experiment, preset, tokenize)
-    _ = parsers.loaded  # before the text is read, which takes longer
+    _ = trees.parsers  # before the text is read, which takes longer
     sizes = texts.sizes()
     n_pairs = sizes.n_pairs["train"]
-    about_parsers = parsers.check_trees(texts), *parsers.language_problems(sizes)
+    about_trees = *trees.check_known(texts), *trees.language_problems(sizes)
 
     from synmt_cli.core.experiment.pretrained import read
     from synmt_cli.core.run import device as devices
@@ -196,10 +198,10 @@ def init(
     notes += [*about_words, *_about_search(design)]
     chosen, why = precision.for_all(device)
     notes.append(f"precision {chosen}: {why}; for another machine, change it in config.toml")
-    links = parsers.links | (models.links if models else {})
+    links = trees.links | (models.links if models else {})
     settings = Settings(chosen, why, models.lr if models else None)
     write(Path(experiment), design, n_pairs, texts, links, settings)
-    _tell(notes, (*about_parsers, *_warnings(design, texts, sizes.n_pairs, models)))
+    _tell(notes, (*about_trees, *_warnings(design, texts, sizes.n_pairs, models)))
     _advise(experiment, device.type, (("source", parser, src), ("target", tgt_parser, tgt)))
 
 

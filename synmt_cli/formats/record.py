@@ -8,6 +8,8 @@ for each sentence, no key twice. The checks are operations on whole lists, so th
 stays near the speed of the JSON parser. Memory is one line.
 """
 
+from __future__ import annotations
+
 import json
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -65,6 +67,10 @@ class Record:
     transitions: list[str] | None = None
     vocab: str | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def without_tree(self, pieces: list[str] | None = None) -> Record:
+        """What models read of a source whose tree they do not read: its pieces, or these."""
+        return Record(self.id, self.src, pieces=self.pieces if pieces is None else pieces)
 
 
 FIELDS = tuple(name for name in Record.__dataclass_fields__ if name != "extra")

@@ -15,6 +15,7 @@ backslash, so that every token comes back code point for code point.
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 LEFT, RIGHT, LABEL, GLUE = "LEFT-ARC", "RIGHT-ARC", "ARC", "<+>"
@@ -51,6 +52,15 @@ def is_symbol(token: str) -> bool:
     (True, True, False)
     """
     return token[:1] in _BEGINNINGS and _SYMBOL.fullmatch(token) is not None
+
+
+def length_in_pieces(tokens: Iterable[str]) -> int:
+    """How many tokens are words or pieces.
+
+    >>> length_in_pieces(["▁A", "▁dog", "LEFT-ARC:det"])
+    2
+    """
+    return sum(not is_symbol(token) for token in tokens)
 
 
 def arc(token: str) -> Arc | None:

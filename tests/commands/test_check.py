@@ -10,6 +10,8 @@ import re
 import pytest
 from support.tree_workshop import Workshop
 
+from synmt_cli.io.reading import not_utf8
+
 ROW = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"
 FIRST, LINE = ROW.format(1, "a", 0), ROW.format(2, "b", 1)
 GOOD = "# text = a b\n" + FIRST + LINE
@@ -142,9 +144,8 @@ def test_every_fault_of_records_is_named_by_its_line(forked):
 
 def test_lines_of_text_and_of_transitions(forked):
     text = forked("check", stdin=b"a\n\xff b\n\nc\xc3\nd")
-    assert (
-        text.stdout == b"<stdin>:2: invalid UTF-8 at byte 1\n<stdin>:4: invalid UTF-8 at byte 2\n"
-    )
+    problems = f"<stdin>:2: {not_utf8(1)}\n<stdin>:4: {not_utf8(2)}\n"
+    assert text.stdout.decode() == problems
     assert forked("check", stdin=b"a\nb\0\n").stdout == b"<stdin>:2: NUL character\n"
     moves = b"the dog LEFT-ARC:det\n\na b\nRIGHT-ARC:x\na LEFT-ARC:\na b RIGHT-ARC:x\n"
     done = forked("check", stdin=moves)
@@ -172,7 +173,7 @@ def test_max_ends_the_search(forked):
 def test_the_readable_files_are_checked_beside_one_that_is_not(forked, tmp_path):
     (tmp_path / "bad").write_bytes(b"\xff\n")
     done = forked("check", "no", "bad", "none", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (66, b"bad:1: invalid UTF-8 at byte 1\n")
+    assert (done.returncode, done.stdout.decode()) == (66, f"bad:1: {not_utf8(1)}\n")
     assert [b"cannot read no" in line for line in done.stderr.splitlines()] == [True, True]
     assert forked("check", tmp_path).returncode == 66
 

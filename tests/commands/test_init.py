@@ -598,7 +598,7 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
     ("options", "status", "message"),
     [
         ([*TEXT, "--variants", "pascal"], 2, "pascal needs trees of the source: give --parser"),
-        ([*TEXT, *PARSERS[:2], "--variants", "gcn"], 2, "gcn needs trees of the target"),
+        ([*TEXT, *PARSERS[:2], "--variants", "gcn"], 2, "gcn needs trees of the target: give"),
         ([*TEXT, "--variants", "pascl"], 2, "no variant 'pascl'; did you mean 'pascal'"),
         ([*TEXT, "--variants", "rel,rel"], 2, "--variants names 'rel' twice"),
         ([*TEXT, "--variants", ""], 2, "--variants names no variant"),
@@ -626,6 +626,11 @@ def test_without_trees_no_parser_is_needed_and_sets_may_be_given(run, forked, gi
             "my text.en:1: no tree in trees has this text: ",
         ),
         ([*TEXT, "--src-trees", "none", "--variants", "pascal"], 66, "cannot read none"),
+        (
+            [*TEXT, "--tgt-trees", "trees", "--variants", "gcn"],
+            65,
+            "my text.de.gz:1: no tree in trees has this text: ",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(run, given, options, status, message):
@@ -648,14 +653,18 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(run, given, options, s
     assert not [path for path in given.iterdir() if path.name.startswith(".")]
 
 
-def test_trees_that_there_are_take_the_place_of_a_parser(run, forked, given, tmp_path):
-    lines = (given / "my text.en").read_text().splitlines()
+def chains(lines):
+    """CoNLL-U in which the head of each word is the word before it."""
     trees = (
         "".join(f"{i}\t{w}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, w in enumerate(words, 1))
         for words in (line.split() for line in lines)
     )
-    blocks = [f"# text = {line}\n{tree}\n" for line, tree in zip(lines, trees, strict=True)]
-    (given / "own trees").write_text("".join(blocks))
+    return "".join(f"# text = {line}\n{tree}\n" for line, tree in zip(lines, trees, strict=True))
+
+
+def test_trees_that_there_are_take_the_place_of_a_parser(run, forked, given, tmp_path):
+    lines = (given / "my text.en").read_text().splitlines()
+    (given / "own trees").write_text(chains(lines))
     own = ("--src-trees", "own trees", "--variants", "pascal", "--seeds", "1")
     assert run("init", tmp_path / "e", *TEXT, *own, cwd=given).returncode == 0
     make(tmp_path / "e", forked, "data/dev.jsonl", "VOCABULARY=200")
@@ -668,6 +677,28 @@ def test_trees_that_there_are_take_the_place_of_a_parser(run, forked, given, tmp
     assert not (tmp_path / "e/data").exists()
     make(tmp_path / "e", forked, "spm.model", "VOCABULARY=200")
     assert "--parser" not in make(tmp_path / "e", forked, "-n", "runs/pascal.1.trained")
+
+
+def test_trees_of_the_target_take_the_place_of_its_parser(run, forked, given, tmp_path):
+    """Those of the test set are not needed; without a parser no trees are judged."""
+    lines = gzip.decompress((given / "my text.de.gz").read_bytes()).decode().splitlines()
+    (given / "target trees").write_text(chains(lines))
+    for side in ("en", "de"):
+        (given / f"other.{side}").write_text("other words\n")
+    own = ("--tgt-trees", "target trees", "--variants", "linearized", "--seeds", "1")
+    test = ("--test-src", "other.en", "--test-tgt", "other.de")
+    assert run("init", tmp_path / "e", *TEXT, *own, *test, cwd=given).returncode == 0
+    make(tmp_path / "e", forked, "data/dev.trees.jsonl", "VOCABULARY=200")
+    records = (tmp_path / "e/data/dev.trees.jsonl").read_bytes().splitlines()
+    tokens = [token for one in records for token in json.loads(one)["transitions"]]
+    assert len(records) == 20
+    assert {token for token in tokens if "ARC" in token} == {"RIGHT-ARC:dep"}
+    assert "trees.txt" not in make(tmp_path / "e", forked, "-n")
+    both = (*own, *PARSERS[2:])
+    assert run("init", tmp_path / "both", *TEXT, *both, cwd=given).returncode == 0
+    commands = make(tmp_path / "both", forked, "-n")
+    assert "synmt parse -m tgt.udpipe --known given/tgt.conllu" in commands
+    assert "trees.txt" in commands
 
 
 def test_parsers_that_were_confused_are_named(run, given, tmp_path):

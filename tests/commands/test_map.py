@@ -84,7 +84,7 @@ def test_every_filter_gives_the_same_bytes(both, options, line):
 def test_errors_are_those_of_the_filter(both):
     stdin = b"The dog sleeps.\n" * 19 + b"\xff\n" + b"The dog\n"
     plain, mapped = both(["-j2", "--chunk=4"], "parse -m en.udpipe", stdin)
-    assert plain.stderr == b"synmt parse: <stdin>:20: invalid UTF-8 at byte 1\n"
+    assert plain.stderr.startswith(b"synmt parse: <stdin>:20: invalid UTF-8 at byte 1 ")
     assert plain.returncode == 65
     assert same(plain, mapped)
     plain, mapped = both([], "parse -m missing test.en")

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.core.text import udpipe
+from synmt_cli.io.reading import not_utf8
 
 PROGRAM = [sys.executable, "-m", "synmt_cli", "parse"]
 TEXT = b"The dog sleeps.\n\nA cat sees the cat. The man is.\n \nThe\xe2\x80\xa8dog\r\nend"
@@ -181,7 +182,7 @@ def test_bad_conllu_ends_at_its_line_after_the_blocks_before_it(run, tiny_udpipe
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize(
-    ("bad", "problem"), [(b"a\xffb", b"invalid UTF-8 at byte 2"), (b"a\0b", b"NUL character")]
+    ("bad", "problem"), [(b"a\xffb", not_utf8(2).encode()), (b"a\0b", b"NUL character")]
 )
 def test_a_bad_line_is_named_and_those_before_it_are_written(run, tiny_udpipe, jobs, bad, problem):
     done = run("parse", "-m", tiny_udpipe, "-j", jobs, stdin=b"The dog\n" * 20 + bad + b"\nThe\n")

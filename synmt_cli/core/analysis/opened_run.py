@@ -50,9 +50,7 @@ class OpenedRun:
 
         A record whose status is not `ok` loses its tree, as in translation.
         """
-        if record.status != OK:
-            record = Record(record.id, record.src, pieces=record.pieces)
-        return self.prepare(record)
+        return self.prepare(record if record.status == OK else record.without_tree())
 
     def batches(self, records: Sequence[Record]) -> Iterator[tuple[Array, Side]]:
         """Yields the indices of some prepared records, and their sources; longest first."""

@@ -9,7 +9,7 @@ from synmt_cli.core.transitions.delinearizer import Broken, Delinearizer
 from synmt_cli.core.transitions.grammar import Features, Grammar, refuse_missing
 from synmt_cli.errors import ConfigError, DataError
 from synmt_cli.formats.record import Record
-from synmt_cli.formats.transitions import is_symbol
+from synmt_cli.formats.transitions import length_in_pieces
 
 HOW = "make records with featurize --spm MODEL"
 
@@ -49,7 +49,7 @@ class Targets:
             return len(tokens)
         if record.tgt_pieces is not None:
             return len(record.tgt_pieces)
-        return sum(not is_symbol(one) for one in tokens)
+        return length_in_pieces(tokens)
 
     def target(self, tokens: Sequence[str], place: tuple[str, int]) -> Target:
         """The target of some tokens. Raises DataError, and ConfigError for unknown transitions."""

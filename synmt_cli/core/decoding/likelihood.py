@@ -28,7 +28,7 @@ from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import EOS, UNK, Vocabulary
 from synmt_cli.errors import Place
 from synmt_cli.formats.record import EMPTY, OK, UNPARSED, Record
-from synmt_cli.formats.transitions import is_symbol
+from synmt_cli.formats.transitions import length_in_pieces
 
 LOGITS, GPU_LOGITS = 2**21, 2**26  # computed at a time; the cache of a CPU is small
 
@@ -109,7 +109,7 @@ class TeacherForcing:
             return Likelihood(0.0, 1)
         if tokens is None:
             return Likelihood(math.nan, 0, f"{record.status}, without a target")
-        length = sum(not (self.writes_trees and is_symbol(token)) for token in tokens) + 1
+        length = (length_in_pieces(tokens) if self.writes_trees else len(tokens)) + 1
         most = self.settings.max_pieces
         reason = ""
         if is_empty:
@@ -124,8 +124,7 @@ class TeacherForcing:
         self, record: Record, tokens: Sequence[str], place: Place, encoding: Encoding
     ) -> Pair:
         """Raises DataError, ConfigError for transitions that are not a tree of the models."""
-        bare = Record(record.id, record.src, pieces=record.pieces)
-        prepared = self.prepare(record if record.status == OK else bare)
+        prepared = self.prepare(record if record.status == OK else record.without_tree())
         ids = [*self.source.ids(prepared.pieces or ()), EOS]
         return Pair(ids, encoding.values(prepared), self.targets.target(tokens, place))
 

@@ -168,8 +168,8 @@ class Translator:
         parts = list(in_parts(pieces, self.settings.max_pieces))
         has_tree = record.status == OK and len(parts) == 1
         for part in parts:
-            bare = Record(record.id, record.src, pieces=[tag, *part, tag] if tag else part)
-            prepared = self.prepare(record if has_tree else bare)
+            own = [tag, *part, tag] if tag else part
+            prepared = self.prepare(record if has_tree else record.without_tree(own))
             ids = [*self.source.ids(prepared.pieces or ()), EOS]
             yield SourcePart(owner, record.id, ids, encoding.values(prepared))
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from synmt_cli.core.text.scripts import Writing
 from synmt_cli.core.text.tokenizers import DEFAULT
@@ -13,23 +14,32 @@ MOST_HELD_OUT = 1000  # pairs of development and of test, if they are split off
 HELD_OUT = 10  # one in so many, if there are fewer
 
 
+class TreesFrom(NamedTuple):
+    """The files that give trees to one side of the text; None for those that are not given.
+
+    parser: a UDPipe model. known: CoNLL-U with the trees of its lines, or of some of them.
+    """
+
+    parser: str | None = None
+    known: str | None = None
+
+
 @dataclass(frozen=True)
 class Design:
     """One experiment: every variant is trained with every seed on the same text.
 
-    split_off: the sets that are cut from the training text, of dev and test. parser: whether
-    there is a parser of the source language. known_trees: whether there are trees of its lines.
-    pretrained: whether trainings begin with the weights of trained models. tokenize: of BLEU.
-    src_writing, tgt_writing: how the sides are written without spaces, None where words have
-    spaces between them.
+    split_off: the sets that are cut from the training text, of dev and test. src, tgt: what gives
+    trees to each side. pretrained: whether trainings begin with the weights of trained models.
+    tokenize: of BLEU. src_writing, tgt_writing: how the sides are written without spaces, None
+    where words have spaces between them.
     """
 
     variants: tuple[str, ...]
     n_seeds: int
     preset: str
     split_off: tuple[str, ...]
-    parser: bool
-    known_trees: bool
+    src: TreesFrom
+    tgt: TreesFrom
     pretrained: bool = False
     tokenize: str = DEFAULT
     src_writing: Writing | None = None
@@ -87,24 +97,20 @@ class Design:
             f"{' and '.join(without)} {'has' if len(without) == 1 else 'have'}" if without else ""
         )
 
-    def check(self, tgt_parser: bool) -> None:
+    def check(self) -> None:
         """Raises UsageError for variants that cannot be compared.
 
         One that is named twice, one whose trees nobody gives, and one with both kinds of records.
-
-        tgt_parser: whether there is a parser of the target language.
         """
         for name, one in self.plans.items():
             if self.variants.count(name) > 1:
                 raise UsageError(f"--variants names {quoted(name)} twice")
             if one.data and one.transitions:
                 raise UsageError(f"{name}: init makes no records for both of them together")
-            model = "MODEL, a UDPipe model of its language"
-            if one.source_trees and not (self.parser or self.known_trees):
-                trees = f"give --parser {model}, or --src-trees FILE"
-                raise UsageError(f"{name} needs trees of the source: {trees}")
-            if one.transitions and not tgt_parser:
-                raise UsageError(f"{name} needs trees of the target: give --tgt-parser {model}")
+            if one.source_trees and not any(self.src):
+                raise _no_trees(name, "source", "--parser", "--src-trees")
+            if one.transitions and not any(self.tgt):
+                raise _no_trees(name, "target", "--tgt-parser", "--tgt-trees")
 
     def n_held_out(self, n_pairs: int) -> int:
         """Pairs of each set that is split off. Raises UsageError if there are none."""
@@ -121,6 +127,11 @@ class Design:
         if one.data == "multitask":
             return "train.multitask", "dev.multitask"
         return (f"train.{one.data}" if one.data else "train"), "dev"
+
+
+def _no_trees(variant: str, side: str, parser: str, known: str) -> UsageError:
+    give = f"give {parser} MODEL, a UDPipe model of its language, or {known} FILE"
+    return UsageError(f"{variant} needs trees of the {side}: {give}")
 
 
 def variants(names: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from synmt_cli.core.experiment.design import Design
+from synmt_cli.core.experiment.design import Design, TreesFrom
 from synmt_cli.core.experiment.makefile import makefile
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING, Precision
 from synmt_cli.core.run.directory import Run
@@ -177,67 +177,72 @@ def _check_regular(path: str) -> None:
 
 
 @dataclass(frozen=True)
-class Parsers:
-    """UDPipe models of the source and the target language, where they are given.
+class Trees:
+    """What gives trees to the source and the target."""
 
-    src_trees: CoNLL-U with trees of the source's lines.
-    """
-
-    src: str | None = None
-    tgt: str | None = None
-    src_trees: str | None = None
+    src: TreesFrom
+    tgt: TreesFrom
 
     @property
     def links(self) -> dict[str, str]:
         """Names in the folder, and what they link to."""
-        trees = {"given/src.conllu": self.src_trees}
-        named = {"src.udpipe": self.src, "tgt.udpipe": self.tgt} | trees
+        named: dict[str, str | None] = {}
+        for end, side in (("src", self.src), ("tgt", self.tgt)):
+            named |= {f"{end}.udpipe": side.parser, f"given/{end}.conllu": side.known}
         return {name: path for name, path in named.items() if path is not None}
 
     @cached_property
-    def loaded(self) -> tuple[Parser | None, Parser | None]:
-        """The models. Raises Unavailable, ReadError."""
-        src, tgt = (None if path is None else Parser(path) for path in (self.src, self.tgt))
+    def parsers(self) -> tuple[Parser | None, Parser | None]:
+        """The models of both sides. Raises Unavailable, ReadError."""
+        paths = self.src.parser, self.tgt.parser
+        src, tgt = (None if path is None else Parser(path) for path in paths)
         return src, tgt
 
     def language_problems(self, sizes: TextSizes) -> Iterator[str]:
         """Which models may be of another language than their side of the text.
 
-        Nothing is said of a source with trees of its own. Raises Unavailable, ReadError.
+        Nothing is said of a side with trees of its own. Raises Unavailable, ReadError.
         """
-        src, tgt = self.loaded
-        of_src, of_tgt = (sample.lines for sample in sizes.samples)
-        own_trees = self.src_trees is not None
-        sides = (None if own_trees else src, of_src, of_tgt), (tgt, of_tgt, of_src)
-        for parser, own, other in sides:
-            found = familiarity_with_lines(parser, own) if parser else None
-            if parser and found and (problem := found.problem()):
+        lines = [sample.lines for sample in sizes.samples]
+        sides = zip((self.src, self.tgt), self.parsers, lines, reversed(lines), strict=True)
+        for side, parser, own, other in sides:
+            if parser is None or side.known is not None:
+                continue
+            found = familiarity_with_lines(parser, own)
+            if found and (problem := found.problem()):
                 with_other = familiarity_with_lines(parser, other)
                 fits = with_other and with_other.is_enough
                 yield problem + (" It fits the other side of the text." if fits else "")
 
-    def check_trees(self, texts: Texts) -> str:
-        """Says how many of the source's lines have a tree in src_trees; "" if that is all of them.
+    def check_known(self, texts: Texts) -> Iterator[str]:
+        """Says how many lines of each side have a known tree; "" if all have, or there are none.
 
-        Raises DataError, ReadError; without a parser a DataError for a line without a tree.
+        Targets of the test set need none. Raises DataError, ReadError; without a parser a DataError
+        for a line without a tree.
         """
-        if self.src_trees is None:
-            return ""
-        _check_regular(self.src_trees)
-        trees = KnownTrees(self.src_trees)
-        n_lines = n_known = 0
-        for path, _ in texts.sets.values():
-            with reading.open_source(path) as source:
-                for number, line in reading.text_lines(source):
-                    if line.strip():
-                        n_lines += 1
-                        n_known += line in trees
-                        if self.src is None and line not in trees:
-                            raise DataError(path, number, missing(self.src_trees, line))
-        if n_known == n_lines:
-            return ""
-        known = f"{n_known:,} of {n_lines:,} source lines"
-        return f"{known} have a tree in {self.src_trees}; others are parsed"
+        trained = [sides for name, sides in texts.sets.items() if name != "test"]
+        yield _about_known(self.src, "source", [src for src, _ in texts.sets.values()])
+        yield _about_known(self.tgt, "target", [tgt for _, tgt in trained])
+
+
+def _about_known(side: TreesFrom, name: str, paths: Sequence[str]) -> str:
+    if side.known is None:
+        return ""
+    _check_regular(side.known)
+    trees = KnownTrees(side.known)
+    n_lines = n_known = 0
+    for path in paths:
+        with reading.open_source(path) as source:
+            for number, line in reading.text_lines(source):
+                if line.strip():
+                    n_lines += 1
+                    n_known += line in trees
+                    if side.parser is None and line not in trees:
+                        raise DataError(path, number, missing(side.known, line))
+    if n_known == n_lines:
+        return ""
+    known = f"{n_known:,} of {n_lines:,} {name} lines"
+    return f"{known} have a tree in {side.known}; others are parsed"
 
 
 def write(

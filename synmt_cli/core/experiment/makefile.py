@@ -5,9 +5,9 @@
 and `output/` the translations of the test set, with the trees of models that write them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from synmt_cli.core.experiment.design import Design
+from synmt_cli.core.experiment.design import Design, TreesFrom
 from synmt_cli.core.run.config import CHANGEABLE_IN_TRAINING
 from synmt_cli.core.run.directory import OWN_VARIANTS
 from synmt_cli.core.text.scripts import Writing
@@ -106,7 +106,7 @@ CHANGED := $(foreach one,$(WATCHED),$(shell \\
   ( $(if $(DRY),,echo '$($(one))' > data/$(one);) echo data/$(one) )))
 .PHONY: $(if $(DRY),$(CHANGED))
 
-all: scores.txt scores.json $(if $(WRITERS),trees.txt) report.html
+all: scores.txt scores.json{judged_if} report.html
 data: {records}
 train: $(SYSTEMS:%=runs/%.trained)
 translate: $(SYSTEMS:%=output/%.txt)
@@ -364,7 +364,8 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         metrics="bleu,chrf" if design.tgt_writing else "bleu,chrf,ter",
         tokenize=design.tokenize,
         by=_buckets(design.src_writing),
-        judged=" trees.txt" if design.writers else "",
+        judged=" trees.txt" if _judges(design) else "",
+        judged_if=" $(if $(WRITERS),trees.txt)" if _judges(design) else "",
         readers=" ".join(design.readers),
         writers=" ".join(design.writers),
         records=" ".join(f"data/{name}.jsonl" for name in records),
@@ -386,12 +387,18 @@ def _parts(design: Design, n_pairs: int) -> Iterator[str]:
         yield _READ
         shown.append(("READERS", "--awsl", "output/awsl.json"))
         shown.append(("READERS", "--attention", "output/attention.jsonl"))
-    if design.writers:
+    if _judges(design):
         yield _JUDGE
+    if design.writers:
         shown.append(("WRITERS", "--tgt-trees", "output/$(firstword $(WRITERS)).$(SEED).conllu"))
     files = [_if(needs, file) for needs, _, file in shown]
     options = [_if(needs, f"{option} {file}") for needs, option, file in shown]
     yield _TEST.replace("{files}", _lines(files)).replace("{options}", _lines(options))
+
+
+def _judges(design: Design) -> bool:
+    """Whether there is a parser for the text that models write with its tree."""
+    return bool(design.writers) and design.tgt.parser is not None
 
 
 def _if(name: str, text: str) -> str:
@@ -426,7 +433,7 @@ def _trainings(design: Design) -> Iterator[str]:
     for variant in design.variants:
         train, dev = design.records(variant)
         files, options = "", ""
-        if design.plans[variant].source_trees and design.parser:
+        if design.plans[variant].source_trees and design.src.parser is not None:
             files, options = " src.udpipe", " --parser src.udpipe"
         if design.has_own(variant):
             files += f" {OWN_VARIANTS}"
@@ -462,11 +469,9 @@ def _buckets(writing: Writing | None) -> str:
 
 def _trees(design: Design) -> Iterator[str]:
     if design.source_trees:
-        given = {"-m": "src.udpipe"} if design.parser else {}
-        given |= {"--known": "given/src.conllu"} if design.known_trees else {}
-        yield _parsing("sources", "src", ("train", "dev", "test"), given)
+        yield _parsing("sources", "src", ("train", "dev", "test"), design.src)
     if design.target_trees:
-        yield _parsing("targets", "tgt", ("train", "dev"), {"-m": "tgt.udpipe"})
+        yield _parsing("targets", "tgt", ("train", "dev"), design.tgt)
 
 
 def _vocabulary(design: Design) -> Iterator[str]:
@@ -486,8 +491,10 @@ def _vocabulary(design: Design) -> Iterator[str]:
     )
 
 
-def _parsing(side: str, end: str, sets: Iterable[str], given: Mapping[str, str]) -> str:
-    """The rule for the trees of some sets. given: options of synmt parse, and their files."""
+def _parsing(side: str, end: str, sets: Iterable[str], trees: TreesFrom) -> str:
+    """The rule for the trees of some sets."""
+    given = {} if trees.parser is None else {"-m": f"{end}.udpipe"}
+    given |= {} if trees.known is None else {"--known": f"given/{end}.conllu"}
     return _TREES.format(
         side=side,
         end=end,

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import filterfalse, pairwise
+from itertools import pairwise
 from typing import Any
 
 from synmt_cli.core.segments import comments
@@ -11,7 +11,7 @@ from synmt_cli.core.trees.heads import ROOT, depths, is_projective
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import TreeKind
 from synmt_cli.formats.record import FIELDS, OK, Record
-from synmt_cli.formats.transitions import GLUE, arc, is_symbol
+from synmt_cli.formats.transitions import GLUE, arc, length_in_pieces
 from synmt_cli.io import reading
 
 Facts = dict[str, Any]  # name -> figure, text, list, or {name: figure}
@@ -134,7 +134,7 @@ def _of_records(source: reading.Source) -> Facts:
         statuses[one.status] += 1
         fields.update(_fields(one))
         n_pieces += len(one.pieces or ())
-        n_target_pieces += len(one.tgt_pieces or [*filterfalse(is_symbol, one.transitions or ())])
+        n_target_pieces += len(one.tgt_pieces or ()) or length_in_pieces(one.transitions or ())
         n_targets += one.tgt is not None or one.transitions is not None
         if one.vocab is not None:
             vocabularies[one.vocab] += 1

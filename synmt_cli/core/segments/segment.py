@@ -28,7 +28,7 @@ from synmt_cli.errors import DataError, Place
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.conllu import Sentence
 from synmt_cli.formats.record import EMPTY, KINDS, OK, SKIPPED, Record, tree_problem
-from synmt_cli.formats.transitions import is_symbol
+from synmt_cli.formats.transitions import length_in_pieces
 
 
 def line(text: str) -> bytes:
@@ -120,7 +120,7 @@ class RecordSegment:
         if (pieces := self.fields.get(("pieces", "tgt_pieces")[side])) is not None:
             return len(pieces)
         if side and (transitions := self.fields.get("transitions")) is not None:
-            return sum(not is_symbol(one) for one in transitions)
+            return length_in_pieces(transitions)
         return None
 
     def written(self) -> bytes:
