@@ -109,8 +109,9 @@ def challenge(
     case. FEATS are as in the file, `Case=Acc|Number=Sing`, so | is written as \\| there.
 
     A segment is selected if any of its words meets any condition; sentences with the same
-    synmt_line are one segment. Several FILEs are read one after the other. Parse the source
-    for challenges of the source side, the reference for those of the target side.
+    synmt_line are one segment. A warning names each condition that no word meets, near its head or
+    far from it: the treebank may not mark it. Several FILEs are read one after the other. Parse the
+    source for challenges of the source side, the reference for those of the target side.
 
     --src and --tgt have a line for each segment of CoNLL-U. Their selected lines follow after
     TABs with --format text and ids, --src first. With --out-template every input gets a file:
@@ -136,10 +137,12 @@ def challenge(
         selected = parallel(bar.watched(core.segments(paths, finder)), sources)
         if template is not None:
             core.split(selected, outputs, form)
-            return
-        writer = stack.enter_context(writing.output(output, line_buffered))
-        for record in core.written(selected, form, names):
-            writer.write(record)
+        else:
+            writer = stack.enter_context(writing.output(output, line_buffered))
+            for record in core.written(selected, form, names):
+                writer.write(record)
+        for name in (one for one in names if one in finder.unmet):
+            console.warn(f"{name}: no word meets this condition, near its head or far from it")
 
 
 def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: str) -> None:

@@ -75,6 +75,15 @@ def test_conditions_on_forms_and_lemmas(run, options, expected):
     assert run("challenge", *options, "--format", "ids", stdin=upper.encode()).stdout == expected
 
 
+def test_conditions_that_nothing_meets_are_named(run):
+    """Words next to their heads meet them, too, although they are not selected."""
+    options = (*BOTH, "--phenomenon", "reflexive", "--lemma", "xyz", "--format", "ids")
+    done = run("challenge", *options, stdin=TREES.encode())
+    problem = "no word meets this condition, near its head or far from it"
+    assert done.stderr.decode() == f"synmt challenge: warning: own: {problem}\n"
+    assert done.stdout == b"1\n2\n4\n"
+
+
 def test_parallel_lines_stand_behind_text_and_ids(run, folder):
     command = ("challenge", *PARTICLE, "en.conllu", "--tgt", "de", "--format")
     done = run(*command, "text", cwd=folder)

@@ -83,26 +83,34 @@ PHENOMENA = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finder:
     """Finds words that meet any condition at a distance of least to most from their heads.
 
-    most: None for no limit. A word next to its head has distance 1.
+    most: None for no limit. A word next to its head has distance 1. unmet: the names of the
+    conditions that no word has met so far, at whatever distance.
     """
 
     conditions: Sequence[Condition]
     least: int = 2
     most: int | None = None
+    unmet: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unmet = {one.name for one in self.conditions}
 
     def matches(self, sentence: Sentence) -> Iterator[Match]:
         """Yields the words of a sentence that meet a condition, once for each condition."""
         for word, (row, head) in enumerate(zip(sentence.words, sentence.heads, strict=True), 1):
             distance = abs(word - head)
-            if head == 0 or distance < self.least:
+            is_far = distance >= self.least and (self.most is None or distance <= self.most)
+            counts = head != 0 and is_far
+            if not (counts or self.unmet):
                 continue
-            if self.most is None or distance <= self.most:
-                for one in self.conditions:
-                    if one.met_by(row) and (word > head or not one.after):
+            for one in self.conditions:
+                if one.met_by(row) and (word > head or not one.after):
+                    self.unmet.discard(one.name)
+                    if counts:
                         yield one.name, word, head
 
 
