@@ -8,7 +8,7 @@
 # the first (random trees leave most labels as they are, so that they say nothing about tags). TREES:
 # `random`, drawn from all trees over the words; `borrowed`, the parser's tree of another sentence of the
 # same set with as many words, so that arcs are as long and trees as deep as the parser's, but do not
-# belong to the words; or `flat`, in which all words hang from the first one, so that the tree says nothing.
+# belong to the words; or `flat`, in which all words hang from the first one, so that there is no syntax.
 # Each sentence gets one tree, the same for all seeds.
 #
 # It trains one seed after the other. Records, runs, translations and scores.VARIANT.txt, which

@@ -79,7 +79,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plot heads": ("plot_heads", "Draw which attention heads see dependencies."),
     "plot awsl": ("plot_awsl", "Draw the weight of syntax by layer."),
     "report": ("report", "Write a comparison as one page."),
-    "info": ("info", "Say what files are, with their figures."),
+    "info": ("info", "Describe files: what they are, and their main figures."),
     "check": ("check", "Report everything that is wrong with files."),
     "view": ("view", "Draw dependency trees."),
     "synth": ("synth", "Make English-German sentence pairs with gold trees."),

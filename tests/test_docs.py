@@ -67,17 +67,18 @@ def test_examples_in_help_and_man_run(example, example_folder, shell):
     assert done.returncode == 0, done.stderr.decode()
 
 
-def readme_block(title):
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def block_of(page, title):
+    text = (ROOT / page).read_text(encoding="utf-8")
     block = re.search(rf"## {title}\n\n(?:[^ #].*\n+)+((?: {{4}}.*\n)+)", text)[1]
     return textwrap.dedent(block)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("title", "files", "result", "least"),
+    ("page", "title", "files", "result", "least"),
     [
         pytest.param(
+            "README.md",
             "Does syntax help on your text\\?",
             {"train.en", "train.de", "en.udpipe"},
             "experiment/scores.txt",
@@ -85,6 +86,7 @@ def readme_block(title):
             marks=pytest.mark.long,  # six trainings
         ),
         (
+            "README.md",
             "The pipe",
             {f"{s}.{side}" for s in ("train", "dev", "test") for side in ("en", "de")}
             | {"en.udpipe"},
@@ -92,13 +94,15 @@ def readme_block(title):
             12,
         ),
         (
+            "README.md",
             "Where do they differ\\?",
             {f"test.{side}" for side in ("en", "de")} | {"train.en", "vanilla.de", "pascal.de"},
             "chrf.tsv",
             24,
         ),
         (
-            "Variants",
+            "docs/target-trees.md",
+            "By hand",
             {f"{s}.{side}" for s in ("train", "dev", "test") for side in ("en", "de")}
             | {"en.udpipe", "de.udpipe"},
             "hyp.conllu",
@@ -106,14 +110,14 @@ def readme_block(title):
         ),
     ],
 )
-def test_the_readme_runs_as_typed(tmp_path, example_folder, shell, title, files, result, least):
+def test_pages_run_as_typed(tmp_path, example_folder, shell, page, title, files, result, least):
     """In a folder with the files that the block names and nothing else, without one option more.
 
     least: lines of the result, or trees; each text has 12 lines.
 
     One parser stands for both languages, since it gives any text a tree.
     """
-    block = readme_block(title)
+    block = block_of(page, title)
     for name in files:
         if name.endswith("udpipe"):
             (tmp_path / name).write_bytes((example_folder / "en.udpipe").read_bytes())

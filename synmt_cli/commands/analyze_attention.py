@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from synmt_cli import console
@@ -76,7 +75,7 @@ def analyze_attention(
     chosen_heads = options.numbers("--heads", heads)
     paths = files or ["-"]
     options.refuse_clashes([*paths, parser], output)
-    window = 1 if line_buffered or ("-" in paths and os.isatty(0)) else WINDOW
+    window = 1 if options.is_watched(paths, line_buffered) else WINDOW
     with (
         writing.output(output, line_buffered) as writer,
         console.progress("shown", files=paths, output=output) as bar,

@@ -77,6 +77,7 @@ def bucket_by_length(
         raise UsageError(f"--out-template names its files: {problem}")
     paths = files or ["-"]
     options.refuse_two_stdins([*paths, src])
+    options.refuse_clashes([src, *(paths if form == "counts" else [])], output)
     with bucketing.opened(paths, kind, src) as stream:
         if template is not None:
             stream.split(buckets, template, [*paths, *([src] if src else [])])

@@ -126,6 +126,7 @@ def challenge(
     paths, further = files or ["-"], [*(src or []), *(tgt or [])]
     _check([*paths, *further], form, bool(further), template is not None, output)
     options.refuse({"--line-buffered is not for --out-template": template and line_buffered})
+    options.refuse_clashes([*further, *(paths if form != "conllu" else [])], output)
     own = core.Condition(OWN, word, lemma, upos, feats, deprel)
     conditions = _conditions(phenomena or [], own)
     finder = core.Finder(conditions, *_range(min_dist, exactly))

@@ -111,6 +111,7 @@ def featurize(
     names = _names(emit)
     target = tgt if tgt_conllu is None else tgt_conllu
     options.refuse_two_stdins([*(files or ["-"]), tgt, tgt_conllu])
+    options.refuse_clashes([tgt, tgt_conllu, spm, tgt_spm], output)
     options.refuse(
         {"--tgt and --tgt-conllu are both targets: give one of them": tgt and tgt_conllu}
     )
@@ -145,18 +146,18 @@ def featurizing(
     tgt_spm: str | None,
     emit: tuple[str, ...],
     strict: bool,
-    options: tuple[Any, ...],
+    how: tuple[Any, ...],
     on_bad_tree: OnBadTree,
 ) -> Callable[[Work], Done]:
-    """The function of a worker. options: those of Linearizer. Raises SynmtError."""
+    """The function of a worker. how: the options of Linearizer. Raises SynmtError."""
     source = None if spm is None else Vocabulary.load(spm)
     target = None if tgt_spm is None else Vocabulary.load(tgt_spm)
-    linearizer = Linearizer(target or source, *options)
+    linearizer = Linearizer(target or source, *how)
     return Featurizer(source, target, emit, strict, linearizer, on_bad_tree).run
 
 
 def _names(emit: str) -> tuple[str, ...]:
-    names = tuple(name for name in emit.split(",") if name)
+    names = tuple(filter(None, options.names(emit)))
     for name in names:
         if name not in EMITTED:
             raise UsageError(f"--emit {quoted(name)} is none of {', '.join(EMITTED)}")

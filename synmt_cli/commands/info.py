@@ -40,7 +40,7 @@ def info(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Say what files are, and show their most important figures.
+    """Describe files: say what each is, and show its most important figures.
 
     \b
     text           lines, empty ones, words (between white space), characters

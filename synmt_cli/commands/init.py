@@ -138,13 +138,13 @@ def init(
     times as long as the other.
 
     Chinese, Japanese, Thai and others have no spaces between words. init knows them by their
-    letters. Lengths are then in characters, with other limits, which the Makefile says; TER is not
+    letters. Lengths are then in characters, with other limits (LIMITS in the Makefile); TER is not
     computed for such a target; and unless you name one, --tokenize is zh for Chinese (Han
     characters without kana) and char for others, 13a for targets with spaces.
 
     Where a variant writes trees, search stops early for all systems (tune --patience 1), since an
     exact search can take more than ten times as long there, and gave no better BLEU in our trials.
-    For an exact search empty PATIENCE in the Makefile.
+    For an exact search, leave PATIENCE empty in the Makefile.
 
     init chooses the precision, and the preset unless you name one, for the machine on which it
     runs: run it where you train, or check precision in config.toml and PRESET in the Makefile.
@@ -270,7 +270,7 @@ def _about_search(design: "Design") -> Iterator[str]:
     """Says where search is not exact, and why."""
     if writers := design.writers:
         have = f"{', '.join(writers)} write{'s' if len(writers) == 1 else ''} trees"
-        yield f"patience 1: {have}; empty PATIENCE in the Makefile for an exact search"
+        yield f"patience 1: {have}; for an exact search, leave PATIENCE empty in the Makefile"
 
 
 def _warnings(

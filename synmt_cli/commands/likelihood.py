@@ -1,7 +1,6 @@
 """`synmt likelihood`: how probable given translations are to trained models."""
 
 import contextlib
-import os
 from collections import Counter
 from typing import Annotated, Literal
 
@@ -103,7 +102,7 @@ def likelihood(
     paths = files or ["-"]
     targets = [] if tgt is None else [tgt]
     options.refuse_clashes([*paths, *targets, parser], output)
-    if line_buffered or ("-" in paths and os.isatty(0)):
+    if options.is_watched(paths, line_buffered):
         window = 1
     counts: Counter[str] = Counter()
     memory.bound_caches(memory.KERNELS_IN_SEARCH)

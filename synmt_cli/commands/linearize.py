@@ -96,6 +96,7 @@ def linearize(
         options.refuse(
             {"--format symbols lists labels: it takes no --spm, --strict": spm or strict}
         )
+        options.refuse_clashes(files or (), output)
         bad = BadTrees()
         instead = bad if on_bad_tree == "failed" else None
         sentences = (
@@ -109,6 +110,7 @@ def linearize(
         for warning in bad.warnings():
             console.warn(warning)
         return
+    options.refuse_clashes([spm], output)
     how = on_nonprojective, split_transitions, glue, multiword
     recipe = pool.Recipe(
         partial(linearizing, spm, how, format == "jsonl", strict, on_bad_tree),

@@ -7,7 +7,7 @@ Typer reads the annotations. A command's own options stand in its signature, as 
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import typer
@@ -90,6 +90,11 @@ def refuse_clashes(inputs: Iterable[str | None], *outputs: str | None) -> None:
     for output in outputs:
         if output and reading.is_among(output, files):
             raise UsageError(f"{output} is an input, which would be replaced: name another file")
+
+
+def is_watched(paths: Sequence[str], line_buffered: bool) -> bool:
+    """Whether each result is wanted at once: by --line-buffered, or of text typed at a terminal."""
+    return line_buffered or ("-" in paths and os.isatty(0))
 
 
 def refuse_compressed(output: str) -> None:

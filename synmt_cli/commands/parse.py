@@ -115,6 +115,7 @@ def parse(
         }
     )
     options.refuse_two_stdins([*(files or ["-"]), known])
+    options.refuse_clashes([model, known], output)
     file = KnownFile(known, on_bad_tree)
     recipe = pool.Recipe(
         partial(job.parsing, model, input, segment, strict, beam, not no_lemmas, file),

@@ -143,8 +143,9 @@ def perturb(
         ),
     }
     options.refuse(unfit)
-    named = [*(confusions or ()), *([label_set] if label_set else ()), *(files or ["-"])]
-    options.refuse_two_stdins(named)
+    others = [*(confusions or ()), *([label_set] if label_set else ())]
+    options.refuse_two_stdins([*others, *(files or ["-"])])
+    options.refuse_clashes(others, output)
     learned = None
     if confusions:
         learned = _learned(*confusions)

@@ -192,7 +192,7 @@ def _segments(
     scored: ScoreReport | None,
     missing: list[str],
 ) -> tuple[dict[str, str], list[str]]:
-    """The output of each system to show, and the references: files. None where one is missing."""
+    """The output of each system to show, and the references: files. None where they are missing."""
     if outputs:
         named = {one.name: one.files[0] for one in outputs}
     else:

@@ -764,6 +764,8 @@ def _test(
         raise UsageError("--samples: seeds need two or more")
     definitions = list((SEED_FORMULAS if several else significance.FORMULAS)[name])
     definition = "matched" if matched else p if "p" in asked else definitions[0]
+    if (name, definition) == ("ar", "centred"):
+        definition = "two-sided"  # its distribution is centred as it is
     if definition not in definitions:
         raise UsageError(f"--paired {name} has no --p {p}")
     return SignificanceTest(name, definition, samples or SAMPLES[name], seed)

@@ -242,8 +242,8 @@ def train(
     batches are faster (runs under 1,000 updates are not timed), else fp32. A run keeps what it
     began with.
 
-    The best model is that of the validation that is best by training.metric, BLEU by default; of
-    exactly equal ones, the one with the lower perplexity.
+    The best model is that of the validation with the best training.metric, BLEU by default; if
+    several are exactly equal, the one with the lowest perplexity.
 
     metrics.jsonl has a line for every 50 updates ("event": "train") with means since the last such
     line: loss, and nll without label smoothing, which the progress shows, in nats per target token;

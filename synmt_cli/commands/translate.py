@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -74,8 +73,8 @@ def translate(
         list[str] | None,
         option(
             "--tuned FILE",
-            "Search as a report of synmt tune did, with its best A; of several reports, that of"
-            " the best mean BLEU.",
+            "Take beam, patience and the best A from a report of synmt tune; from several reports,"
+            " the A with the best mean BLEU.",
         ),
     ] = None,
     sample: Annotated[
@@ -103,7 +102,8 @@ def translate(
         float | None,
         option(
             "--patience P",
-            "Stop at P * beam finished translations; without it, when none can be better.",
+            "Stop when P * beam translations are finished; without it, when no better one is"
+            " possible.",
             min=LEAST,
         ),
     ] = None,
@@ -242,7 +242,7 @@ def translate(
     if sample is None:
         console.debug(f"search: beam {beam}, length penalty {lenpen:g}, patience {patience:g}")
         options.refuse({f"--nbest {nbest} needs --beam {nbest} or more, not {beam}": nbest > beam})
-    if line_buffered or ("-" in paths and os.isatty(0)):
+    if options.is_watched(paths, line_buffered):
         window = 1
     counts: Counter[str] = Counter()
     memory.bound_caches(memory.KERNELS_IN_SEARCH)

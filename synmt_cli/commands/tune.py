@@ -51,7 +51,8 @@ def tune(
         float | None,
         option(
             "--patience P",
-            "Stop at P * beam finished translations; without it, when none can be better.",
+            "Stop when P * beam translations are finished; without it, when no better one is"
+            " possible.",
             min=LEAST,
         ),
     ] = None,
@@ -93,9 +94,9 @@ def tune(
     translations of synmt translate --lenpen A (on a GPU with --precision fp32). It takes about as
     long as translate with the largest value, which may be long: the larger the penalty, the longer
     a prefix can still become the best. --patience 1 ends the search as fairseq does, for all values
-    at the same step: with decoders that write trees in a fraction of the time. Larger values are
-    best then, since the search does not wait for long translations that repeat themselves: try
-    --lenpen 0.2:3.0.
+    at the same step; with decoders that write trees this takes a fraction of the time. Larger
+    values are then best, since the search does not wait for long translations that repeat
+    themselves: try --lenpen 0.2:3.0.
 
     BLEU is sacreBLEU's, cased, against tgt of the records; the first of equal values is the best.
     closed counts trees that had to be completed.

@@ -275,8 +275,7 @@ def _ranges_in_place(rows: list[list[str]], n_words: int) -> bool:
 
 def _refuse_nul(lines: list[str], source: str, line: int) -> None:
     for number, text in enumerate(lines, line):
-        if "\0" in text:
-            raise DataError(source, number, "NUL character")
+        reading.refuse_nul(text, source, number)
 
 
 def _any_sentence(

@@ -21,7 +21,7 @@ Item = str | int | None  # a label opens a bracket, a number is a word, None clo
 NO_TREE = ("", "()", "(())")
 TRACE = "-NONE-"  # part of speech of what is not in the text
 _TOKEN = re.compile(r"[()]|[^() \t]+")
-_SPELLED = {
+BRACKETS = {  # how the treebank spells them
     "-LRB-": "(",
     "-RRB-": ")",
     "-LSB-": "[",
@@ -90,7 +90,7 @@ class _Reader:
             self.tree.items[-1] = token
             self.before = "label"
         elif self.before == "label":
-            word = _SPELLED.get(token, token).replace("\\/", "/").replace("\\*", "*")
+            word = BRACKETS.get(token, token).replace("\\/", "/").replace("\\*", "*")
             self.tree.items.append(len(self.tree.words))
             self.tree.words.append(word)
             self.before = "word"

@@ -103,6 +103,22 @@ REPORTS = {
     ("plot", "awsl"): ["x"],
     ("plot", "heads"): ["x"],
     ("plot", "scores"): ["x"],
+    # Filters may write to the file that they change, but not to another one.
+    ("featurize",): ["y --tgt x", "y --tgt-conllu x", "y --spm x", "y --spm z --tgt z --tgt-spm x"],
+    ("parse",): ["-m x y", "--known x y"],
+    ("perturb",): ["--label-noise 1 --label-set x y", "--confusions x y z", "--confusions y x z"],
+    ("linearize",): ["--spm x y", "--format symbols x"],
+    ("delinearize",): ["--spm x y"],
+    ("multitask",): [
+        "--spm x y",
+        "--spm z --tgt-spm x y",
+        "--spm z --penn x y",
+        "--format symbols x",
+    ],
+    ("vocab", "encode"): ["-m x y"],
+    ("vocab", "decode"): ["-m x y"],
+    ("bucket-by-length",): ["y --src x", "--format counts x"],
+    ("challenge", "--deprel", "obl"): ["--format text y --src x", "--format ids x"],
 }
 
 

@@ -67,7 +67,7 @@ def test_pieces_targets_and_features(run, models, tmp_path):
     (tmp_path / "tgt").write_bytes(b"Ein Hund.\r\n")
     done = run(
         *("featurize", "--spm", models / "spm.model", "--tgt", tmp_path / "tgt"),
-        *("--emit", "tag,parent_middle", "--tgt-spm", models / "tgt.model"),
+        *("--emit", "tag, parent_middle", "--tgt-spm", models / "tgt.model"),
         stdin=DOG.encode(),
     )
     (found,) = objects(done)

@@ -125,6 +125,14 @@ def test_the_sentences_of_a_record_are_measured_one_by_one(facts):
     assert found["before_head_share"] == 33.33
 
 
+def test_a_tree_that_a_filter_marked_is_one_in_every_form(facts, forked):
+    trees = (row(1, "a", 0) + row(2, "b", 1) + "\n").encode()
+    for data in (trees, forked("featurize", stdin=trees).stdout):
+        marked = forked("filter", "--max-len", 1, "--format", "marked", stdin=data).stdout
+        (found,) = facts(stdin=marked)
+        assert (found["statuses"], found["trees"]) == ({"skipped": 1}, 1)
+
+
 @pytest.mark.parametrize("split", [(), ("--split-transitions",)])
 def test_transitions_over_words_and_pieces(facts, place, split):
     for name, leaves in (("", "words"), ("spm.model", "pieces")):

@@ -310,6 +310,10 @@ def test_failed_and_skipped_records_are_counted_and_strict_ends_at_the_first(run
     assert (done.returncode, done.stdout) == (0, b"a\n\n\n")
     said = b"synmt delinearize: warning: 1 of 3 lines "
     assert done.stderr == said + b"failed\n" + said + b"skipped\n"
+    with_tree = lost.replace(b"}", b',"transitions":["b","c","LEFT-ARC:x"]}') % b"failed"
+    trees = run("delinearize", "--format", "conllu", stdin=with_tree).stdout
+    assert (trees.count(b"# synmt_status = failed\n"), trees.count(b"\n1\t_\t")) == (1, 1)
+    assert b"\tx\t" not in trees
     done = run("delinearize", "--strict", stdin=data)
     assert (done.returncode, done.stdout) == (65, b"a\n")
     assert done.stderr == b"synmt delinearize: <stdin>:2: two roots\n"

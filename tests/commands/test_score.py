@@ -88,6 +88,12 @@ def test_a_system_against_itself_is_not_significant(run, folder):
         assert found == [(1, 0), (1, 0)]
 
 
+def test_the_definition_of_approximate_randomization_has_the_name_of_the_help(run, folder):
+    of = ("score", "ref", "base", "new", "--paired", "ar", "--samples", "99")
+    named, default = (run(*of, *p, cwd=folder) for p in (("--p", "centred"), ()))
+    assert (named.returncode, named.stdout) == (0, default.stdout)
+
+
 def test_the_seed_decides_the_bytes(run, folder):
     command = ("score", "ref", "base", "new", "--format", "tsv", "--samples", "99")
     once, again, other = (

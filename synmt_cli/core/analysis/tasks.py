@@ -43,14 +43,16 @@ from functools import partial
 from itertools import pairwise, takewhile
 from random import Random
 
+from synmt_cli.core.segments.alignment import tokens_of
 from synmt_cli.core.trees.heads import ROOT, depths, from_roots
-from synmt_cli.formats.conllu import FEATS, FORM, ID, LEMMA, MISC, UPOS, Sentence
+from synmt_cli.core.trees.relations import universal
+from synmt_cli.formats import penn
+from synmt_cli.formats.conllu import FEATS, FORM, LEMMA, MISC, UPOS, Sentence
 from synmt_cli.formats.penn import Constituent
 
 ODD = ("NOUN", "VERB")
 MOST_SEQUENCES, OTHER_SEQUENCES, FULL_STOPS = 19, "OTHER", (".", "$.")
 ROOTS = ("ROOT", "TOP", "S1")
-BRACKETS = ("-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-")
 TRIED = 200  # words that may stand in for another
 SUBJECTS = ("nsubj", "csubj", "expl")
 BEGINS = (5, 9, 13, 17, 21, 26, 29)  # first length of each class; the last is too long
@@ -183,13 +185,13 @@ def _is_mark(label: str) -> bool:
     """
     if label in ("$", "#"):
         return False  # of money
-    return label in BRACKETS or label.startswith("$") or not re.search(r"[^\W_]", label)
+    return label in penn.BRACKETS or label.startswith("$") or not re.search(r"[^\W_]", label)
 
 
 def bigram_shift(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
     """Half the sentences, by chance, with two neighbours exchanged. No tree fits these."""
     for sentence in sentences:
-        rows = surface(sentence)
+        rows = tokens_of([sentence]).rows
         pairs = [i for i in range(1, len(rows) - 1) if _exchangeable(rows[i], rows[i + 1])]
         if not pairs:
             continue
@@ -205,22 +207,9 @@ def _exchangeable(row: Sequence[str], following: Sequence[str]) -> bool:
     return not punctuation and _space_after(row) and row[FORM].lower() != following[FORM].lower()
 
 
-def surface(sentence: Sentence) -> list[list[str]]:
-    """The rows of the written tokens: a multiword token for its words, and no empty node."""
-    rows, covered = [], 0
-    for row in sentence.rows:
-        first, dash, last = row[ID].partition("-")
-        if dash:
-            covered = int(last)
-            rows.append(row)
-        elif "." not in first and int(first) > covered:
-            rows.append(row)
-    return rows
-
-
 def plain(sentence: Sentence) -> str:
     """A sentence as its written tokens make it, whatever its comment text says."""
-    rows = surface(sentence)
+    rows = tokens_of([sentence]).rows
     return written(rows, [row[FORM] for row in rows])
 
 
@@ -262,7 +251,7 @@ def _dependents(sentence: Sentence, head: int, relation: str) -> list[list[str]]
     return [
         row
         for row, above, deprel in zip(sentence.words, sentence.heads, sentence.deprels, strict=True)
-        if above == head + 1 and deprel.partition(":")[0] == relation
+        if above == head + 1 and universal(deprel) == relation
     ]
 
 
@@ -276,7 +265,7 @@ def odd_man_out(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]
     bigrams: Counter[tuple[str, str]] = Counter()
     words: dict[tuple[str, str, bool], dict[str, None]] = {}
     for sentence in sentences:
-        rows = surface(sentence)
+        rows = tokens_of([sentence]).rows
         forms = [row[FORM] for row in rows]
         bigrams.update(pairwise(forms))
         for row in rows:
@@ -284,7 +273,7 @@ def odd_man_out(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]
                 words.setdefault(_odd_kind(row), {})[row[FORM]] = None
     lists = {kind: list(forms) for kind, forms in words.items()}
     for sentence in sentences:
-        rows = surface(sentence)
+        rows = tokens_of([sentence]).rows
         forms = [row[FORM] for row in rows]
         found = _replacement(rows, forms, lists, bigrams, random)
         if found is None:
@@ -393,7 +382,7 @@ def _two_clauses(sentence: Sentence) -> _Clauses | None:
     if len(sentence.rows) != len(sentence.words):
         return None  # a multiword token may belong to both
     heads, rows = [head - 1 for head in sentence.heads], sentence.words
-    labels = [label.partition(":")[0] for label in sentence.deprels]
+    labels = [*map(universal, sentence.deprels)]
     root = heads.index(ROOT)
     seconds = [i for i, head in enumerate(heads) if head == root and labels[i] == "conj"]
     if len(seconds) != 1 or labels.count("cc") != 1:

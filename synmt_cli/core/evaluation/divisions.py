@@ -201,11 +201,11 @@ def read_trees(path: str, n: int) -> list[Tree]:
 
 def _tree(segment: Segment) -> Tree:
     """The tree of a segment; none where it is empty or where parsing failed."""
-    heads = segment.heads
     if isinstance(segment, TreeSegment):
         tree = segment.tree
         return Tree(tree.heads or (), tree.deprels or (), segment.length)
     if isinstance(segment, RecordSegment):
+        heads = segment.heads
         if heads is None and segment.status not in (EMPTY, *UNPARSED):
             raise DataError(*segment.place, "no tree: the record has no heads")
         return Tree(heads or (), segment.fields.get("deprels") or (), segment.length)

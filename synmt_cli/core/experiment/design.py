@@ -61,11 +61,6 @@ class Design:
         return any(one.source_trees for one in self.plans.values())
 
     @property
-    def target_trees(self) -> bool:
-        """Whether any variant writes trees."""
-        return bool(self.writers)
-
-    @property
     def writers(self) -> tuple[str, ...]:
         """The variants that write trees."""
         return tuple(name for name, one in self.plans.items() if one.transitions)

@@ -215,19 +215,19 @@ class Trees:
                 yield problem + (" It fits the other side of the text." if fits else "")
 
     def check_known(self, texts: Texts) -> Iterator[str]:
-        """Says how many lines of each side have a known tree; "" if all have, or there are none.
+        """Says for each side how many lines have a known tree, if some have none.
 
         Targets of the test set need none. Raises DataError, ReadError; without a parser a DataError
         for a line without a tree.
         """
         trained = [sides for name, sides in texts.sets.items() if name != "test"]
-        yield _about_known(self.src, "source", [src for src, _ in texts.sets.values()])
-        yield _about_known(self.tgt, "target", [tgt for _, tgt in trained])
+        yield from _about_known(self.src, "source", [src for src, _ in texts.sets.values()])
+        yield from _about_known(self.tgt, "target", [tgt for _, tgt in trained])
 
 
-def _about_known(side: TreesFrom, name: str, paths: Sequence[str]) -> str:
+def _about_known(side: TreesFrom, name: str, paths: Sequence[str]) -> Iterator[str]:
     if side.known is None:
-        return ""
+        return
     _check_regular(side.known)
     trees = KnownTrees(side.known)
     n_lines = n_known = 0
@@ -239,10 +239,9 @@ def _about_known(side: TreesFrom, name: str, paths: Sequence[str]) -> str:
                     n_known += line in trees
                     if side.parser is None and line not in trees:
                         raise DataError(path, number, missing(side.known, line))
-    if n_known == n_lines:
-        return ""
-    known = f"{n_known:,} of {n_lines:,} {name} lines"
-    return f"{known} have a tree in {side.known}; others are parsed"
+    if n_known < n_lines:
+        known = f"{n_known:,} of {n_lines:,} {name} lines"
+        yield f"{known} have a tree in {side.known}; others are parsed"
 
 
 def write(

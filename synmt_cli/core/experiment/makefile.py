@@ -470,13 +470,13 @@ def _buckets(writing: Writing | None) -> str:
 def _trees(design: Design) -> Iterator[str]:
     if design.source_trees:
         yield _parsing("sources", "src", ("train", "dev", "test"), design.src)
-    if design.target_trees:
+    if design.writers:
         yield _parsing("targets", "tgt", ("train", "dev"), design.tgt)
 
 
 def _vocabulary(design: Design) -> Iterator[str]:
     symbols, files = "", []
-    if design.target_trees:
+    if design.writers:
         symbols += _TREE_SYMBOLS
         files.append("data/transitions")
     if design.schemes:
@@ -511,7 +511,7 @@ def _records(design: Design) -> Iterator[str]:
         "options": "" if design.source_trees else " --from text",
     }
     yield _RECORDS.format(**source)
-    if design.target_trees:
+    if design.writers:
         yield _TREE_RECORDS.format(**source)
     for scheme in design.schemes:
         yield _TASK_RECORDS.format(scheme=scheme)

@@ -10,7 +10,7 @@ from synmt_cli.core.text.vocabulary import SPACE
 from synmt_cli.core.trees.heads import ROOT, depths, is_projective
 from synmt_cli.formats import conllu, record
 from synmt_cli.formats.detect import TreeKind
-from synmt_cli.formats.record import FIELDS, OK, Record
+from synmt_cli.formats.record import FIELDS, Record
 from synmt_cli.formats.transitions import GLUE, arc, length_in_pieces
 from synmt_cli.io import reading
 
@@ -106,7 +106,7 @@ def _of_conllu(source: reading.Source) -> Facts:
         n_segments += 1
         statuses[comments.status_of_line(sentences)[0]] += 1
         for one in sentences:
-            if comments.status_of(one)[0] == OK:
+            if not comments.is_placeholder(one):
                 trees.add([head - 1 for head in one.heads], one.deprels, one.upos)
                 longest = max(longest, (len(one.words), -one.line))
                 ranges = one.ranges

@@ -13,7 +13,7 @@ from synmt_cli.core.run.directory import EXPORT, Run
 from synmt_cli.errors import ReadError, SynmtError, cannot_read
 from synmt_cli.io import json_files, reading, regular_files
 
-VARIABLE = re.compile(r"^(VARIANTS|SEEDS|PRESET|METRICS|BY) := (.*)$", re.MULTILINE)
+VARIABLE = re.compile(r"^(VARIANTS|SEEDS|PRESET|METRICS|BY) := ([^#\n]*)", re.MULTILINE)
 LISTS = ("VARIANTS", "SEEDS")
 MAKEFILE_LIMIT = 2**20  # bytes
 
@@ -28,7 +28,8 @@ def of_experiment(folder: Path) -> Facts:
     rules = regular_files.read(folder / "Makefile", MAKEFILE_LIMIT, follow=True)
     found = dict(VARIABLE.findall(rules.decode("utf-8", "replace")))
     facts: Facts = {
-        name.lower(): text.split() if name in LISTS else text for name, text in found.items()
+        name.lower(): text.split() if name in LISTS else text.strip()
+        for name, text in found.items()
     }
     facts["given"] = {
         str(one.relative_to(folder)): os.path.realpath(one) for one in sorted(_given(folder))

@@ -61,7 +61,8 @@ class DelinearizeJob:
             raise DataError(line.source, line.number, str(problem)) from None
         if self.format == "text":
             return Written(conllu.encoded(sentence.text + "\n"), sentence.n_repairs, one.status)
-        return Written(conllu.encoded(block(sentence, one)), sentence.n_repairs, one.status)
+        written = block(sentence, one, has_tree=one.status not in UNPARSED)
+        return Written(conllu.encoded(written), sentence.n_repairs, one.status)
 
     def _check(self, one: Record, line: TransitionLine) -> None:
         where = f"{line.source}:{line.number}"
@@ -80,8 +81,8 @@ class DelinearizeJob:
             raise ConfigError(f"{where}: vocabulary {problem} {vocabulary.fingerprint}")
 
 
-def block(sentence: Delinearized, one: Record, part: int = 0) -> str:
-    """The block of a sentence, or the placeholder of a line without one.
+def block(sentence: Delinearized, one: Record, part: int = 0, has_tree: bool = True) -> str:
+    """The block of a sentence, or the placeholder of a line without one, or without its tree.
 
     one: gives the id. part: the number of the sentence, from 1, if its line has several.
     """
@@ -90,7 +91,7 @@ def block(sentence: Delinearized, one: Record, part: int = 0) -> str:
     if part:
         lines.append(comment(LINE, one.id))
     lines.append(comment("text", sentence.text))
-    if not sentence.forms:
+    if not (sentence.forms and has_tree):
         status = EMPTY if one.status == OK else one.status
         return placeholder("".join(f"{line}\n" for line in lines), status, one.reason)
     glued = [*sentence.glued, False][1:]

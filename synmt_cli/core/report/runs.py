@@ -1,16 +1,16 @@
 """Settings and versions of runs, side by side: what differs first."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from synmt_cli.core.inspection.course import still_improves
 from synmt_cli.core.pictures import curves
 from synmt_cli.core.pictures.curves import Curve
 from synmt_cli.core.run.directory import Run
-from synmt_cli.errors import counted, printable
+from synmt_cli.errors import counted
+from synmt_cli.formats.reports.properties import flat
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,10 @@ def read(folder: str) -> RunFacts:
     run = Run(Path(folder))
     has_curve = os.path.lexists(run.metrics)
     curve = curves.read(folder) if has_curve else Curve(os.path.normpath(folder))
-    settings = dict(_flat(run.tables()))
+    settings = dict(flat(run.tables(), ", "))
     if os.path.lexists(run.environment):
-        settings |= dict(_flat({"environment": run.read_environment()}))
+        settings |= dict(flat({"environment": run.read_environment()}, ", "))
     return RunFacts(curve.name, curve, settings)
-
-
-def _flat(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in tables.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            values = value if isinstance(value, list) else [value]
-            yield f"{prefix}{name}", printable(", ".join(map(_text, values)))
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

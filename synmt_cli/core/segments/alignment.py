@@ -63,7 +63,7 @@ def record_of(sentences: Sequence[Sentence], id: str) -> tuple[Record, Tokens]:
         if status == EMPTY:
             return Record(id, text, EMPTY, None, [], [], [], [], []), Tokens([], [])
         return Record(id, text, status, reason), Tokens([], [])
-    tokens = _tokens(sentences)
+    tokens = tokens_of(sentences)
     src = text_of(sentences, metadata)
     try:
         tokens.spans = _aligned(src, [row[FORM] for row in tokens.rows])
@@ -108,7 +108,8 @@ def _record(sentences: Sequence[Sentence], id: str, src: str, tokens: Tokens) ->
     )
 
 
-def _tokens(sentences: Sequence[Sentence]) -> Tokens:
+def tokens_of(sentences: Sequence[Sentence]) -> Tokens:
+    """The written tokens of a line: a multiword token for its words, and no empty node."""
     if len(sentences) == 1 and len(sentences[0].rows) == len(sentences[0].words):
         return Tokens(sentences[0].rows, range(len(sentences[0].rows)))
     rows: list[list[str]] = []
@@ -137,7 +138,7 @@ def text_of(sentences: Sequence[Sentence], metadata: dict[str, str]) -> str:
     line = after = ""
     begin = 0  # of the line, as TokenRange counts
     for sentence in sentences:
-        tokens = _tokens([sentence])
+        tokens = tokens_of([sentence])
         parts = [part for row in tokens.rows for part in (row[FORM], _space_after(row[MISC]))]
         text = sentence.comment("text")
         if text is None:

@@ -31,6 +31,7 @@ from typing import Any, BinaryIO
 from synmt_cli import pool
 from synmt_cli.core.segments.comments import STATUS, is_placeholder, status_of
 from synmt_cli.core.trees.heads import is_projective
+from synmt_cli.core.trees.relations import ROOT_LABEL
 from synmt_cli.errors import DataError, UsageError, WorkerLost, quoted
 from synmt_cli.formats.conllu import (
     DEPREL,
@@ -206,7 +207,7 @@ def _unfit(sentence: Sentence) -> str | None:
         if max(len(row[FORM].encode()), len(row[LEMMA].encode()), tag) > MAX_BYTES:
             return f"with a FORM, LEMMA or tag over {MAX_BYTES} bytes"
     for row, head in zip(sentence.words, sentence.heads, strict=True):
-        if (head == 0) != (row[DEPREL] == "root"):
+        if (head == 0) != (row[DEPREL] == ROOT_LABEL):
             problem = "HEAD 0 and DEPREL root go together, here DEPREL is " + quoted(row[DEPREL])
             raise DataError(sentence.source, sentence.line_of(row), problem)
     return None

@@ -14,11 +14,10 @@ from synmt_cli.core.text.vocabulary import SPACE, Vocabulary
 from synmt_cli.core.transitions.grammar import move_of_piece
 from synmt_cli.core.trees.arc_standard import Configuration, Move, StackWord
 from synmt_cli.core.trees.heads import ROOT
-from synmt_cli.core.trees.relations import ROOT_LABEL
+from synmt_cli.core.trees.relations import ROOT_LABEL, UNSPECIFIED
 from synmt_cli.errors import quoted
 from synmt_cli.formats.transitions import GLUE, LEFT, Arc, arc, unescape
 
-UNKNOWN_LABEL = "dep"
 _BAD = ("\t", "\n", "\0")  # cannot be in a form or label of CoNLL-U
 
 
@@ -128,7 +127,7 @@ class _Builder:
             number, move = self._direction
             self._direction = None
             self._refuse(number, "a direction without a label after it")
-            self.add(number, move, UNKNOWN_LABEL)
+            self.add(number, move, UNSPECIFIED)
 
     def add(self, number: int, move: Move, text: str) -> None:
         """Takes a word, a piece, a GLUE, or an arc with its label."""
@@ -187,7 +186,7 @@ class _Builder:
             raise Broken(f"{n_headless + 1} words are left without a head, only one is the root")
         self._sentence.n_repairs += n_headless
         while pair := configuration.arc(Move.RIGHT):
-            self._attach(*pair, UNKNOWN_LABEL)
+            self._attach(*pair, UNSPECIFIED)
             configuration = configuration.after(Move.RIGHT)
         if vocabulary is None:
             self._sentence.forms = ["".join(texts) for texts in self._pieces]

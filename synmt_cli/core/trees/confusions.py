@@ -31,13 +31,12 @@ import numpy.typing as npt
 
 from synmt_cli.core.trees.heads import ROOT, children, from_roots, is_projective
 from synmt_cli.core.trees.perturbation import move, projective_heads
-from synmt_cli.core.trees.relations import ROOT_LABEL, universal
+from synmt_cli.core.trees.relations import ROOT_LABEL, UNSPECIFIED, universal
 from synmt_cli.core.trees.shapes import Draw, permutation
 
 DISTANCES = (1, 2, 3, 4, 6, 9, 14)  # first distance of each class
 LEAST = 0.01  # b of a kind that was never seen
 ALL = ""
-UNKNOWN = "dep"  # of an old root where no label was learned for it
 _NOTHING: Counter[str] = Counter()
 Kind = tuple[str, int, str]  # UPOS, signed class of the distance, place in the tree
 PLACES = ("", "below", "over", "beside")
@@ -203,7 +202,7 @@ class Confusions:
         wrong = sum(counts[one] for one in others)
         if draw() * counts.total() >= factor * wrong and not must:
             return label
-        return others[_drawn([counts[one] for one in others], draw)] if others else UNKNOWN
+        return others[_drawn([counts[one] for one in others], draw)] if others else UNSPECIFIED
 
 
 def _rate(

@@ -15,6 +15,7 @@ FUNCTION = frozenset(("aux", "cop", "mark", "det", "clf", "case", "cc"))
 PUNCT = "punct"
 RELATIONS = CONTENT | FUNCTION | {PUNCT}
 ROOT_LABEL = "root"
+UNSPECIFIED = "dep"  # the relation of an arc of which no better one is known
 
 
 def universal(label: str) -> str:

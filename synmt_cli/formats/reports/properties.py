@@ -16,7 +16,7 @@ def as_lines(properties: Properties) -> bytes:
     >>> as_lines({"words": 3, "tree": {"projective": True, "labels": ["nsubj", "obj"]}})
     b'words\t3\ntree.projective\ttrue\ntree.labels\tnsubj obj\n'
     """
-    return "".join(f"{name}\t{value}\n" for name, value in _flat(properties)).encode()
+    return "".join(f"{name}\t{value}\n" for name, value in flat(properties)).encode()
 
 
 def as_object(properties: Properties, ascii_only: bool = False) -> bytes:
@@ -39,17 +39,20 @@ def _in_json(value: Any) -> Any:
     return value if is_known or (isinstance(value, float) and math.isfinite(value)) else str(value)
 
 
-def _flat(properties: Properties, prefix: str = "") -> Iterator[tuple[str, str]]:
+def flat(
+    properties: Properties, separator: str = " ", prefix: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yields each property as its dotted name and its text. separator: between items of a list."""
     for name, value in properties.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{printable(name)}.")
+            yield from flat(value, separator, f"{prefix}{printable(name)}.")
         else:
-            yield prefix + printable(name), _shown(value)
+            yield prefix + printable(name), _shown(value, separator)
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, separator: str) -> str:
     if isinstance(value, list | tuple):
-        return " ".join(map(_shown, value))
+        return separator.join(_shown(one, separator) for one in value)
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else printable(str(value))

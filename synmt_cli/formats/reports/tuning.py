@@ -109,7 +109,11 @@ class TuningReport:
 
 def read(path: str) -> TuningReport:
     """The report in a file of --format json, `-` for stdin. Raises DataError, ReadError."""
-    document, source = documents.load(path, COMMAND)
+    return parsed(*documents.load(path, COMMAND))
+
+
+def parsed(document: Any, source: str) -> TuningReport:
+    """The report in a JSON value. source: for messages. Raises DataError."""
     try:
         values = [_value(one) for one in document["values"]]
         best = values.index(_value(document["best"]))

@@ -10,6 +10,7 @@ from support.small_runs import sentence
 
 from synmt_cli.core.analysis import tasks
 from synmt_cli.core.analysis.tasks import MADE
+from synmt_cli.core.segments.alignment import tokens_of
 from synmt_cli.formats import conllu, penn
 from synmt_cli.io.reading import Source
 
@@ -117,7 +118,7 @@ def test_multiword_tokens_are_written_as_they_are():
         "3\t,\t_\tPUNCT\t_\t_\t0\troot\t_\t_\n"
     )
     (one,) = conllu.read(Source("x", io.BytesIO(block.encode())))
-    rows = tasks.surface(one)
+    rows = tokens_of([one]).rows
     assert [row[1] for row in rows] == ["du", ","]
     assert tasks.written(rows, ["du", ","]) == "du,"
 

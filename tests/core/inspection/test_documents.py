@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -93,6 +94,18 @@ def test_a_whole_report_has_no_problem_and_a_damaged_one_is_named_with_its_line(
     cut = b"".join(data.splitlines(keepends=True)[:line])
     [problem] = problems(cut, "json")
     assert problem.startswith((f"f:{line + 1}: not JSON: ", f"f:{line}: not JSON: "))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [("awsl", "awsl", 7.5), ("heads", "subtypes", 1), ("tune", "bleu", 999)],
+)
+def test_what_its_reader_would_refuse_is_a_problem(name, key, value):
+    text = re.sub(
+        rf'"{key}": ?[^,\s}}]+', f'"{key}": {value}', as_json(RESULTS[name]).decode(), count=1
+    )
+    [problem] = problems(text.encode(), "json")
+    assert problem.startswith("f: not from `synmt ")
 
 
 def test_fields_that_are_missing_are_a_problem():
@@ -232,7 +245,7 @@ def test_an_experiment_is_what_its_makefile_compares(tmp_path):
     """Models of other seeds do not count; a model to begin with that is gone is a problem."""
     for name in ("given/pretrained", "runs", "output"):
         (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "Makefile").write_text("VARIANTS := rel dep+rel\nSEEDS := 2\n")
+    (tmp_path / "Makefile").write_text("VARIANTS := rel dep+rel # two\nSEEDS := 2\n")
     for name in ("rel.1", "rel.2", "dep+rel.1"):
         (tmp_path / f"runs/{name}.trained").touch()
     (tmp_path / "output/rel.1.txt").touch()

@@ -86,7 +86,11 @@ def _values(awsl: float | None) -> dict[str, float | None]:
 
 def read(path: str) -> AwslReport:
     """The report in a file of --format json, `-` for stdin. Raises DataError, ReadError."""
-    document, source = documents.load(path, COMMAND)
+    return parsed(*documents.load(path, COMMAND))
+
+
+def parsed(document: Any, source: str) -> AwslReport:
+    """The report in a JSON value. source: for messages. Raises DataError."""
     try:
         runs = [_run(one) for one in document["runs"]]
     except (KeyError, TypeError, ValueError):

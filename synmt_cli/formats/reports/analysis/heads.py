@@ -135,7 +135,11 @@ def _all_heads(run: RunFigures, looks: str) -> Table:
 
 def read(path: str) -> HeadsReport:
     """The report in a file of --format json, `-` for stdin. Raises DataError, ReadError."""
-    document, source = documents.load(path, COMMAND)
+    return parsed(*documents.load(path, COMMAND))
+
+
+def parsed(document: Any, source: str) -> HeadsReport:
+    """The report in a JSON value. source: for messages. Raises DataError."""
     try:
         runs = [_run(one) for one in document["runs"]]
         subtypes, least = document["subtypes"], documents.count(document["least"])

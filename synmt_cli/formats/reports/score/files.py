@@ -35,8 +35,7 @@ T = TypeVar("T")
 
 def read(path: str) -> ScoreReport:
     """The report in a file, `-` for stdin. Raises DataError, ReadError."""
-    document, source = documents.load(path, COMMAND)
-    return parsed(document, source)
+    return parsed(*documents.load(path, COMMAND))
 
 
 def parsed(document: Any, source: str) -> ScoreReport:
