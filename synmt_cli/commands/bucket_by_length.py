@@ -68,7 +68,7 @@ def bucket_by_length(
     each FILE, or {side}, its number from 1. Every bucket gets a file, even an empty one. The
     files appear when all of them are complete; if the input is bad, none does.
     """
-    from synmt_cli.core.segments import bucketing
+    from synmt_cli.core.jobs import bucketing
     from synmt_cli.core.segments.buckets import length_buckets
 
     buckets = length_buckets(by)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 import sys
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -68,10 +67,6 @@ MANUAL = Manual(
     see_also=("translate", "bucket-by-length", "challenge"),
 )
 METRICS, TOKENIZE = "bleu,chrf", "13a"
-TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, as in sacreBLEU
-TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several seconds
-OTHER_FORM = 0.1  # of the lines, more or fewer than in the reference, in another Unicode form
-SHOWN = 5  # line numbers that a warning names
 SEGMENTS = "segments"
 GET_TAKES_NO_FORMAT = "--get prints bare figures: it takes no --format"
 READ_BY = {  # the metrics that read an option
@@ -334,7 +329,7 @@ def score(
         _print_again(from_report, get, limits, form, verbose, output, unfit)
         return
     # NumPy, sacreBLEU
-    from synmt_cli.core.evaluation import comparison, divisions, parallel_lines
+    from synmt_cli.core.evaluation import comparison, divisions, doubts, parallel_lines
     from synmt_cli.core.evaluation.metrics import outside, registry
     from synmt_cli.core.evaluation.systems import parse
 
@@ -370,7 +365,10 @@ def score(
     )
     with writing.output(output) as writer:
         texts = parallel_lines.read_parallel(paths) if paths else {}
-        _warn(texts, references, files, names, tokenize)
+        for doubt in doubts.of_texts(
+            texts, references, files, names, tokenize, READ_BY["tokenize"]
+        ):
+            console.warn(doubt)
         chosen = _metrics(
             names, scored, lower_is_better or [], [texts[one] for one in references], settings, jobs
         )
@@ -785,79 +783,6 @@ def _fitting(
     pairs_of = significance.all_pairs if all_pairs else significance.against_first
     refuse_two_single(systems, pairs_of(len(systems)))
     return test
-
-
-def _warn(
-    texts: dict[str, list[str]],
-    references: Sequence[str],
-    systems: Sequence[str],
-    metrics: Sequence[str],
-    tokenize: str,
-) -> None:
-    """Warns of what makes scores doubtful: empty references, tokenized outputs, an unfit tokenizer;
-    and of slow lines.
-    """
-    texts = {reading.source_name(name): lines for name, lines in texts.items()}
-    references, systems = ([*map(reading.source_name, of)] for of in (references, systems))
-    for name in references:
-        blank = [number for number, line in enumerate(texts[name], 1) if not line.strip()]
-        for number in blank[:SHOWN]:
-            console.warn(f"{name}:{number}: empty reference")
-        if len(blank) > SHOWN:
-            console.warn(f"{name}: {len(blank):,} empty references in all")
-    tokenized = "bleu" in metrics and tokenize != "none"
-    for name in dict.fromkeys(systems if tokenized else ()):
-        n = sum(line.endswith(" .") for line in texts[name])
-        if n >= TOKENIZED:
-            console.warn(f"{name}: {n:,} lines end in ' .': is the text tokenized?")
-    _warn_of_forms(texts, references, systems)
-    if "ter" in metrics:
-        _warn_of_slow_lines(texts, systems)
-    _warn_of_clauses(texts, references, metrics, tokenize)
-
-
-def _warn_of_forms(
-    texts: dict[str, list[str]], references: Sequence[str], systems: Sequence[str]
-) -> None:
-    """Warns of letters that look like those of the reference and are others: NFD against NFC."""
-
-    def composed(name: str) -> float:
-        lines = texts[name]
-        return sum(unicodedata.is_normalized("NFC", line) for line in lines) / max(len(lines), 1)
-
-    if not references:
-        return
-    expected = composed(references[0])
-    for name in dict.fromkeys((*references[1:], *systems)):
-        if abs(composed(name) - expected) > OTHER_FORM:
-            problem = "has letters with accents in another Unicode form (NFC, NFD)"
-            console.warn(f"{name} {problem} than {references[0]}: they count as different letters")
-
-
-def _warn_of_clauses(
-    texts: dict[str, list[str]], references: Sequence[str], metrics: Sequence[str], tokenize: str
-) -> None:
-    """Warns where metrics take clauses for words, since a reference has no spaces between these."""
-    from synmt_cli.core.text import scripts
-
-    of_tokens = {*metrics} & {*READ_BY["tokenize"]}
-    for name in references if of_tokens else ():
-        if writing := scripts.misread(texts[name], tokenize):
-            console.warn(f"{name} has {writing.advice(tokenize, '--tokenize ')}")
-            return
-
-
-def _warn_of_slow_lines(texts: dict[str, list[str]], systems: Sequence[str]) -> None:
-    """Says for which lines TER will take long: it tries to move every part everywhere."""
-    for name in dict.fromkeys(systems):
-        long = [(n, len(line.split())) for n, line in enumerate(texts[name], 1)]
-        long = [(number, n_words) for number, n_words in long if n_words > TER_WORDS]
-        for number, n_words in long[:SHOWN]:
-            problem = f"{n_words:,} words: TER may take minutes for more than {TER_WORDS:,}"
-            console.warn(f"{name}:{number}: {problem}")
-        if len(long) > SHOWN:
-            problem = f"{len(long):,} lines of more than {TER_WORDS:,} words in all"
-            console.warn(f"{name}: {problem}")
 
 
 def _shown(report: ScoreReport, get: str | None, form: str, verbose: bool) -> bytes:

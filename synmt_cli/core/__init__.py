@@ -1,1 +1,1 @@
-"""What synmt computes. Never prints, never knows a command line."""
+"""What synmt computes. Never prints or parses a command line; its messages may name an option."""

@@ -4,7 +4,8 @@ import io
 
 import pytest
 
-from synmt_cli.core.segments import bucketing, reader, splitting
+from synmt_cli.core.jobs import bucketing
+from synmt_cli.core.segments import reader, splitting
 from synmt_cli.core.segments.buckets import Buckets
 from synmt_cli.errors import DataError, UsageError
 from synmt_cli.io import reading
