@@ -113,6 +113,9 @@ flat=$(seeds flat struct-abs+struct-rel 12000-updates/ .flat) # all words hang f
 longer_of flat-struct-abs+struct-rel-vanilla "$(longer_systems vanilla) $flat"
 longer_of struct-abs+struct-rel-random-flat "$flat $random"
 longer_of struct-abs+struct-rel-flat "$flat $(longer_systems struct-abs+struct-rel)"
+flat=$(seeds flat gps 12000-updates/ .flat)
+longer_of flat-gps-vanilla "$(longer_systems vanilla) $flat"
+longer_of gps-flat "$flat $(longer_systems gps)"
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
 outputs=$(longer_systems vanilla pascal dep gps struct-abs+struct-rel rel pascal+rel dep+rel tags sisa)
