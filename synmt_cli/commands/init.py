@@ -108,10 +108,9 @@ def init(
     needs, report.html; where variants write trees, and with --tgt-parser, also trees.txt, their UAS
     and LAS against those of the parser for the same text. Such variants learn projective trees in
     which a multiword token is one word: trees of the target are changed accordingly (linearize says
-    how).
-    Read the Makefile, change it, or run its commands one by one. `make -j2` trains two models at a
-    time, which is for two cores, not for one GPU. An interrupted make resumes where it stopped, and
-    what depends on a changed file is made again. One vocabulary serves both languages.
+    how). Read the Makefile, change it, or run its commands one by one. `make -j2` trains two models
+    at a time, which is for two cores, not for one GPU. An interrupted make resumes where it
+    stopped, and what depends on a changed file is made again. One vocabulary serves both languages.
 
     Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
     write trees (linearized, parent, gcn) --tgt-parser or --tgt-trees; others skip parsing. `synmt

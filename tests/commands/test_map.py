@@ -16,6 +16,7 @@ import pytest
 from support.program import ENVIRONMENT
 
 from synmt_cli.errors import Unavailable
+from synmt_cli.io.reading import not_utf8
 from synmt_cli.pool import connection
 
 PARSE = "parse -m en.udpipe dev.en"
@@ -84,7 +85,7 @@ def test_every_filter_gives_the_same_bytes(both, options, line):
 def test_errors_are_those_of_the_filter(both):
     stdin = b"The dog sleeps.\n" * 19 + b"\xff\n" + b"The dog\n"
     plain, mapped = both(["-j2", "--chunk=4"], "parse -m en.udpipe", stdin)
-    assert plain.stderr.startswith(b"synmt parse: <stdin>:20: invalid UTF-8 at byte 1 ")
+    assert plain.stderr.decode() == f"synmt parse: <stdin>:20: {not_utf8(1)}\n"
     assert plain.returncode == 65
     assert same(plain, mapped)
     plain, mapped = both([], "parse -m missing test.en")
