@@ -76,8 +76,10 @@ def bucket_by_length(
         problem = "no --output, no --format labelled, no --line-buffered"
         raise UsageError(f"--out-template names its files: {problem}")
     paths = files or ["-"]
-    options.refuse_two_stdins([*paths, src])
-    options.refuse_clashes([src, *(paths if form == "counts" else [])], output)
+    if form == "counts":
+        options.refuse_clashes([*paths, src], output)
+    else:
+        options.refuse_clashes([src], output, rewritten=paths)
     with bucketing.opened(paths, kind, src) as stream:
         if template is not None:
             stream.split(buckets, template, [*paths, *([src] if src else [])])

@@ -124,9 +124,12 @@ def challenge(
     joined by +, or `none`. `score --by labels:FILE` reads it.
     """
     paths, further = files or ["-"], [*(src or []), *(tgt or [])]
-    _check([*paths, *further], form, bool(further), template is not None, output)
+    if form == "conllu":
+        options.refuse_clashes(further, output, rewritten=paths)
+    else:
+        options.refuse_clashes([*paths, *further], output)
+    _check(form, bool(further), template is not None, output)
     options.refuse({"--line-buffered is not for --out-template": template and line_buffered})
-    options.refuse_clashes([*further, *(paths if form != "conllu" else [])], output)
     own = core.Condition(OWN, word, lemma, upos, feats, deprel)
     conditions = _conditions(phenomena or [], own)
     finder = core.Finder(conditions, *_range(min_dist, exactly))
@@ -146,8 +149,7 @@ def challenge(
             console.warn(f"{name}: no word meets this condition, near its head or far from it")
 
 
-def _check(inputs: Sequence[str], form: str, others: bool, split: bool, output: str) -> None:
-    options.refuse_two_stdins(inputs)
+def _check(form: str, others: bool, split: bool, output: str) -> None:
     if split and (output != "-" or form in ("counts", "labels")):
         raise UsageError(f"--out-template names its files: no --output, no --format {COUNTS}")
     if others and not split and form in ("conllu", "counts", "labels"):

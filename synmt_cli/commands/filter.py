@@ -1,7 +1,6 @@
 """`synmt filter`: the pairs that are fit to train on."""
 
 import math
-from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -15,7 +14,6 @@ from synmt_cli.core.filtering.line_hashes import Digests
 from synmt_cli.core.filtering.outputs import Mode
 from synmt_cli.core.filtering.sieve import CHUNK, Sieve
 from synmt_cli.core.text.scripts import Sample
-from synmt_cli.io import reading
 
 MANUAL = Manual(
     input="JSONL records; or text, one segment a line; or CoNLL-U. --tgt: text.",
@@ -187,7 +185,6 @@ def filter(
     mode = Mode(form)
     counts_words = unit == "words" and (min_len > 1 or max_len or ratio)
     keeps, paths, excluded = mode is Mode.KEPT, files or ["-"], exclude or []
-    inputs = [*paths, *excluded, tgt, align_scores]
     unfit = {
         "--tgt-out is for the kept lines of --tgt; not for --format marked or counts": (
             tgt_out is not None and (tgt is None or not keeps)
@@ -195,16 +192,8 @@ def filter(
         "--tgt needs --tgt-out FILE, where its kept lines go": (
             tgt is not None and tgt_out is None and keeps
         ),
-        options.TWO_STDINS: inputs.count("-") > 1,
         "-o, --tgt-out and --rejects must be different files": (
             options.is_named_twice((output, tgt_out, rejects))
-        ),
-        "an output would replace another input": _replaces(
-            {
-                output: [*excluded, tgt, align_scores],
-                tgt_out: [*paths, *excluded, align_scores],
-                rejects: inputs,
-            }
         ),
         "--align-scores and --min-align go together": (
             (align_scores is None) != (min_align is None)
@@ -216,6 +205,10 @@ def filter(
         "--exclude-side needs --exclude": not excluded and exclude_side != "any",
     }
     options.refuse(unfit)
+    others = [*excluded, align_scores]
+    options.refuse_clashes([*others, tgt], output, rewritten=paths)
+    options.refuse_clashes([*others, *paths], tgt_out, rewritten=[tgt])
+    options.refuse_clashes([*others, *paths, tgt], rejects)
     problems = {
         "status": criteria.status,
         "min-len": min_len and partial(criteria.length, least=min_len, unit=unit),
@@ -260,11 +253,3 @@ def filter(
                 f"the {side} has {writing.name} without spaces, whose clauses count as words: use "
                 "--unit chars, and limits for characters"
             )
-
-
-def _replaces(outputs: Mapping[str | None, Sequence[str | None]]) -> bool:
-    """Whether an output would replace an input. outputs: with the inputs that they may not be."""
-    return any(
-        output is not None and reading.is_among(output, [one for one in inputs if one is not None])
-        for output, inputs in outputs.items()
-    )

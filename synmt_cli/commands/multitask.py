@@ -114,8 +114,7 @@ def multitask(
         options.refuse_clashes([*(files or ["-"]), penn], output)
         _write_symbols(files or (), penn, output)
         return
-    options.refuse_two_stdins([*(files or ["-"]), penn])
-    options.refuse_clashes([penn, spm, tgt_spm], output)
+    options.refuse_clashes([penn, spm, tgt_spm], output, rewritten=files or ["-"])
     if spm is None:
         raise UsageError("--spm MODEL is missing (or --format symbols)")
     source = Vocabulary.load(spm)

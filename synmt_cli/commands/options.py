@@ -19,8 +19,6 @@ from synmt_cli.errors import UsageError, quoted
 from synmt_cli.io import reading
 from synmt_cli.io.compression import is_compressed_name
 
-TWO_STDINS = "only one input can be stdin"
-
 
 def option(flags: str, help: str, shown_default: str = "", **details: Any) -> Any:
     """A typer.Option from the two columns of its help: `"-j, --jobs N", "Processes."`.
@@ -80,13 +78,19 @@ def refuse_given(context: Any, names: Mapping[str, str], reason: str) -> None:
 
 def refuse_two_stdins(paths: Iterable[str | None]) -> None:
     """Raises UsageError if `-` is named twice, because stdin can be read once."""
-    refuse({TWO_STDINS: [*paths].count("-") > 1})
+    refuse({"only one input can be stdin": [*paths].count("-") > 1})
 
 
-def refuse_clashes(inputs: Iterable[str | None], *outputs: str | None) -> None:
-    """Raises UsageError if two inputs are stdin, or an output would replace an input."""
+def refuse_clashes(
+    inputs: Iterable[str | None], *outputs: str | None, rewritten: Iterable[str | None] = ()
+) -> None:
+    """Raises UsageError if two inputs are stdin, or an output would replace an input.
+
+    rewritten: further inputs, which an output may replace, for a filter may write to the file that
+    it changes.
+    """
     files = [one for one in inputs if one]
-    refuse_two_stdins(files)
+    refuse_two_stdins([*files, *rewritten])
     for output in outputs:
         if output and reading.is_among(output, files):
             raise UsageError(f"{output} is an input, which would be replaced: name another file")

@@ -114,8 +114,7 @@ def parse(
             and input != "text",
         }
     )
-    options.refuse_two_stdins([*(files or ["-"]), known])
-    options.refuse_clashes([model, known], output)
+    options.refuse_clashes([model, known], output, rewritten=files or ["-"])
     file = KnownFile(known, on_bad_tree)
     recipe = pool.Recipe(
         partial(job.parsing, model, input, segment, strict, beam, not no_lemmas, file),

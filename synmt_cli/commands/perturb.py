@@ -144,8 +144,7 @@ def perturb(
     }
     options.refuse(unfit)
     others = [*(confusions or ()), *([label_set] if label_set else ())]
-    options.refuse_two_stdins([*others, *(files or ["-"])])
-    options.refuse_clashes(others, output)
+    options.refuse_clashes(others, output, rewritten=files or ["-"])
     learned = None
     if confusions:
         learned = _learned(*confusions)

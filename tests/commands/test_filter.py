@@ -238,18 +238,18 @@ def test_scores_of_an_aligner(run, folder):
         (
             ("filter", "en", "--tgt", "de", "--tgt-out", "en"),
             2,
-            "an output would replace another input",
+            "en is an input, which would be replaced",
         ),
-        ((*PAIR, "--tgt-out", "k", "-o", "de"), 2, "an output would replace another input"),
+        ((*PAIR, "--tgt-out", "k", "-o", "de"), 2, "de is an input, which would be replaced"),
         (
             ("filter", "en", "--max-len", "3", "--rejects", "en"),
             2,
-            "an output would replace another input",
+            "en is an input, which would be replaced",
         ),
         (
             ("filter", "en", "--exclude", "de", "-o", "de"),
             2,
-            "an output would replace another input",
+            "de is an input, which would be replaced",
         ),
         ((*PAIR, "--format=counts", "--tgt-out", "k"), 2, "--tgt-out is for the kept lines"),
         (("filter", "en", "--tgt-out", "k"), 2, "--tgt-out is for the kept lines"),
