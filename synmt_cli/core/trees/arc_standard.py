@@ -203,16 +203,13 @@ class Attachments(NamedTuple):
 NEVER = 2**30  # longer than any sequence
 
 
-def attachments(
-    moves: Sequence[Move], split: bool = False, lenient: bool = False, whole: bool = False
-) -> Attachments:
+def attachments(moves: Sequence[Move], split: bool = False, whole: bool = False) -> Attachments:
     """The edges that a sequence draws between its tokens (the table of section 3).
 
     For the arc head -> dependent of the transition x, there are edges from each token of the
     head to each of the dependent, from x to each of the dependent, and from each of the head
     to x. The tokens of a word are its pieces and its GLUE. An illegal transition raises
-    ValueError; with `lenient` it draws nothing, as in the published code. whole: a sequence
-    that does not end in one tree raises ValueError, too.
+    ValueError. whole: a sequence that does not end in one tree raises it, too.
 
     >>> moves = [Move.BEGIN, Move.CONTINUE, Move.BEGIN, Move.LEFT]  # Jo hn put LEFT-ARC:nsubj
     >>> edges = attachments(moves)
@@ -223,13 +220,11 @@ def attachments(
     edges = Attachments([NEVER] * n, [0] * n, [0] * n)
     configuration = Configuration(split=split)
     for x, move in enumerate(moves):
-        if lenient:
-            configuration = configuration.open_to(move)
         if arc := configuration.arc(move):
             head, dependent = arc
             for token in (*range(dependent.begin, dependent.end), x):
                 edges.at[token], edges.begin[token], edges.end[token] = x, head.begin, head.end
-        configuration = configuration.after_any(move) if lenient else configuration.after(move)
+        configuration = configuration.after(move)
     if whole and not configuration.allows(Move.FINISH):
         raise ValueError(f"no whole tree: {configuration.n_words} words are left")
     return edges

@@ -217,13 +217,11 @@ def table(moves, split=False):
     return sorted(found)
 
 
-def edges(moves, split=False, lenient=False):
+def edges(moves, split=False):
     """The same of attachments: the parents of a token are [begin, end) and `at`."""
     return sorted(
         (parent, token, at)
-        for token, (at, begin, end) in enumerate(
-            zip(*attachments(moves, split, lenient), strict=True)
-        )
+        for token, (at, begin, end) in enumerate(zip(*attachments(moves, split), strict=True))
         if at != NEVER
         for parent in {*range(begin, end), at} - {token}
     )
@@ -233,7 +231,6 @@ def edges(moves, split=False, lenient=False):
 def test_edges_are_those_of_the_table(n, split, glue, rng):
     moves = pieces(rng, random_projective_tree(n, rng.random), split, glue)
     assert edges(moves, split) == table(moves, split)
-    assert attachments(moves, split, lenient=True) == attachments(moves, split)
 
 
 def test_the_edges_of_example_1():
@@ -246,9 +243,6 @@ def test_the_edges_of_example_1():
     }
 
 
-def test_lenient_edges_pass_over_what_is_illegal():
-    assert edges([L, B, R], lenient=True) == []
-    # The piece after the illegal arc is a word of its own, so that the last arc has two.
-    assert set(edges([B, L, C, L], lenient=True)) == {(2, 0, 3), (3, 0, 3), (2, 3, 3)}
+def test_an_illegal_transition_has_no_edges():
     with pytest.raises(ValueError, match="illegal"):
         attachments([B, L])
