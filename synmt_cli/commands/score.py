@@ -210,7 +210,8 @@ def score(
     sacreBLEU's definition gives 12 % and Koehn's one-sided share 11 %. Their apparent power is
     false positives. A test of one output for each system cannot know how training runs
     vary: where they vary strongly, the default p called 27-44 % of equal systems different. With
-    several outputs of each (NAME=FILE, see below) it is 4 %.
+    several outputs of each (NAME=FILE, see below) it is 4 %. With three of each, a p far below
+    0.001 may be ten times too small: do not rely on it in tables of hundreds of comparisons.
 
     BLEU, chrF and TER are sacreBLEU's, with its signatures. `chrf` is chrF2, `chrf+` is Popović's
     chrF++.py with one word order (beta 3, eps smoothing), `chrf++` is chrF2++. RIBES is NKT *

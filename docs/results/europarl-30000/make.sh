@@ -63,7 +63,11 @@ for own in "4 5" "1 2 3 4 5"; do
   synmt score -j 0 --all-pairs -M bleu,chrf,ter -o "borrowed-trees/seeds-${own// /-}.txt" \
     reference.txt.xz $(seeds rel rel) $(seeds borrowed dep+rel borrowed-trees/) $(systems dep+rel)
 done
+own="1 2 3 4 5"
+of_rel=$(seeds rel rel)
 own="1 2 3"
+synmt score -M bleu -o random-trees/random-dep+rel-rel-5.txt reference.txt.xz $of_rel \
+  $(seeds random dep+rel random-trees/)
 
 # Relative positions in the encoder alone
 for baseline in vanilla struct-abs+struct-rel rel; do
