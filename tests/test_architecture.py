@@ -30,7 +30,7 @@ ROOMS = {
     "console": 4,
     "__main__": 4,
 }
-# The rooms inside core, from the ground up: each imports only itself and those before it.
+# The rooms inside core and synth, from the ground up: each imports only itself and those before it.
 CORE = (
     "options",
     "trees",
@@ -54,6 +54,11 @@ CORE = (
     "report",
     "experiment",
 )
+SYNTH = (
+    *("settings", "lexicon", "meaning", "words", "tokens", "english", "german"),
+    *("description", "sampling", "pairs", "files"),
+)
+INNER = {"core": CORE, "synth": SYNTH}
 # Never imported there, at the top of a file or inside a function.
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 BANNED = {
@@ -135,23 +140,24 @@ def test_no_room_imports_what_is_banned_there(path):
     assert [name for name in imports(tree(path)) if within(name, banned)] == []
 
 
-def core_room(name):
-    """The place in CORE of `core/room/...` or of `synmt_cli.core.room...`; None outside core."""
-    parts = name.replace("/", ".").removeprefix("synmt_cli.").split(".")
-    inside = parts[0] == "core" and len(parts) > 1 and parts[1] != "__init__"
-    return CORE.index(parts[1]) if inside else None
+def inner_room(name):
+    """The room around `core/room/...` or `synmt_cli.core.room...`, and its place there; or None."""
+    around, *rest = name.replace("/", ".").removeprefix("synmt_cli.").split(".")
+    if around not in INNER or not rest or rest[0] == "__init__":
+        return None
+    return around, INNER[around].index(rest[0])
 
 
-def test_every_room_of_core_has_its_place():
-    assert {p.stem for p in (PACKAGE / "core").iterdir() if p.stem[:2] != "__"} == set(CORE)
+@pytest.mark.parametrize("around", INNER)
+def test_every_inner_room_has_its_place(around):
+    assert {p.stem for p in (PACKAGE / around).iterdir() if p.stem[:2] != "__"} == {*INNER[around]}
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in FILES if core_room(place(path)) is not None], ids=place
-)
-def test_rooms_of_core_import_only_those_below_them(path):
-    here = core_room(place(path))
-    assert [name for name in imports(tree(path)) if (core_room(name) or 0) > here] == []
+@pytest.mark.parametrize("path", [path for path in FILES if inner_room(place(path))], ids=place)
+def test_inner_rooms_import_only_those_below_them(path):
+    around, here = inner_room(place(path))
+    named = {name: inner_room(name) for name in imports(tree(path))}
+    assert [name for name, at in named.items() if at and at[0] == around and at[1] > here] == []
 
 
 def offences(node):

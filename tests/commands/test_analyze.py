@@ -86,10 +86,20 @@ def test_a_picture_is_drawn_the_same_each_time(kind, begin):
 
 
 @pytest.mark.skipif(NO_MATPLOTLIB, reason="no matplotlib")
-@pytest.mark.parametrize(("plot", "status"), [("one.png", 2), ("absent/f.png", 73)])
-def test_a_picture_that_cannot_be_drawn_costs_no_measurement(analyze, tmp_path, plot, status):
+@pytest.mark.parametrize(
+    ("plot", "status", "message"),
+    [
+        ("one.png", 2, b": --plot and -o need two files\n"),
+        ("absent/f.png", 73, b"absent/f.png: No such file or directory\n"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_costs_no_measurement(
+    analyze, tmp_path, plot, status, message
+):
     given = ("--plot", tmp_path / plot, "-o", tmp_path / "one.png", "absent.jsonl")
-    assert analyze("awsl", *given).returncode == status  # before the input is missed
+    done = analyze("awsl", *given)
+    assert done.returncode == status  # before the input is missed
+    assert done.stderr.endswith(message)
     assert not list(tmp_path.iterdir())
 
 
@@ -99,13 +109,6 @@ def test_a_plot_without_syntax_is_refused_before_anything_is_measured(run, examp
     done = run("analyze", *arguments, cwd=example_folder)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"--plot: no variant changes a layer's scores" in done.stderr
-
-
-@pytest.mark.skipif(not NO_MATPLOTLIB, reason="matplotlib is there")
-def test_a_picture_needs_matplotlib(analyze):
-    done = analyze("awsl", "--plot", "x.png", "dev.jsonl")
-    assert (done.returncode, done.stdout) == (69, b"")
-    assert b"pip install 'synmt-cli[plot]'" in done.stderr
 
 
 # --- heads -----------------------------------------------------------------------------------
@@ -201,6 +204,12 @@ def test_attention_gives_one_object_for_each_line(analyze):
         assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in weight["rows"])
     assert (found[1]["tokens"], found[1]["weights"]) == ([], [])
     assert b"1 of 3 segments have no weights" in done.stderr
+    rounded = analyze("attention", "--layers", "0,2", "--heads", "1", "--decimals", "2", stdin=text)
+    for line, exact in zip(rounded.stdout.splitlines(), found, strict=True):
+        for weight, other in zip(json.loads(line)["weights"], exact["weights"], strict=True):
+            for row, same in zip(weight["rows"], other["rows"], strict=True):
+                assert row == [round(x, 2) for x in row]
+                assert row == pytest.approx(same, abs=0.0051)
 
 
 def test_attention_is_the_same_alone_and_in_a_batch(analyze, example_folder):
@@ -290,9 +299,11 @@ def test_probe_writes_its_tasks_and_reads_them_again(analyze, run, example_folde
 
 
 def test_probe_says_what_is_missing(analyze, run):
-    assert run("analyze", "probe", stdin=b"").returncode == 2
+    done = run("analyze", "probe", stdin=b"")
+    assert (done.returncode, b": name a run by -m RUN, or files for" in done.stderr) == (2, True)
     done = analyze("probe", "--task", "tense", "dev.en.conllu", "--seed", "1", "--max-pieces", "2")
     assert done.returncode == 2
+    assert b"--task tense: needs two classes of 10 sentences or more" in done.stderr
     done = analyze("probe", stdin=b"tr\ta\tx\n\n")
     assert done.returncode == 65
     assert b"<stdin>:2: 1 column, expected" in done.stderr

@@ -145,11 +145,12 @@ def test_arcs_must_weigh_the_same_in_all_runs(place, new):
     assert b"training.transition_weight is 1, not 0.3\n" in done.stderr
 
 
-def test_labels_of_another_run_must_be_the_same(place, new):
-    (place.folder / "heads" / "labels.json").write_text('["other"]', encoding="utf-8")
+def test_labels_of_another_run_must_be_the_same(place, new, tmp_path):
+    other = shutil.copytree(place.folder / "heads", tmp_path / "heads")
+    (other / "labels.json").write_text('["other"]', encoding="utf-8")
     config = (place.folder / "vanilla" / "config.toml").read_bytes()
-    (place.folder / "heads" / "config.toml").write_bytes(config)
-    done = place("average", "-m", "vanilla", "step-4", "heads", "-o", new, status=78)
+    (other / "config.toml").write_bytes(config)
+    done = place("average", "-m", "vanilla", "step-4", other, "-o", new, status=78)
     assert b"trained with other dependency labels" in done.stderr
 
 

@@ -152,5 +152,7 @@ def test_jobs_and_blank_lines_change_nothing(run, folder):
 
 
 def test_two_kinds_of_targets_or_two_of_stdin_are_refused(run, folder):
-    assert run("featurize", "--tgt", "x", "--tgt-conllu", "y").returncode == 2
-    assert run("featurize", "--tgt-conllu", "-").returncode == 2
+    done = run("featurize", "--tgt", "x", "--tgt-conllu", "y")
+    assert (done.returncode, b"are both targets: give one" in done.stderr) == (2, True)
+    done = run("featurize", "--tgt-conllu", "-")
+    assert (done.returncode, b"only one input can be stdin" in done.stderr) == (2, True)

@@ -77,7 +77,9 @@ def test_nothing_need_be_kept_where_only_the_counts_matter(run, folder):
     done = run(*PAIR, *nowhere, "--max-len", 7, cwd=folder)
     assert (done.returncode, done.stdout, files(folder)) == (0, b"", {})
     assert done.stderr == b"synmt filter: kept 3 of 5 pairs; rejected: 1 min-len, 1 max-len\n"
-    assert run(*PAIR, "-o", "k", "--tgt-out", "./k", cwd=folder).returncode == 2
+    done = run(*PAIR, "-o", "k", "--tgt-out", "./k", cwd=folder)
+    assert done.returncode == 2
+    assert b"-o, --tgt-out and --rejects must be different files" in done.stderr
 
 
 def test_records_come_out_as_they_were(run, folder):
@@ -347,8 +349,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 def test_memory_does_not_grow_with_the_input(tmp_path):
     peaks = []
-    for n in (10_000, 200_000):
-        (tmp_path / "x").write_bytes(b"some words\n" * n)
+    for n in (10_000, 200_000):  # 2 and 44 MB
+        (tmp_path / "x").write_bytes((b"some words " * 20 + b"\n") * n)
         command = [
             sys.executable,
             "-c",

@@ -338,7 +338,6 @@ def test_a_line_is_scored_while_the_pipe_waits(shop):
         ("gcn", ("--tgt", "one"), b"a\n", 78, b"gcn writes trees, and --tgt is text"),
         ("gcn", (), b'{"src":"a","tgt":"b"}\n', 65, b"<stdin>:1: no transitions; make records"),
         ("vanilla gcn", (), EMPTY, 78, b"all or none of an ensemble write trees"),
-        ("vanilla", (), b'{"src":"a","tgt_pieces":["b"],"vocab":"c"}\n', 0, b""),
         ("vanilla", (), b'{"src":"a","tgt":"b","pieces":["<PA>"]}\n', 65, b"asks for a parse"),
         ("vanilla", ("--checkpoint", "step-9"), EMPTY, 66, b"; it has best"),
         ("vanilla", ("--precision", "bf16", "--device", "cpu"), EMPTY, 2, b"is for a GPU"),
@@ -351,6 +350,13 @@ def test_what_cannot_be_scored_is_refused(shop, models, options, stdin, status, 
     done = shop("likelihood", *runs, *options, stdin=stdin, status=status)
     assert message in done.stderr
     assert done.stdout.count(b"\n") <= 1
+
+
+def test_pieces_of_another_vocabulary_are_made_anew(shop):
+    stdin = b'{"src":"a","tgt_pieces":["b"],"vocab":"c"}\n'
+    done = shop("likelihood", "-m", "vanilla", stdin=stdin, status=0)
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == b""
 
 
 def test_transitions_have_to_be_a_tree_of_the_vocabulary(shop):

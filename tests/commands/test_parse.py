@@ -230,6 +230,7 @@ def test_text_of_another_language_is_parsed_with_a_warning(run, tiny_udpipe, opt
 def test_split_is_for_text(run, tiny_udpipe):
     done = run("parse", "-m", tiny_udpipe, "--from", "tokens", "--segment", "split")
     assert done.returncode == 2
+    assert b"--segment split is for --from text" in done.stderr
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -241,7 +242,9 @@ def test_records_come_while_the_input_waits(tiny_udpipe, jobs):
             assert select.select([process.stdout], [], [], 20)[0]
             block = b""
             while not block.endswith(b"\n\n"):
-                block += process.stdout.readline()
+                line = process.stdout.readline()
+                assert line
+                block += line
             assert block.startswith(b"# sent_id = " + number)
         process.stdin.close()
         assert process.wait(20) == 0

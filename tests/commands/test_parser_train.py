@@ -180,8 +180,8 @@ def test_a_signal_ends_training_and_its_child(tiny_treebank, tmp_path, number):
     command = [sys.executable, "-m", "synmt_cli", "parser", "train", "train", "-o", "m", many]
     (tmp_path / "train").write_bytes(tiny_treebank)
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, bufsize=0) as process:
-        while b"Epoch 1" not in process.stderr.readline():
-            pass
+        while b"Epoch 1" not in (line := process.stderr.readline()):
+            assert line
         (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         process.send_signal(number)
         before = time.monotonic()

@@ -239,6 +239,21 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "--all-pairs"], 2, "--all-pairs needs two systems"),
         (["ref", "new", "--smooth-value", "1"], 2, "--smooth exp has no --smooth-value"),
         (
+            ["ref", "new", "-M", "bleu", "--format", "segments", "--by", "length"],
+            2,
+            "--format segments has no buckets",
+        ),
+        (
+            ["ref", "new", "--by", "depth", "--src-trees", "ref", "--ref-trees", "ref"],
+            2,
+            "give --src-trees or --ref-trees, not both",
+        ),
+        (
+            ["ref", "a=base", "a=new", "b=new", "b=base", "--samples", "1"],
+            2,
+            "--samples: seeds need two or more",
+        ),
+        (
             [*UNEQUAL, "--paired", "ar"],
             2,
             "--paired ar needs as many outputs of each system (2 of 'a', 1 of 'b')",
@@ -500,6 +515,7 @@ def test_buckets_that_are_asked_for_twice_are_made_and_counted_once(run, folder)
         (["list"], 65, "list: not from `synmt score --format json`: no field systems"),
         (["nan"], 65, "nan: not from `synmt score --format json`: the score of 'bleu'"),
         (["absent"], 66, "cannot read absent"),
+        ([], 2, "--sign-over needs reports"),
         (["-", "-"], 2, "only one input can be stdin"),
         (["list", "ref", "./list"], 2, "a report is named twice"),
         (["ref", "--get", "bleu"], 2, "--sign-over reads scores from reports"),

@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
+from support.run_folders import wait_for
 
 from synmt_cli.commands import synth
 from synmt_cli.io.reading import not_utf8
-from synmt_cli.synth.settings import PHENOMENA
+from synmt_cli.synth.pairs import pairs
+from synmt_cli.synth.settings import PHENOMENA, SynthSettings, phenomena
 
 FILES = ["train.de", "train.de.conllu", "train.en", "train.en.conllu"]
 
@@ -36,6 +37,23 @@ def test_streams_carry_the_same_pairs(run, tmp_path):
         assert text == (tmp_path / f"train.{side}").read_bytes()
         assert trees == (tmp_path / f"train.{side}.conllu").read_bytes()
         assert [line.split("\t")[column] for line in table] == text.decode().split("\n")[:-1]
+
+
+@pytest.mark.parametrize(
+    ("option", "setting"),
+    [
+        (("--english-order", "plain"), {"marked": False}),
+        (("--particles", "joined"), {"particles": "joined"}),
+        (("--extrapose",), {"extrapose": True}),
+    ],
+)
+def test_an_option_is_the_setting_of_its_name(run, option, setting):
+    names = "fronting,particle,relative"
+    command = ("synth", "-n", 40, "--seed", 4, "--phenomena", names)
+    made = pairs(SynthSettings(weights=phenomena(names), **setting), seed=4, n=40)
+    lines = [f"{one.english.text}\t{one.german.text}" for one in made]
+    assert run(*command, *option).stdout.decode().splitlines() == lines
+    assert run(*command).stdout.decode().splitlines() != lines
 
 
 def test_same_bytes_everywhere(run):
@@ -123,8 +141,7 @@ def test_an_interrupt_leaves_nothing(tmp_path):
     command = [sys.executable, "-m", "synmt_cli", "synth", "-n", "100000000"]
     command += ["--out-template", "x.{ext}"]
     with subprocess.Popen(command, cwd=tmp_path) as process:
-        while not os.listdir(tmp_path):
-            time.sleep(0.05)
+        wait_for(lambda: os.listdir(tmp_path))
         process.terminate()
         assert process.wait(10) == 143
     assert not os.listdir(tmp_path)

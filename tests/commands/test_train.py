@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-import torch
 from safetensors.numpy import load_file
 from support.event_files import events
 from support.program import ENVIRONMENT
+from support.run_folders import wait_for
 
 from synmt_cli import cli, console
+from synmt_cli.core.run import device
 from synmt_cli.core.run.config import LATER
-from synmt_cli.core.run.device import has_bf16
 
 SIZE = ["--preset", "tiny", "--set", "d_model=16", "--set", "d_ff=16", "--threads", "1", "-q"]
 
@@ -115,10 +115,15 @@ def test_a_run_that_has_more_updates_than_it_may_says_so(here, records, tmp_path
         assert not before or model.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["fp32", "bf16"])
-def test_bf16_where_there_is_none_says_that_it_is_slow(here, records, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "has", "is_emulated"),
+    [("fp32", False, False), ("bf16", True, False), ("bf16", False, True)],
+)
+def test_bf16_where_there_is_none_says_that_it_is_slow(
+    here, records, tmp_path, monkeypatch, name, has, is_emulated
+):
+    monkeypatch.setattr(device, "has_bf16", lambda _: has)
     options = ["--precision", name, "--device", "cpu"]
-    is_emulated = name == "bf16" and not has_bf16(torch.device("cpu"))
     for place in (["--dry-run"], ["--run", tmp_path / "r", "--max-steps", 1]):
         done = here("train", *SIZE[:-1], *records, *options, *place)
         told = b"this device has no bf16 and emulates it" in done.stderr
@@ -174,8 +179,7 @@ def test_a_signal_saves_and_the_run_goes_on_from_there(train, records, tmp_path,
         env={**os.environ, **ENVIRONMENT},
         preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # unlike under nohup
     ) as process:
-        while not (tmp_path / "r/config.toml").exists():
-            time.sleep(0.05)
+        wait_for((tmp_path / "r/config.toml").exists)
         time.sleep(1)
         process.send_signal(number)
         assert process.wait(30) == 75
@@ -224,9 +228,8 @@ def test_a_second_writer_is_refused_and_a_dead_ones_lock_is_not(train, records, 
 def test_a_loss_that_is_no_number_stops_with_its_step(train, tmp_path):
     done = train("r", "--max-steps", 9, "--set", "lr=1e30", "--set", "warmup=0")
     assert done.returncode == 78
-    assert b"at step" in done.stderr
-    for path in (tmp_path / "r").rglob("*.safetensors"):
-        assert all(abs(value).max() < 1e9 for value in load_file(path).values())
+    assert b"at step 2 " in done.stderr
+    assert not list((tmp_path / "r").rglob("*.safetensors"))
 
 
 def test_a_parser_is_a_model_and_a_second_vocabulary_needs_a_first(train, tmp_path):
@@ -339,8 +342,10 @@ def test_a_device_that_is_not_there_is_named(train, option):
 
 
 def test_training_without_a_run_is_a_usage_error(here, records):
-    assert here("train", *records).returncode == 2
-    assert here("train", "--train", "-", "--run", "x").returncode == 2
+    done = here("train", *records)
+    assert (done.returncode, b"--run DIR is missing (or --dry-run)" in done.stderr) == (2, True)
+    done = here("train", "--train", "-", "--run", "x")
+    assert (done.returncode, b"reads its records more than once" in done.stderr) == (2, True)
 
 
 def test_a_parser_is_copied_or_linked(train, example_folder, tmp_path):

@@ -169,6 +169,16 @@ def test_pictures_of_all_kinds(run):
     assert "\\depedge{2}{1}{det}" in drawn(run, "--format", "tikz", stdin=TREE)
 
 
+def test_upright_puts_each_word_below_its_head(run):
+    """Heights of the words: `sees` over its dependents, and these over `The`."""
+    picture = drawn(run, "--format", "svg", "--layout", "upright", stdin=TREE)
+    height = {
+        word: float(re.search(rf'<text [^>]*\by="([\d.]+)"[^>]*>{word}<', picture)[1])
+        for word in ("The", "dog", "sees", "it")
+    }
+    assert height["sees"] < height["dog"] == height["it"] < height["The"]
+
+
 def test_pictures_of_two_files(run, tmp_path):
     (tmp_path / "other").write_bytes(OTHER)
     marked = drawn(run, "--format", "svg", "--compare", tmp_path / "other", stdin=TREE)
@@ -244,6 +254,13 @@ def test_a_shorter_stdin_is_named_as_in_other_commands(run, tmp_path):
         (["--beside", "other"], 2, b"draw pictures: name --format svg, html or tikz"),
         (["--format", "svg", "--beside", "-"], 2, b"only one input can be stdin"),
         (["--format", "svg", "--differing"], 2, b"--differing is for --compare"),
+        (["--format", "svg", "--ascii"], 2, b"--ascii is for --format text"),
+        (["--layout", "arcs"], 2, b"--layout is for --format svg and html"),
+        (
+            ["--format", "svg", "--compare", "other", "--beside", "other"],
+            2,
+            b"--compare and --beside exclude each other",
+        ),
         (["--format", "svg", "--compare", "no"], 66, b"no: No such file"),
         (["--format", "svg", "--beside", "other"], 65, b"ends after 1 segment"),
         (["--format", "svg", "--id", "z"], 2, b"--id 'z': no segment has this id"),

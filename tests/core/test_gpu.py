@@ -31,13 +31,6 @@ pytestmark = [
 ]
 
 
-class Numbers:
-    fingerprint = "f"
-
-    def decode(self, ids):
-        return " ".join(map(str, ids))
-
-
 @pytest.fixture(autouse=True, scope="module")
 def chosen():
     """The GPU, set up as the commands do."""
@@ -57,7 +50,7 @@ def nothing_waits():
 def trainer(variant, folder, **settings):
     corpus = launches.corpus(32, plan(variant).transitions)
     given = {"batch_tokens": 200, "accumulate": 2, "max_steps": 4, "metric": "loss", **settings}
-    both = Vocabularies(Numbers(), Numbers())
+    both = Vocabularies(launches.Numbers(), launches.Numbers())
     model = launches.build(variant, {}, SIZE)
     return Trainer(Run(folder), Training(**given), model, both, corpus, None, CUDA)
 

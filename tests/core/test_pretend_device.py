@@ -174,19 +174,9 @@ def test_what_ctranslate2_gets_of_torch_is_copied_once_a_batch():
     assert found[1] == pytest.approx(found[0], abs=1e-4)
 
 
-class Numbers:
-    fingerprint = "f"
-
-    def decode(self, ids):
-        return " ".join(map(str, ids))
-
-    def ids(self, pieces):
-        return [4 + len(piece) for piece in pieces]
-
-
 def trainer(setting, folder, dev=True, **settings):
     model, corpus = build(setting)
-    both = Vocabularies(Numbers(), Numbers())
+    both = Vocabularies(launches.Numbers(), launches.Numbers())
     steps = {"max_steps": 2, "validate_every": 2, "batch_tokens": 256, "metric": "accuracy"}
     return Trainer(
         Run(folder),
@@ -218,7 +208,7 @@ def test_a_validation_waits_once_and_finds_what_it_finds_on_the_cpu(setting):
     model, corpus = build(setting)
     settings, found = Training(metric="accuracy", batch_tokens=64), []
     for device in (torch.device("cpu"), pretend.DEVICE):
-        given = model.to(device), corpus, Numbers(), settings, device, signals.Request()
+        given = model.to(device), corpus, launches.Numbers(), settings, device, signals.Request()
         with pretend.counted() as counts:
             found.append(Validation(*given).run())
     here, there = found
@@ -248,7 +238,7 @@ def test_attention_is_analysed(setting):
 
 def opened(setting, device):
     model, corpus = build(setting)
-    both = Vocabularies(Numbers(), Numbers())
+    both = Vocabularies(launches.Numbers(), launches.Numbers())
     given = model.to(device).eval(), both, corpus.encoding, unchanged, None, torch.device(device)
     return OpenedRun("run", SETTINGS[setting][0], *given)
 

@@ -38,6 +38,19 @@ from synmt_cli.core.variants.stack import StackSpec
 from synmt_cli.formats.record import Record
 from synmt_cli.formats.transitions import LEFT, RIGHT
 
+
+class Numbers:
+    """A vocabulary whose texts are its ids."""
+
+    fingerprint = "f"
+
+    def decode(self, ids):
+        return " ".join(map(str, ids))
+
+    def ids(self, pieces):
+        return [4 + len(piece) for piece in pieces]
+
+
 N_PAIRS, LONGEST, DEEPEST = 64, 23, 7
 LABELS = [f"l{i}" for i in range(37)]
 N_IDS = 200

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+from hypothesis import strategies as st
+
 from synmt_cli.core.trees.arc_standard import ARCS, Move
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.formats.arcs import all_reach_root
@@ -22,6 +24,20 @@ def is_tree(heads):
 def every_tree(n):
     """Yields the heads of all single-rooted trees over n words, by trying all heads."""
     return filter(is_tree, itertools.product(range(ROOT, n), repeat=n))
+
+
+@st.composite
+def several_trees(draw, largest=9):
+    """Heads of one to three trees, one behind the other."""
+    heads = []
+    for _ in range(draw(st.integers(1, 3))):
+        start, n = len(heads), draw(st.integers(1, largest // 3))
+        order = draw(st.permutations(range(start, start + n)))
+        own = {order[0]: -1}
+        for k, word in enumerate(order[1:], 1):
+            own[word] = draw(st.sampled_from(order[:k]))
+        heads += [own[word] for word in range(start, start + n)]
+    return heads
 
 
 def legal(configuration):
@@ -51,3 +67,13 @@ def replay(moves):
     if len(stack) > 1:
         raise ValueError(f"{len(stack)} words are left without a head")
     return heads
+
+
+def path_of(paths, row):
+    """The label ids of a row, read back from the tree of prefixes."""
+    found = []
+    while row:
+        assert paths.shorter[row] < row  # or this would never end
+        found.append(paths.labels[row].item())
+        row = paths.shorter[row].item()
+    return found[::-1]

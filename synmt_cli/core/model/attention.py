@@ -33,15 +33,16 @@ def join_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
-def masked(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    """Hides positions where `allowed` is False.
+def masked(scores: Tensor, allowed: Tensor | None, read_as: torch.dtype = torch.float64) -> Tensor:
+    """Hides positions where `allowed` is False. read_as: the type in which attention reads them.
 
     Finite, not -inf: a query may be left with nothing to see, and its NaN would reach every
     other token through 0 * NaN in A V.
     """
     if allowed is None:
         return scores
-    return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
+    lowest = max(torch.finfo(one).min for one in (scores.dtype, read_as))
+    return scores.masked_fill(~allowed, lowest)
 
 
 def scaled_product(q: Tensor, k: Tensor, d_head: int | None = None) -> Tensor:
@@ -304,7 +305,7 @@ class SelfAttention(nn.Module):
                 qkv, self.n_heads, allowed, dropout, tables, numbers, v.dtype
             )
         if numbers is not None:
-            allowed = masked(numbers, allowed)
+            allowed = masked(numbers, allowed, q.dtype)
         scale = 1 / math.sqrt(site.q.size(-1))
         return join_heads(fused_attention(q, k, v, allowed, dropout, False, scale))
 

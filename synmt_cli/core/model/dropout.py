@@ -24,4 +24,7 @@ def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
     drawn = bits.view(torch.int16)[: x.numel()].view(x.shape)  # from -LEVELS / 2 on
     factor = torch.empty(x.shape, dtype=x.dtype)
     torch.ge(drawn, n_dropped - LEVELS // 2, out=factor)
-    return x * factor.mul_(LEVELS / (LEVELS - n_dropped))
+    scale = LEVELS / (LEVELS - n_dropped)
+    if x.dtype != torch.float32:  # half precision would round the scale
+        return x * factor * scale
+    return x * factor.mul_(scale)

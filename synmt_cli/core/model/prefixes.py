@@ -89,7 +89,7 @@ class Pass:
 
 
 def longest_first(lengths: Sequence[int], device: torch.device) -> tuple[list[int], Tensor]:
-    """The lengths of targets as `passes` takes them, falling, and whose they are."""
+    """The lengths of targets as `packed_passes` takes them, falling, and whose they are."""
     order = np.argsort(-np.array(lengths), kind="stable")
     return [lengths[row] for row in order], moved(torch.from_numpy(order), device)
 
@@ -118,7 +118,7 @@ def packed(lengths: Sequence[int], width: int) -> list[Place]:
     return places
 
 
-def passes(
+def packed_passes(
     lengths: Sequence[int], longest: int, drawn: Sequence[int], n_cells: int
 ) -> Iterator[Pass]:
     """Yields passes of at most n_cells tokens, padding counted, or of one row.

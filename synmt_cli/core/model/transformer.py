@@ -11,7 +11,7 @@ from synmt_cli.core.model.attention import KeysValues
 from synmt_cli.core.model.embedding import Embedding, token_table
 from synmt_cli.core.model.layers import Decoder, Encoder, Memory
 from synmt_cli.core.model.modifier import Modifier, Side
-from synmt_cli.core.model.prefixes import Pass, cells_of, draw, longest_first, passes
+from synmt_cli.core.model.prefixes import Pass, cells_of, draw, longest_first, packed_passes
 from synmt_cli.core.model.size import Size
 from synmt_cli.core.transitions.grammar import Grammar
 
@@ -72,7 +72,7 @@ class Transformer(nn.Module):
         sources = self.decoder.keys_values(memory)
         found, places = [], []
         n_cells = cells_of(device, self.size.d_model)
-        for one in passes(lengths, n_tokens, draw(n_tokens, 1), n_cells):
+        for one in packed_passes(lengths, n_tokens, draw(n_tokens, 1), n_cells):
             here = one.to(device)
             states = self.reread(here, target, sources, memory.allowed)
             found.append(states.flatten(0, 1).index_select(0, here.ends))

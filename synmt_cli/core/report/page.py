@@ -78,7 +78,7 @@ class Content:
 
 def require() -> None:
     """Raises Unavailable unless the packages of the extra are there."""
-    require_packages("synmt report", "report", "jinja2", "matplotlib")
+    require_packages("the page", "report", "jinja2", "matplotlib")
 
 
 def page(content: Content) -> str:

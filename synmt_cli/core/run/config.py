@@ -53,7 +53,7 @@ class Training:
     ] = 0
     lr: Annotated[float, "peak learning rate, then inverse square root", Bounds(0)] = 0.0007
     initial_lr: Annotated[float, "learning rate that warm-up begins with", Bounds(0)] = 1e-7
-    warmup: Annotated[int, "updates from initial_lr to lr", Bounds(0)] = 4000
+    warmup: Annotated[int, "updates from initial_lr to lr; 0 is as 1", Bounds(0)] = 4000
     betas: Annotated[tuple[float, float], "Adam's betas", Bounds(0, 0.999999)] = (0.9, 0.98)
     eps: Annotated[float, "Adam's epsilon", Bounds(0)] = 1e-9
     weight_decay: Annotated[float, "Adam's weight decay", Bounds(0)] = 0.0

@@ -28,6 +28,7 @@ from synmt_cli.errors import ConfigError, ReadError, quoted
 from synmt_cli.io import regular_files
 
 if TYPE_CHECKING:
+    from synmt_cli.core.model.modifier import Modifier
     from synmt_cli.core.variants.stack import StackSpec
 
 VARIABLE = "SYNMT_VARIANTS"
@@ -197,26 +198,46 @@ def _is_declared(hint: Any) -> bool:
 def check_built(built: object, variant: Variant, spec: StackSpec) -> None:
     """Raises ConfigError unless a builder gave modifiers of this stack that say what they read."""
     from synmt_cli.core.model.modifier import Modifier  # the builder has loaded torch
-    from synmt_cli.core.transitions.grammar import FEATURES as TARGET_FEATURES
-    from synmt_cli.core.trees.features import FEATURES as SOURCE_FEATURES
 
     def refuse(problem: str) -> typing.NoReturn:
         raise ConfigError(f"{path()}: variant {variant.name}: {problem}")
 
     if not isinstance(built, tuple | list) or not all(isinstance(m, Modifier) for m in built):
         refuse(f"its builder for the {spec.stack} has to return a tuple of modifiers")
-    features = SOURCE_FEATURES if spec.stack == "encoder" else TARGET_FEATURES
     for modifier in built:
         name = type(modifier).__name__
-        if isinstance(modifier.needs, str) or not {*modifier.needs} <= {*features}:
-            choice = ", ".join(features)
-            refuse(f"{name}.needs is {modifier.needs!r}, not a tuple of these: {choice}")
-        if isinstance(modifier.learns, str) or not {*modifier.learns} <= {*modifier.needs}:
-            refuse(f"{name}.learns is {modifier.learns!r}, not a tuple of what is in its needs")
+        if problem := _misread(modifier, variant, spec.stack):
+            refuse(name + problem)
         if not modifier.layers <= {*range(spec.n_layers)}:
             refuse(f"{name} changes layers {sorted(modifier.layers)}, of 0 to {spec.n_layers - 1}")
-        if modifier.needs and spec.stack == "encoder" and not variant.source_trees:
-            refuse(f"{name} reads trees: its Variant needs source_trees=True")
+
+
+def _misread(modifier: Modifier, variant: Variant, stack: str) -> str:
+    """What is wrong with the features that a modifier says it reads, or ""."""
+    from synmt_cli.core.transitions.grammar import FEATURES as TARGET_FEATURES
+    from synmt_cli.core.trees.features import FEATURES as SOURCE_FEATURES
+
+    needs, learns = modifier.needs, modifier.learns
+    of_source = stack == "encoder"
+    features = SOURCE_FEATURES if of_source else TARGET_FEATURES
+    of_target = bool(needs) and not of_source
+    choice = ", ".join(features)
+    problems = {
+        f".needs is {needs!r}, not a tuple of these: {choice}": (
+            isinstance(needs, str) or not {*needs} <= {*features}
+        ),
+        f".learns is {learns!r}, not a tuple of what is in its needs": (
+            isinstance(learns, str) or not {*learns} <= {*needs}
+        ),
+        " reads trees: its Variant needs source_trees=True": (
+            needs and of_source and not variant.source_trees
+        ),
+        " reads trees of the target: its Variant needs transitions=True and rereads=True": (
+            of_target and not (variant.transitions and variant.rereads)
+        ),
+        f".needs is {needs!r}, not all of these: {choice}": of_target and {*needs} != {*features},
+    }
+    return next((problem for problem, is_so in problems.items() if is_so), "")
 
 
 def entry(variant: Variant) -> dict[str, str | bool]:

@@ -122,7 +122,9 @@ def test_batches_and_padding_never_matter():
     meter = HeadMeter(model)
     for i in (2, 1, 0):
         meter.add(RECORDS[i : i + 1], side(ROWS[i : i + 1], width=9, fill=1))
-    for one in meter.relations():
+    apart = list(meter.relations())
+    assert {one.relation for one in apart} == {*together}
+    for one in apart:
         other = together[one.relation]
         assert (one.words, one.offset) == (other.words, other.offset)
         for mine, its in zip(one.heads, other.heads, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from support.trees import path_of
 
 from synmt_cli.core.data.labels import Labels, PathTree
 
@@ -15,15 +16,6 @@ def numbered(paths):
     """A tree that met these paths, and the row of each."""
     tree = PathTree()
     return tree, np.array([tree.row(path) for path in paths], np.int64)
-
-
-def recovered(paths, row):
-    found = []
-    while row:
-        assert paths.shorter[row] < row  # or this would never end
-        found.append(paths.labels[row].item())
-        row = paths.shorter[row].item()
-    return found[::-1]
 
 
 @given(PATHS)
@@ -40,14 +32,14 @@ def test_a_row_is_a_path_and_a_path_is_a_row(paths):
 def test_every_path_of_a_batch_can_be_read_back(paths):
     tree, rows = numbered(paths)
     own, found = tree.batch(rows)
-    assert [recovered(found, row) for row in own] == paths
+    assert [path_of(found, row) for row in own] == paths
 
 
 @given(PATHS)
 def test_a_batch_has_each_prefix_of_its_paths_once_and_nothing_else(paths):
     tree, rows = numbered(paths)
     _, found = tree.batch(rows)
-    everything = [tuple(recovered(found, row)) for row in range(len(found.labels))]
+    everything = [tuple(path_of(found, row)) for row in range(len(found.labels))]
     prefixes = {tuple(path[:n]) for path in paths for n in range(len(path) + 1)} | {()}
     assert len(everything) == len(prefixes)
     assert set(everything) == prefixes
@@ -57,7 +49,7 @@ def test_a_batch_has_each_prefix_of_its_paths_once_and_nothing_else(paths):
 def test_rows_are_sorted_by_length_and_sizes_count_them(paths):
     tree, rows = numbered(paths)
     _, found = tree.batch(rows)
-    lengths = [len(recovered(found, row)) for row in range(len(found.labels))]
+    lengths = [len(path_of(found, row)) for row in range(len(found.labels))]
     assert lengths == sorted(lengths)
     assert found.sizes == [lengths.count(n) for n in range(max(lengths) + 1)]
     assert sum(found.sizes) == len(found.labels) == len(found.shorter)
@@ -73,7 +65,7 @@ def test_a_batch_does_not_know_what_else_the_tree_met(paths, data):
     alone, alone_rows = numbered([paths[i] for i in chosen])
     _, expected = alone.batch(alone_rows)
     assert found.sizes == expected.sizes
-    assert [recovered(found, row) for row in own] == [paths[i] for i in chosen]
+    assert [path_of(found, row) for row in own] == [paths[i] for i in chosen]
 
 
 @given(PATHS, PATHS)
@@ -83,7 +75,7 @@ def test_a_tree_may_grow_between_batches(before, after):
     later = np.array([tree.row(path) for path in after], np.int64)
     for own, paths in ((later, after), (rows, before)):
         mapped, found = tree.batch(own)
-        assert [recovered(found, row) for row in mapped] == paths
+        assert [path_of(found, row) for row in mapped] == paths
 
 
 def test_rows_keep_their_shape():

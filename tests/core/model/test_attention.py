@@ -135,6 +135,9 @@ def test_a_row_with_nothing_to_see_stays_finite(dtype):
     weights = hidden.softmax(-1)
     assert weights[0, 0, 0, 1] == 0
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 1, 2, dtype=dtype))
+    read = masked(scores.float(), allowed, dtype).to(dtype)
+    assert read.isfinite().all()
+    assert read.softmax(-1)[0, 0, 0, 1] == 0
 
 
 def test_hidden_stays_hidden_beside_very_negative_scores():

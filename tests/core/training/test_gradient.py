@@ -9,7 +9,7 @@ from support.models import make, side, small
 
 from synmt_cli.core.data.batch import Batch
 from synmt_cli.core.model.modifier import Side
-from synmt_cli.core.model.prefixes import passes
+from synmt_cli.core.model.prefixes import packed_passes
 from synmt_cli.core.model.transformer import Transformer
 from synmt_cli.core.text.vocabulary import PAD
 from synmt_cli.core.training import gradient
@@ -87,7 +87,7 @@ def test_passes_cut_by_memory_change_nothing(monkeypatch):
     whole = model()
     one, sums = gradients(whole, backward(whole, batch(), 0.1, 1.0))
     whole.zero_grad()
-    monkeypatch.setattr(gradient, "passes", lambda *given: passes(*given[:3], 8))
+    monkeypatch.setattr(gradient, "packed_passes", lambda *given: packed_passes(*given[:3], 8))
     other, again = gradients(whole, backward(whole, batch(), 0.1, 1.0))
     assert again.smoothed.item() == pytest.approx(sums.smoothed.item())
     for a, b in zip(one, other, strict=True):
@@ -105,7 +105,7 @@ DRAWN = [
 def test_passes_read_every_drawn_prefix_once(drawn, lengths, n_cells):
     width, read = lengths[0], []
     whole = Side(torch.arange(len(lengths) * width).view(-1, width))  # padded targets
-    for one in passes(lengths, width, drawn, n_cells):
+    for one in packed_passes(lengths, width, drawn, n_cells):
         ids, number = one.side(whole).ids, one.cells[1]
         assert ids.numel() <= n_cells or len(ids) == one.targets.stop - one.targets.start == 1
         ends = set(one.ends.tolist())
@@ -127,12 +127,12 @@ def test_passes_of_targets_of_any_lengths_read_every_drawn_prefix():
     for _ in range(300):
         lengths = sorted(rng.integers(10, 30, 12).tolist(), reverse=True)
         drawn = (np.flatnonzero(rng.random(lengths[0]) < rng.choice([0.1, 0.25, 0.5])) + 1).tolist()
-        n_read = sum(len(one.ends) for one in passes(lengths, lengths[0], drawn, 2**14))
+        n_read = sum(len(one.ends) for one in packed_passes(lengths, lengths[0], drawn, 2**14))
         assert n_read == sum(n <= length for length in lengths for n in drawn)
 
 
 def test_prefixes_of_targets_of_one_even_length_need_no_padding():
-    (one,) = passes([6, 6], 6, range(1, 7), 2**14)
+    (one,) = packed_passes([6, 6], 6, range(1, 7), 2**14)
     assert (one.cells[1] >= 0).all()
     assert one.cells.shape == (5, 6, 7)
 

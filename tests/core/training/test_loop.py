@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from support import launches
 from torch.nn import functional as F
 
 from synmt_cli import signals
@@ -35,15 +36,6 @@ N = 12
 SIZE = Size(d_model=8, d_ff=8, n_heads=2, encoder_layers=1, decoder_layers=1, dropout=0.1)
 
 
-class Letters:
-    """A vocabulary of N ids whose texts are their numbers."""
-
-    fingerprint = "f"
-
-    def decode(self, ids):
-        return " ".join(map(str, ids))
-
-
 @pytest.fixture
 def trainer(tmp_path):
     def make(ranks=None, grammar=None, **settings):
@@ -54,7 +46,7 @@ def trainer(tmp_path):
         lines = [" ".join(map(str, r)) for r in rows]
         encoding = Encoding([], Labels())
         corpus = Corpus(source, Ragged.of(rows, np.int64), {}, {}, encoding, lines, {})
-        letters = Letters()
+        letters = launches.Numbers()
         defaults = {"batch_tokens": 32, "warmup": 2, "lr": 0.01, "validate_every": 2}
         return Trainer(
             Run(tmp_path),

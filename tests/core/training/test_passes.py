@@ -8,8 +8,10 @@ import torch
 from support import launches
 
 from synmt_cli import signals
+from synmt_cli.core.decoding import search
+from synmt_cli.core.decoding.batching.supply import Room
 from synmt_cli.core.run.config import Training
-from synmt_cli.core.training import batches
+from synmt_cli.core.training import batches, validation
 from synmt_cli.core.training.device import precision
 from synmt_cli.core.training.device.memory_estimate import estimate
 from synmt_cli.core.training.validation import Validation
@@ -73,6 +75,26 @@ def test_validation_and_timing_make_no_larger_passes(bounds, monkeypatch):
     precision.choose(model, corpus, settings, 1000, CPU)
     assert len(shapes) > 1
     assert fits(shapes, settings)
+
+
+def test_translations_of_dev_are_bounded_by_tokens_and_the_same(monkeypatch):
+    model, corpus = launches.build("vanilla", {}), launches.corpus(40)
+    encoded, shapes, found = search.encoded, [], set()
+
+    def noted(models, numbers, sides, rules):
+        shapes.append(tuple(sides[0].ids.shape))
+        return encoded(models, numbers, sides, rules)
+
+    monkeypatch.setattr(search, "encoded", noted)
+    given = model, corpus, launches.Numbers(), Training(metric="bleu"), CPU, signals.Request()
+    for room in (Room(64, 2**15), Room(9, 60)):
+        monkeypatch.setattr(validation, "room_on", lambda _, room=room: room)
+        shapes.clear()
+        found.add(Validation(*given).run().value)
+    assert len(found) == 1
+    assert sum(n for n, _ in shapes) == len(corpus)
+    assert all(n * length <= 60 and n <= 9 for n, length in shapes)
+    assert max(n for n, _ in shapes) > 1
 
 
 def test_the_estimate_is_of_the_batches_that_there_are():

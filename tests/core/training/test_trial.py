@@ -165,6 +165,12 @@ def test_a_parameter_whose_factor_begins_at_zero_learns(own):
 OTHERS = r"what the encoder makes of a sentence depends on others in its batch, or on padding$"
 RANDOM = "the same input gives another result the second time: something is random, such as F.dr"
 CONSTANT = "[layer])\n        self.constant = torch.rand(1)\n"
+BODY, BEGIN = "        return -self", "[layer])\n"  # of the example's `added`, and of its __init__
+CACHE = """\
+        if not hasattr(self, "before"):
+            self.before = {}
+        parent = self.before.setdefault(parent.shape, parent)
+        j ="""
 
 
 @pytest.mark.parametrize(
@@ -186,25 +192,6 @@ CONSTANT = "[layer])\n        self.constant = torch.rand(1)\n"
             ),
             r"NearParent\.n changes in training, but runs store parameters alone$",
         ),
-    ],
-)
-def test_what_makes_another_model_is_refused(own, changes, message):
-    own(changed(*changes))
-    with pytest.raises(ConfigError, match=rf"variant near-parent: {message}"):
-        tried()
-
-
-BODY, BEGIN = "        return -self", "[layer])\n"  # of the example's `added`, and of its __init__
-CACHE = """\
-        if not hasattr(self, "before"):
-            self.before = {}
-        parent = self.before.setdefault(parent.shape, parent)
-        j ="""
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
         (("        j =", CACHE), OTHERS),
         (
             (
@@ -234,7 +221,7 @@ CACHE = """\
         ),
     ],
 )
-def test_what_no_run_stores_and_what_translation_lacks_is_refused(own, changes, message):
+def test_what_makes_another_model_is_refused(own, changes, message):
     own(changed(*changes))
     with pytest.raises(ConfigError, match=rf"variant near-parent: {message}"):
         tried()

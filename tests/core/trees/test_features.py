@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_heads import trees
+from support.trees import several_trees
 
 from synmt_cli.core.trees.features import EMITTED, FEATURES, MATRICES, PieceTree, tree_of
 from synmt_cli.core.trees.heads import depths
@@ -27,7 +27,7 @@ def words_only(heads, sents=(0,)):
 @st.composite
 def pieces(draw):
     """A tree whose words have no to three pieces, with pieces of no word between them."""
-    heads = draw(trees())
+    heads = draw(several_trees())
     piece_word = []
     for word in range(len(heads)):
         piece_word += [word] * draw(st.integers(0, 3)) + [-1] * draw(st.integers(0, 1))

@@ -4,25 +4,11 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.trees import is_acyclic
+from support.trees import is_acyclic, several_trees
 
 from synmt_cli.core.trees.heads import children, depths, is_projective, paths
 
 GREAT = [random.Random(1).randrange(max(0, i - 5), i) if i else -1 for i in range(100_000)]
-
-
-@st.composite
-def trees(draw, largest=9):
-    """Heads of one to three trees, one behind the other."""
-    heads = []
-    for _ in range(draw(st.integers(1, 3))):
-        start, n = len(heads), draw(st.integers(1, largest // 3))
-        order = draw(st.permutations(range(start, start + n)))
-        own = {order[0]: -1}
-        for k, word in enumerate(order[1:], 1):
-            own[word] = draw(st.sampled_from(order[:k]))
-        heads += [own[word] for word in range(start, start + n)]
-    return heads
 
 
 def ancestors(heads, word):
@@ -31,19 +17,19 @@ def ancestors(heads, word):
         word = heads[word]
 
 
-@given(trees())
+@given(several_trees())
 def test_depth_counts_the_arcs_above(heads):
     assert depths(heads) == [len(list(ancestors(heads, word))) - 1 for word in range(len(heads))]
 
 
-@given(trees())
+@given(several_trees())
 def test_a_path_is_the_labels_above_upside_down(heads):
     labels = [f"l{word}" for word in range(len(heads))]
     for word, path in enumerate(paths(heads, labels)):
         assert path == [labels[above] for above in ancestors(heads, word)][::-1]
 
 
-@given(trees())
+@given(several_trees())
 def test_projective_means_between_is_below(heads):
     expected = all(
         head in ancestors(heads, between)
@@ -54,7 +40,7 @@ def test_projective_means_between_is_below(heads):
     assert is_projective(heads) == expected
 
 
-@given(trees())
+@given(several_trees())
 def test_children_are_the_inverse_of_heads(heads):
     for head, dependents in enumerate(children(heads)):
         assert dependents == [word for word, h in enumerate(heads) if h == head]

@@ -21,6 +21,7 @@ from support.parsed_sources import (
     words,
 )
 from support.reference import array, encode
+from support.trees import path_of
 
 from synmt_cli.core.data.labels import Labels
 from synmt_cli.core.model.attention import scaled_product
@@ -156,16 +157,6 @@ def test_the_paths_of_tom_and_john():
     ]
 
 
-def recovered(paths, row):
-    """The label ids of a row, read back from the tree of prefixes."""
-    found = []
-    while row:
-        assert paths.shorter[row] < row  # or this would never end
-        found.append(paths.labels[row].item())
-        row = paths.shorter[row].item()
-    return found[::-1]
-
-
 @given(drawn())
 @settings(max_examples=25)
 def test_paths_in_a_batch_are_those_that_featurize_shows(tree):
@@ -173,7 +164,7 @@ def test_paths_in_a_batch_are_those_that_featurize_shows(tree):
     batch = source([[0] * (len(tree.piece_word) + 1)], [tree], ("path",))
     emitted = [[labels.id(label) for label in path] for path in FEATURES["path"].compute(tree)]
     rows = batch.features["path"][0].tolist()
-    assert [recovered(batch.paths, row) for row in rows] == [*emitted, []]
+    assert [path_of(batch.paths, row) for row in rows] == [*emitted, []]
 
 
 def test_a_path_is_read_from_the_root_and_to_its_end():
@@ -242,7 +233,7 @@ def test_sequences_of_paths_have_every_path_at_its_place(tree):
         column = [paths.whole[step, place % n_columns].item() for step in range(n_steps)]
         length = place // n_columns
         labels = [paths.labels[one].item() for one in column[:length]]
-        assert labels == recovered(paths, row)
+        assert labels == path_of(paths, row)
         assert column[:length][-1:] in ([row], [])
 
 

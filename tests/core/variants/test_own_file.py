@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from support.parsed_sources import LABELS, TREES, source
 
 from synmt_cli.core.analysis.witness import witnessed
 from synmt_cli.core.run.settings import named
+from synmt_cli.core.transitions.grammar import FEATURES
 from synmt_cli.core.variants import defaults, own_file, plan
 from synmt_cli.core.variants.own_file import known
 from synmt_cli.core.variants.stack import StackSpec
@@ -116,6 +118,25 @@ def test_a_builder_that_gives_what_is_no_variant_is_refused(own, old, new, messa
     own(text.replace(b"start),)", b"start)]") if "[1, " in new else text)
     with pytest.raises(ConfigError, match=r"variant near-parent: .*" + message):
         plan("near-parent").encoder(SETTING, {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "needs", "problem"),
+    [
+        ("transitions=True", FEATURES, r"needs transitions=True and rereads=True$"),
+        ("rereads=True", FEATURES, r"needs transitions=True and rereads=True$"),
+        ("transitions=True, rereads=True", ("arc_label",), r"not all of these: arc, head_begin, "),
+        ("transitions=True, rereads=True", ("depth",), r"not a tuple of these: arc, head_begin, "),
+        ("transitions=True, rereads=True", FEATURES, None),
+        ("", (), None),
+    ],
+)
+def test_a_decoder_reads_the_whole_tree_so_far_or_none(own, flags, needs, problem):
+    """A part of it has no meaning, and without rereads arcs would tell of words to come."""
+    text = changed("source_trees=True", flags).replace(b"encoder=", b"decoder=")
+    own(text.replace(b'needs = ("parent_middle",)', f"needs = {needs!r}".encode()))
+    with pytest.raises(ConfigError, match=problem) if problem else nullcontext():
+        assert plan("near-parent").decoder(SETTING, {})
 
 
 @pytest.mark.parametrize(("name", "what"), [("none.py", "No such file"), ("", "it is a folder")])

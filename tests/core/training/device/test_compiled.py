@@ -105,16 +105,9 @@ def test_layers_of_variants_are_read_as_they_are(variant, traced):
         assert n <= 6
 
 
-class Numbers:
-    fingerprint = "f"
-
-    def decode(self, ids):
-        return " ".join(map(str, ids))
-
-
 def trainer(folder, variant="vanilla", **settings):
     given = {"max_steps": 2, "validate_every": 2, "batch_tokens": 256, "metric": "accuracy"}
-    corpus, both = launches.corpus(6), Vocabularies(Numbers(), Numbers())
+    corpus, both = launches.corpus(6), Vocabularies(launches.Numbers(), launches.Numbers())
     model = launches.build(variant, {}, SIZE)
     return Trainer(Run(folder), Training(**given, **settings), model, both, corpus, corpus, CPU)
 
