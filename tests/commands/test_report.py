@@ -222,6 +222,12 @@ def test_the_page_says_whose_seeds_and_references_its_segments_are(forked, folde
     assert b"chrF of the segment" not in done.stdout
 
 
+def test_the_title_is_text_that_is_asked_for(forked, folder):
+    done = forked("report", "--title", "A <b>", folder / "runs/base.1", cwd=folder)
+    assert b"<title>A &lt;b&gt;</title>" in done.stdout
+    assert b"<h1>A &lt;b&gt;</h1>" in done.stdout
+
+
 def test_what_is_missing_is_said(forked, folder, tmp_path):
     (tmp_path / "score.json").write_bytes((folder / "score.json").read_bytes())
     done = forked("report", "--score", "score.json", cwd=tmp_path)

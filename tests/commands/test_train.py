@@ -213,6 +213,18 @@ def test_a_time_limit_is_kept_and_ends_with_75(train):
     assert time.monotonic() - start < 60
 
 
+def test_processes_that_read_records_make_the_same_numbers(train, tmp_path):
+    for folder, n in (("one", 1), ("two", 2)):
+        assert train(folder, "--max-steps", 1, "--num-workers", n).returncode == 0
+    one, two = (sorted((tmp_path / folder / "cache").rglob("*")) for folder in ("one", "two"))
+    assert [path.name for path in one] == [path.name for path in two]
+    numbers = [path for path in one if path.is_file() and path.suffix != ".json"]
+    assert numbers
+    for path in numbers:
+        other = tmp_path / "two" / path.relative_to(tmp_path / "one")
+        assert other.read_bytes() == path.read_bytes(), path.name
+
+
 def test_a_second_writer_is_refused_and_a_dead_ones_lock_is_not(train, records, tmp_path):
     import fcntl
 
