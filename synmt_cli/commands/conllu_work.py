@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from synmt_cli import console, pool
-from synmt_cli.core.jobs.work import Done, Work, tallied
+from synmt_cli.core.jobs.done import Done, tallied
+from synmt_cli.core.jobs.work import Work
 from synmt_cli.formats import conllu
 from synmt_cli.io import reading, writing
 

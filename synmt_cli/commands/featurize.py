@@ -8,17 +8,16 @@ from typing import Annotated, Any, Literal
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, completion, conllu_work, options
 from synmt_cli.commands.options import option
-from synmt_cli.core.jobs.featurize import Featurizer
-from synmt_cli.core.jobs.work import (
-    Done,
-    Work,
+from synmt_cli.core.jobs.cutting import (
     batches,
     cut_by_line,
     text_lines,
-    where,
     with_target_trees,
     with_targets,
 )
+from synmt_cli.core.jobs.done import Done
+from synmt_cli.core.jobs.featurize import Featurizer
+from synmt_cli.core.jobs.work import Work, where
 from synmt_cli.core.segments.bad_trees import OnBadTree
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
+from synmt_cli.core.jobs.cutting import batches, cut_by_line
+from synmt_cli.core.jobs.done import Done
 from synmt_cli.core.jobs.linearize import LinearizeJob
 from synmt_cli.core.jobs.linearize import symbols as symbols_of
-from synmt_cli.core.jobs.work import Done, Work, batches, cut_by_line, where
+from synmt_cli.core.jobs.work import Work, where
 from synmt_cli.core.segments.bad_trees import BadTrees, OnBadTree
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.transitions.linearizer import Linearizer

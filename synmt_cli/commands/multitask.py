@@ -7,7 +7,7 @@ from synmt_cli import console
 from synmt_cli.commands import Manual, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.jobs import multitask as job
-from synmt_cli.core.jobs.work import Done
+from synmt_cli.core.jobs.done import Done
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.errors import UsageError
 from synmt_cli.formats import record

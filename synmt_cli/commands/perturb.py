@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from synmt_cli import console, pool
 from synmt_cli.commands import Manual, conllu_work, options
 from synmt_cli.commands.options import option
+from synmt_cli.core.jobs.cutting import batches, cut_by_sentence
 from synmt_cli.core.jobs.perturb import RANDOM, SHUFFLED, LabelSampler, Perturber, learn
-from synmt_cli.core.jobs.work import batches, cut_by_sentence
 from synmt_cli.errors import DataError
 from synmt_cli.io import reading
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synmt_cli.core.jobs import featurize
+from synmt_cli.core.jobs.cutting import cut_by_line, with_targets
 from synmt_cli.core.jobs.featurize import Featurizer
-from synmt_cli.core.jobs.work import cut_by_line, with_targets
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.errors import counted

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from synmt_cli.core.jobs.cutting import cut_by_sentence
 from synmt_cli.core.jobs.perturb import RANDOM, SHAPES, SHUFFLED, LabelSampler, Perturber
-from synmt_cli.core.jobs.work import cut_by_sentence
 from synmt_cli.core.trees.heads import is_projective
 from synmt_cli.core.trees.relations import RELATIONS, universal
 from synmt_cli.core.trees.shapes import random_projective_tree

@@ -5,8 +5,8 @@ import io
 import pytest
 from support.mutations import JSON_PIECES, PIECES, ROUNDS, mutations, share_refused
 
+from synmt_cli.core.jobs.cutting import cut_by_line
 from synmt_cli.core.jobs.featurize import Featurizer
-from synmt_cli.core.jobs.work import cut_by_line
 from synmt_cli.core.text.vocabulary import Vocabulary
 from synmt_cli.core.text.vocabulary_training import VocabularySettings, train
 from synmt_cli.errors import DataError

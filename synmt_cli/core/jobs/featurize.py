@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from synmt_cli.core.jobs.work import Done, Work, contents, do
+from synmt_cli.core.jobs.done import Done, do
+from synmt_cli.core.jobs.work import Work, contents
 from synmt_cli.core.segments.alignment import piece_words, record_of
 from synmt_cli.core.segments.bad_trees import INSTEAD, OnBadTree
 from synmt_cli.core.text.vocabulary import Vocabularies, Vocabulary

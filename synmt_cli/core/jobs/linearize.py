@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from synmt_cli.core.jobs.work import Done, Work, do, lines
+from synmt_cli.core.jobs.done import Done, do
+from synmt_cli.core.jobs.work import Work, lines
 from synmt_cli.core.segments.alignment import record_of
 from synmt_cli.core.segments.bad_trees import OnBadTree
 from synmt_cli.core.text.vocabulary import symbol_problem

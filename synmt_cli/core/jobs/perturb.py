@@ -15,7 +15,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from synmt_cli.core.evaluation.trees.word_alignment import aligned_spans
-from synmt_cli.core.jobs.work import Done, Work, do, lines
+from synmt_cli.core.jobs.done import Done, do
+from synmt_cli.core.jobs.work import Work, lines
 from synmt_cli.core.segments.comments import status_of
 from synmt_cli.core.trees import perturbation, shapes
 from synmt_cli.core.trees.heads import ROOT, is_projective

@@ -5,7 +5,8 @@ import io
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from synmt_cli.core.jobs.work import cut_by_line, lines
+from synmt_cli.core.jobs.cutting import cut_by_line
+from synmt_cli.core.jobs.work import lines
 from synmt_cli.core.segments import comments
 from synmt_cli.formats import conllu
 from synmt_cli.io.reading import Source
