@@ -97,10 +97,15 @@ class Transformer(nn.Module):
         )
 
     def logits(self, states: Tensor) -> Tensor:
-        """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token."""
+        """(..., D) -> (..., n_target): unnormalised log-probabilities of the next token.
+
+        In single precision, also within autocast: in bf16 a score of 10 is a multiple of 1/16.
+        """
         if self.output_linear is not None:
             return self.output_linear(states)
-        return F.linear(states, self.output.weight, self.output_bias)
+        weight = self.output.weight
+        with torch.autocast(states.device.type, enabled=False):
+            return F.linear(states.to(weight.dtype), weight, self.output_bias)
 
     def correct_for(self, arc_weight: float) -> None:
         """Corrects `logits` for the weight that arcs have in the loss.

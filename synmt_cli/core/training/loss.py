@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from synmt_cli.core.model.projection import rounded, with_zeros
@@ -85,14 +86,14 @@ def judged(
 ) -> tuple[Tensor, Tensor]:
     """As `cross_entropy` -> nats of each token, (N,), and whether it is the likeliest, (N,).
 
-    bias: (V,), added to the logits.
+    bias: (V,), added to the logits, which are those of `Transformer.logits`: in single precision.
     """
-    x, w = _factors(states, output, rows)
+    x = (states if rows is None else states.index_select(0, rows)).to(output.dtype)
     nll, is_right = [x.new_zeros(0, dtype=torch.float32)], [target.new_zeros(0, dtype=torch.bool)]
-    for block in _blocks(x.size(0), _at_once(w, BLOCK)):
-        z, y = (x[block] @ w.T).float(), target[block]  # (block, V), (block,)
-        if bias is not None:
-            z += bias
+    for block in _blocks(x.size(0), _at_once(output, BLOCK)):
+        with torch.autocast(x.device.type, enabled=False):
+            z = F.linear(x[block], output, bias).float()  # (block, V)
+        y = target[block]  # (block,)
         nll.append(z.logsumexp(-1) - z.gather(1, y[:, None])[:, 0])
         is_right.append(z.argmax(-1) == y)
     return torch.cat(nll), torch.cat(is_right)
