@@ -120,6 +120,11 @@ longer_of struct-abs+struct-rel-flat "$flat $(longer_systems struct-abs+struct-r
 flat=$(seeds flat gps 12000-updates/ .flat)
 longer_of flat-gps-vanilla "$(longer_systems vanilla) $flat"
 longer_of gps-flat "$flat $(longer_systems gps)"
+for own in 4 "1 2 3 4"; do # a fourth seed, trained later: alone, and with the first three
+  synmt score -M bleu -o "12000-updates/gps-flat.${own// /-}.txt" "$french" \
+    $(seeds flat gps 12000-updates/ .flat) $(longer_systems gps)
+done
+own="1 2 3"
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
 outputs=$(longer_systems vanilla pascal dep gps struct-abs+struct-rel rel pascal+rel dep+rel tags sisa)
