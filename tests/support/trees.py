@@ -6,7 +6,7 @@ import itertools
 
 from hypothesis import strategies as st
 
-from synmt_cli.core.trees.arc_standard import ARCS, Move
+from synmt_cli.core.trees.arc_standard import ARCS, NEVER, Attachments, Configuration, Move
 from synmt_cli.core.trees.heads import ROOT
 from synmt_cli.formats.arcs import all_reach_root
 
@@ -77,3 +77,18 @@ def path_of(paths, row):
         found.append(paths.labels[row].item())
         row = paths.shorter[row].item()
     return found[::-1]
+
+
+def lenient_attachments(moves, split=False):
+    """The edges of `attachments`, where illegal moves draw nothing, as in the published code."""
+    n = len(moves)
+    edges = Attachments([NEVER] * n, [0] * n, [0] * n)
+    configuration = Configuration(split=split)
+    for x, move in enumerate(moves):
+        configuration = configuration.open_to(move)
+        if arc := configuration.arc(move):
+            head, dependent = arc
+            for token in (*range(dependent.begin, dependent.end), x):
+                edges.at[token], edges.begin[token], edges.end[token] = x, head.begin, head.end
+        configuration = configuration.after_any(move)
+    return edges

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from support.trees import legal, replay
+from support.trees import legal, lenient_attachments, replay
 
 from synmt_cli.core.decoding.batching.places import Stay
 from synmt_cli.core.decoding.progress import PieceProgress, TransitionProgress
@@ -110,7 +110,7 @@ def test_arrays_over_prefixes_are_states_of_the_system(split, constrained, seed)
                     expected = {*expected, Move.FINISH}  # the tree is then closed
                 for id, move in enumerate(one.moves):
                     assert may[source, k, id] == (move in expected), (moves, id)
-                found = attachments(moves, split, lenient=not constrained)
+                found = (attachments if constrained else lenient_attachments)(moves, split)
                 have = {
                     name: f[source, k, : len(ids) + 1].tolist()
                     for name, f in progress.features.items()

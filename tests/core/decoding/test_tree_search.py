@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from support.models import make, side, small
-from support.trees import replay
+from support.trees import lenient_attachments, replay
 
 from synmt_cli.core.decoding.hypothesis import LONGEST, LengthLimit, Rules, limits, normalised_score
 from synmt_cli.core.decoding.sampling import Sampling
@@ -61,7 +61,8 @@ def moves_of(ids, grammar):
 
 def target(ids, grammar, lenient=False):
     """BOS and the ids, with the features by the transition system."""
-    found = attachments(moves_of(ids, grammar), grammar.split, lenient)
+    draw = lenient_attachments if lenient else attachments
+    found = draw(moves_of(ids, grammar), grammar.split)
     arcs = [2**30, *(at + 1 if at < 2**30 else at for at in found.at)]
     values = [
         arcs,

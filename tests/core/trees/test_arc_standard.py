@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trees import every_tree, is_acyclic, legal, replay
+from support.trees import every_tree, is_acyclic, legal, lenient_attachments, replay
 
 from synmt_cli.core.trees.arc_standard import (
     ARCS,
@@ -217,11 +217,11 @@ def table(moves, split=False):
     return sorted(found)
 
 
-def edges(moves, split=False):
+def edges(found):
     """The same of attachments: the parents of a token are [begin, end) and `at`."""
     return sorted(
         (parent, token, at)
-        for token, (at, begin, end) in enumerate(zip(*attachments(moves, split), strict=True))
+        for token, (at, begin, end) in enumerate(zip(*found, strict=True))
         if at != NEVER
         for parent in {*range(begin, end), at} - {token}
     )
@@ -230,12 +230,13 @@ def edges(moves, split=False):
 @given(st.integers(1, 12), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_edges_are_those_of_the_table(n, split, glue, rng):
     moves = pieces(rng, random_projective_tree(n, rng.random), split, glue)
-    assert edges(moves, split) == table(moves, split)
+    assert edges(attachments(moves, split)) == table(moves, split)
+    assert lenient_attachments(moves, split) == attachments(moves, split)
 
 
 def test_the_edges_of_example_1():
     # Jo@@ hn put LEFT-ARC:nsubj the coals LEFT-ARC:det RIGHT-ARC:obj out RIGHT-ARC:compound:prt
-    assert set(edges([B, C, B, L, B, B, L, R, B, R])) == {
+    assert set(edges(attachments([B, C, B, L, B, B, L, R, B, R]))) == {
         *((2, 0, 3), (2, 1, 3), (3, 0, 3), (3, 1, 3), (2, 3, 3)),
         *((5, 4, 6), (6, 4, 6), (5, 6, 6)),
         *((2, 5, 7), (7, 5, 7), (2, 7, 7)),
@@ -243,6 +244,10 @@ def test_the_edges_of_example_1():
     }
 
 
-def test_an_illegal_transition_has_no_edges():
+def test_an_illegal_transition_is_refused_or_passed_over():
+    """The second is what tests of unconstrained search go by."""
     with pytest.raises(ValueError, match="illegal"):
         attachments([B, L])
+    assert edges(lenient_attachments([L, B, R])) == []
+    # The piece after the illegal arc is a word of its own, so that the last arc has two.
+    assert {*edges(lenient_attachments([B, L, C, L]))} == {(2, 0, 3), (3, 0, 3), (2, 3, 3)}

@@ -128,7 +128,7 @@ def test_a_builder_that_gives_what_is_no_variant_is_refused(own, old, new, messa
         ("transitions=True, rereads=True", ("arc_label",), r"not all of these: arc, head_begin, "),
         ("transitions=True, rereads=True", ("depth",), r"not a tuple of these: arc, head_begin, "),
         ("transitions=True, rereads=True", FEATURES, None),
-        ("", (), None),
+        ("rereads=False", (), None),
     ],
 )
 def test_a_decoder_reads_the_whole_tree_so_far_or_none(own, flags, needs, problem):
