@@ -123,7 +123,8 @@ def test_mutated_files_give_a_result_or_a_clear_error(folder, quiet, kind, capfd
             assert count_output(output) == count_input(data), data
         assert (status == 1) == (arguments[0] == "check" and output != b""), (data, messages)
         n_refused += status != 0
-    assert 0 < n_refused < rounds
+    assert n_refused > 0
+    assert n_refused < rounds or kind == "configuration"  # few other texts are one
 
 
 SETTINGS = b"training.lr=1e-3\tmodel.d_ff=16\tmodel.dropout=0.1\ttraining.betas=[0.9, 0.98]"
