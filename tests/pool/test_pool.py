@@ -296,8 +296,10 @@ def test_a_worker_killed_within_a_result_is_lost():
         if not is_length:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    before = time.monotonic()
     with pytest.raises(WorkerLost):
         list(ordered_map(half, range(4), 2, chunk=1))
+    assert time.monotonic() - before < 10
 
 
 def test_results_come_while_the_input_waits():
@@ -366,7 +368,7 @@ def test_closing_ends_busy_workers():
     next(results)
     before = time.monotonic()
     results.close()
-    assert time.monotonic() - before < 30
+    assert time.monotonic() - before < 2
     assert not multiprocessing.active_children()
 
 
