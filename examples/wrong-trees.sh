@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Is it the tree? A variant trained again with wrong trees, against its models of an experiment
-# (`synmt init`), which were trained with the parser's.
+# Is it the tree? Trains a variant of an experiment (`synmt init`) again with wrong trees, and
+# compares it with the models that were trained with the parser's.
 #
 #   bash examples/wrong-trees.sh EXPERIMENT [VARIANT] [TREES]
 #
@@ -8,7 +8,8 @@
 # the first (random trees leave most labels as they are, so that they say nothing about tags). TREES:
 # `random`, drawn from all trees over the words; `borrowed`, the parser's tree of another sentence of the
 # same set with as many words, so that arcs are as long and trees as deep as the parser's, but do not
-# belong to the words; or `flat`, in which all words hang from the first one, so that there is no syntax.
+# belong to the words; `flat`, in which all words hang from the first one, so that there is no syntax; or
+# `shallow`, in which all words hang from the parser's root and keep their labels.
 # Each sentence gets one tree, the same for all seeds.
 #
 # It trains one seed after the other. Records, runs, translations and scores.VARIANT.txt, which
@@ -26,8 +27,8 @@ fi
 cd "$1"
 variant=${2:-$(cut -d" " -f1 data/READERS)} trees=${3:-random}
 case $trees in
-  random | borrowed | flat) ;;
-  *) echo "wrong-trees.sh: TREES is random, borrowed or flat, not $trees" >&2 && exit 2 ;;
+  random | borrowed | flat | shallow) ;;
+  *) echo "wrong-trees.sh: TREES is random, borrowed, flat or shallow, not $trees" >&2 && exit 2 ;;
 esac
 out=$trees-trees
 [ -n "$variant" ] || { echo "wrong-trees.sh: no variant of this experiment reads trees" >&2; exit 2; }
@@ -81,6 +82,19 @@ flat() { # flat FILE
     { print }' "$1"
 }
 
+shallow() { # shallow FILE
+  LC_ALL=C awk 'BEGIN { FS = OFS = "\t" }
+    { line[++n] = $0; if ($1 ~ /^[0-9]+$/ && $7 == 0) root = $1 }
+    !NF { # a sentence is read: now its root is known
+      for (i = 1; i <= n; i++) {
+        $0 = line[i]
+        if ($1 ~ /^[0-9]+$/) { if ($7 != 0) $7 = root; $9 = "_" }
+        print
+      }
+      n = 0
+    }' "$1"
+}
+
 draw=0
 for part in test train dev; do
   draw=$((draw + 1))
@@ -110,6 +124,6 @@ cat "$out/scores.$variant.txt"
 echo
 echo "parsed - $trees is what the parser's trees are worth to $variant over $trees ones."
 if [ ${#plain[@]} -gt 0 ]; then
-  echo "Where $first is worse than $trees, $variant is better than $first even with $trees trees."
+  echo "If $first is worse than $trees, $variant is better than $first even with $trees trees."
 fi
 echo "These scores: $1/$out/scores.$variant.txt"

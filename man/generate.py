@@ -132,8 +132,8 @@ CONFIG = """\
 A setting is section.key=value for synmt train --set, and the line key = value below [section] in
 a file of TOML for synmt train --config and in the config.toml that a run directory keeps. The
 sections are model, training, and the names of variants. The keys variant and preset stand before
-all sections. Defaults give way to the preset, that to --config, and that to --set and options
-of their own, such as --seed. The same is printed by synmt settings."""
+all sections. The preset overrides the defaults, --config the preset, and --set and options of a
+setting's own, such as --seed, override both. synmt settings prints the same."""
 EXAMPLE = """\
 variant = "pascal"
 preset = "tiny"

@@ -125,7 +125,8 @@ def _refuse_empty(command: TyperCommand, context: Any) -> None:
     given = options.given(context)
     for parameter in command.params:
         name, metavar = parameter.name or "", getattr(parameter, "metavar", None)
-        if name in given and context.params[name] == parameter.default == "" and metavar in NAMES:
+        is_empty = context.params[name] == "" and parameter.default in ("", None)
+        if name in given and is_empty and metavar in NAMES:
             raise UsageError(f"{parameter.opts[-1]} is empty: leave it out, or give its {metavar}")
 
 
@@ -374,8 +375,13 @@ def _bug(error: BaseException) -> int:
 
 def _system(error: OSError) -> int:
     """Reports what the system refused. Returns the status."""
-    if error.errno == errno.ENOENT and error.filename is None:  # only tempfile names none
-        console.error("no folder for temporary files can be written; set TMPDIR to one")
+    if error.errno == errno.ENOENT and error.filename is None:  # only tempfile and getcwd name none
+        problem = "no folder for temporary files can be written; set TMPDIR to one"
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            problem = "the current folder is gone; change to one that exists"
+        console.error(problem)
         return CreateError.exit_code
     of_any_file = error.errno in (errno.EMFILE, errno.ENFILE)
     where = error.filename or ("files" if of_any_file else "stdout")

@@ -153,7 +153,7 @@ def analyze_probe(
                   top-constituents  what the sentence consists of: 19 sequences such as NP_VP_.,
                                    and OTHER; without other punctuation than that full stop
                   bigram-shift     whether two neighbouring words were swapped
-      semantic    tense            Past or Pres of the main clause's finite verb
+      semantic    tense            Past or Pres of the main clause's finite verb, indicative
                   subject-number   Sing or Plur of the root's subject, a common noun
                   object-number    the same of its object
                   odd-man-out      whether a noun or verb was replaced by an equally likely one
@@ -194,7 +194,7 @@ def analyze_probe(
             "name a run by -m RUN, or files for the tasks by --out-template TEMPLATE": not (
                 model or template
             ),
-            "--dropout is of hidden units, and --hidden 0 has none": dropout and not hidden,
+            "--dropout needs hidden units, and --hidden 0 has none": dropout and not hidden,
         }
     )
     with (
@@ -265,8 +265,8 @@ def _refuse_other_sentences(first: str, run: str, of_first: object, of_run: obje
     """Raises UsageError: figures of other sentences are not to be compared."""
     if of_first != of_run:
         raise UsageError(
-            f"--max-pieces leaves {run} other sentences than {first}, whose "
-            "vocabulary is another: raise it, or probe them one by one"
+            f"--max-pieces leaves {run} other sentences than {first}, since their "
+            "vocabularies differ: raise it, or probe them one by one"
         )
 
 

@@ -163,7 +163,8 @@ def filter(
     --lang de-en rejects a pair if the likeliest language of either side is another one, or if
     there is no evidence for any, as in a number. Lines of two or three words are often taken
     for something else, with a low probability: --lang-sure 0.5 lets them pass, and lines without
-    evidence too. --lang de tests the source alone.
+    evidence too. --lang de tests the source alone. This test takes nearly all of the time, and -j
+    is for it alone.
 
     --format marked writes every pair: records and CoNLL-U with status skipped and the reason (those
     that have a status, such as empty, keep it), text after a first column with `ok` or the reason.

@@ -105,8 +105,8 @@ def init(
     Its Makefile runs plain synmt commands: check, split, filter, parse, vocab train, featurize;
     train and average for every variant and seed; tune for the length penalty; translate; score over
     the seeds; and report. The results are scores.txt and, with the packages that synmt report
-    needs, report.html; where variants write trees, and with --tgt-parser, also trees.txt, their UAS
-    and LAS against those of the parser for the same text. Such variants learn projective trees in
+    needs, report.html; where variants write trees, and with --tgt-parser, also trees.txt, the UAS
+    and LAS of their trees against a parse of the same text. Such variants learn projective trees in
     which a multiword token is one word: trees of the target are changed accordingly (linearize says
     how). Read the Makefile, change it, or run its commands one by one. `make -j2` trains two models
     at a time, which is for two cores, not for one GPU. An interrupted make resumes where it
@@ -125,15 +125,15 @@ def init(
     Use --pretrained when you have little text but models that were trained on more: it compares
     variants that are trained further on your text (see `train --pretrained`). All of the models
     have one vocabulary, which the experiment takes. --pretrained 'general/models/{variant}.{seed}'
-    takes those of another experiment, so each variant and seed begins with its own; a name without
-    {variant} begins all variants with the same model, to which they are added. The learning rate in
+    takes those of another experiment, so each variant and seed begins with its own; without
+    {variant}, all variants begin with the same model and are added to it. The learning rate in
     config.toml is then a third of the preset's, and models are validated every 100 updates instead
     of 250. Keep your dev and test sets out of the text of those models.
 
     A dev or test set that is not given is split off: a tenth of the pairs, at most 1,000, at
     random, by a hash of their lines; pairs that share a line stay in the same set, and none shares
     one with a set that is given. Training text that shares a line with the dev or test set is left
-    out, too, as are repeated pairs, and pairs with a side of more than 100 words, or more than 9
+    out, too, as are repeated pairs, and pairs with a side that has over 100 words or is over 9
     times as long as the other.
 
     Chinese, Japanese, Thai and others have no spaces between words. init knows them by their

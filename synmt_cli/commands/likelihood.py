@@ -79,14 +79,14 @@ def likelihood(
     commands.
 
     The targets are those of the records (featurize --tgt), or the lines of --tgt FILE. A target
-    without tgt_pieces is split into pieces by the models' vocabulary. If a model wrote it, these
-    may be other pieces than it wrote, with another score. Sources are read as in synmt translate:
+    without tgt_pieces is split into pieces by the models' vocabulary. These may differ from
+    the pieces that a model wrote, and so may the score. Sources are read as in synmt translate:
     text is parsed if the models need trees, and with --on-bad-tree failed a sentence that is not a
     tree is a failed segment.
 
     Models of linearized, parent and gcn score a tree with its words, as they write it; transitions
     do not count in the length. Their targets come from records of featurize --tgt-conllu, and --tgt
-    is refused. Unlike here, the score of translate leaves out the arcs that it added to complete a
+    is refused. The score of translate, unlike this one, leaves out the arcs that completed a
     tree (closing).
 
     Every segment has its line. If source and target are both empty, log P is 0. nan, in jsonl null,

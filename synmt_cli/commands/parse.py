@@ -103,9 +103,9 @@ def parse(
     options.refuse(
         {
             "give -m MODEL, or --known FILE with a tree for each line": not model and not known,
-            "--beam is of a parser: give -m MODEL": beam != udpipe.BEAM and not model,
-            "--no-lemmas is of a parser: give -m MODEL": no_lemmas and not model,
-            "--segment split is of a parser: give -m MODEL": segment == "split" and not model,
+            "--beam needs a parser: give -m MODEL": beam != udpipe.BEAM and not model,
+            "--no-lemmas needs a parser: give -m MODEL": no_lemmas and not model,
+            "--segment split needs a parser: give -m MODEL": segment == "split" and not model,
             "--on-bad-tree is for the trees of --known": on_bad_tree != "error" and not known,
             "--known is for text: --from conllu has sentences of its own": known
             and input == "conllu",

@@ -753,7 +753,7 @@ def _test(
         raise UsageError("--matched is for the bootstrap of several seeds")
     if name == "none":
         options.refuse(
-            {f"--{one} is of a test: it excludes --paired none": one in asked for one in OF_TESTS}
+            {f"--{one} needs a test: it excludes --paired none": one in asked for one in OF_TESTS}
         )
         return None
     if several and (name not in SEED_FORMULAS or "p" in asked):

@@ -49,7 +49,7 @@ def settings(
     """List the settings of models, training and variants: meaning, values, default, presets.
 
     NAME is a setting (`training.lr`, or `lr` alone), a section (`model`, `training`), a variant
-    (`pascal`, `dep+rel`), or a preset (`tiny`), for which what it sets is listed. A setting has its
+    (`pascal`, `dep+rel`), or a preset (`tiny`), whose settings are listed. A setting has its
     default unless a preset, a file of `train --config`, `train --set` or an option of its own
     sets it; later ones win. `base` is the defaults.
 

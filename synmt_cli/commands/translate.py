@@ -186,7 +186,7 @@ def translate(
     head. Then its most probable arcs are added until the tree is complete, and the score does not
     change; such trees are counted. So each translation is one tree. --format text writes only the
     words, conllu the parsed sentence, and --trees-out adds it to another format. Translations in an
-    n-best list may differ only in the tree; where completing makes two the same, one is dropped.
+    n-best list may have equal words and other trees; if completing makes two equal, one is dropped.
     --unconstrained allows everything, as the paper's code did: transitions that draw nothing are
     skipped, at most four tokens are written for each piece of the limit, and conllu repairs a
     sequence that builds no tree, and counts it. Then a piece after an arc begins a new word of the
@@ -202,8 +202,8 @@ def translate(
     --precision int8 multiplies in 8-bit integers, with a scale for each token and each output, and
     may change a few translations. Attention and what variants add keep their precision. On a GPU
     bf16 and fp16 halve weights and states, and the scores of translations keep single precision;
-    auto is bf16 where the GPU itself computes in it, else fp32. There, products in fp32 use TF32
-    unless --precision fp32 is given.
+    auto is bf16 where the GPU itself computes in it, else fp32. On a GPU products in fp32 use
+    TF32 unless --precision fp32 is given.
 
     --engine ctranslate2 (`pip install 'synmt-cli[ctranslate2]'`) is faster: torch computes what a
     variant changes in the encoder, and CTranslate2 the rest. It supports single models with a plain

@@ -35,6 +35,7 @@ def vocab_convert(
     this file to all commands, and not the ids of the other program.
     """
     options.refuse_compressed(output)
+    options.refuse_clashes([model], output)
     old = vocabulary.read(model)
     new = vocabulary.with_special_ids(old, model)
     known = Vocabulary(new, model)

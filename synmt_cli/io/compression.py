@@ -39,6 +39,13 @@ class Damaged(Exception):
     """Compressed data that is cut, corrupt, or followed by something else."""
 
 
+def cut(name: str) -> bytes:
+    """The beginning of a stream by the suffix of `name`: where it ends, readers see an error."""
+    whole = io.BytesIO()
+    compressed(whole, name).close()
+    return whole.getvalue()[:-1]
+
+
 def decompressed(raw: BinaryIO) -> BinaryIO:
     """The decompressed text of `raw`, a buffered file; `raw` itself if it is not compressed."""
     file = raw = cast(io.BufferedReader, raw)

@@ -129,7 +129,7 @@ def atomic(path: str | Path, follow: bool = True, line_buffered: bool = False) -
 
     It is compressed by its suffix. follow: whether the name may be a link, which stays one, a
     pipe or a device. line_buffered: whether these two get each record at once. Raises CreateError,
-    WriteError; then no file is left.
+    WriteError. On any error no file is left; a pipe or a device has the records before it.
     """
     name = str(path)  # as the user gave it, even if it is a link
     with contextlib.ExitStack() as stack:
@@ -149,10 +149,9 @@ def atomic(path: str | Path, follow: bool = True, line_buffered: bool = False) -
         try:
             yield writer
             writer.complete()
-        except BaseException:
-            for one in (file, raw):
-                with contextlib.suppress(OSError, ValueError):
-                    one.close()
+        except BaseException as error:
+            takes_more = not isinstance(error, (BrokenPipeError, WriteError))
+            _end_early(writer, file, raw, is_read=temporary is None and takes_more)
             raise
         if temporary:
             try:
@@ -189,8 +188,10 @@ def _opened(path: Path, stack: contextlib.ExitStack) -> tuple[IO[bytes], Path | 
     """
     if _is_written_directly(path):
         number = _own_descriptor(path)
+        if number is None:
+            return open(path, "ab"), None
         # Opened by name, a plain file would be written from an offset of its own.
-        return open(path, "ab") if number is None else os.fdopen(os.dup(number), "wb"), None
+        return io.BufferedWriter(Patient(os.dup(number), "wb")), None
     for temporary in _temporary_names(path):
         with contextlib.suppress(FileExistsError), signals.shielded():
             file = open(temporary, "xb")  # noqa: SIM115
@@ -236,6 +237,23 @@ def _descriptor(path: Path) -> Path | None:
             break
         path = path.parent / os.readlink(path)
     return None
+
+
+def _end_early(writer: Writer, file: IO[bytes], raw: IO[bytes], is_read: bool) -> None:
+    """Closes an output after an error.
+
+    is_read: somebody reads it already, and gets the records so far, and after compressed ones
+    an error in place of an end.
+    """
+    with contextlib.suppress(OSError, ValueError, WriteError):
+        if is_read:
+            writer.flush()
+            if file is not raw:
+                file.close()
+                raw.write(compression.cut(writer.name))
+    for one in (file, raw):
+        with contextlib.suppress(OSError, ValueError):
+            one.close()
 
 
 def _seal(file: IO[bytes], raw: IO[bytes], to_disk: bool) -> None:

@@ -341,7 +341,7 @@ def test_runs_are_probed_on_the_same_sentences(analyze, run, example_folder, tmp
         given = (*what, "--max-pieces", MAX_PIECES, "-m", other, "train.en.conllu")
         done = analyze("probe", *given)
         assert (done.returncode, done.stdout) == (2, b"")
-        said = f"--max-pieces leaves {other} other sentences than runs/pascal, whose vocabulary"
+        said = f"--max-pieces leaves {other} other sentences than runs/pascal, since their "
         assert said in done.stderr.decode()
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from support.in_process import InProcess
-from support.program import ENVIRONMENT, ROOT
+from support.program import ENVIRONMENT, ROOT, shell
 
 from synmt_cli import cli
 from synmt_cli.commands import completion, options
@@ -121,6 +121,7 @@ REPORTS = {
     ],
     ("vocab", "encode"): ["-m x y"],
     ("vocab", "decode"): ["-m x y"],
+    ("vocab", "convert"): ["x"],
     ("bucket-by-length",): ["y --src x", "--format counts x"],
     ("challenge", "--deprel", "obl"): ["--format text y --src x", "--format ids x"],
 }
@@ -158,6 +159,7 @@ def test_pipes_devices_and_stdin_are_replaced_by_nothing(run, tmp_path):
         ),
         (("translate", "-m", "x", "--parser", ""), "--parser is empty: leave it out, or give its "),
         (("report", "--src", ""), "--src is empty: leave it out, or give its FILE"),
+        (("score", "x", "y", "--src-trees", ""), "--src-trees is empty: leave it out, or give its"),
     ],
 )
 def test_a_variable_that_is_not_set_is_no_default(run, arguments, message):
@@ -171,6 +173,13 @@ def test_an_empty_name_of_an_output_is_no_stdout(run):
         done = run(*command, "-o", "", stdin=b"a\n")
         assert (done.returncode, done.stdout) == (73, b"")
         assert b": cannot create '': Is a directory" in done.stderr
+
+
+def test_a_folder_that_is_gone_is_named_as_the_problem(tmp_path):
+    (tmp_path / "a").write_text("one two\n")
+    done = shell(f"mkdir gone; cd gone; rmdir ../gone; synmt filter {tmp_path}/a -o b", tmp_path)
+    assert (done.returncode, done.stdout) == (73, b"")
+    assert done.stderr.endswith(b": the current folder is gone; change to one that exists\n")
 
 
 def test_verbose_says_what_is_done_and_quiet_says_nothing(run, tmp_path):

@@ -337,7 +337,7 @@ def test_a_line_is_scored_while_the_pipe_waits(shop):
         ("vanilla", ("--tgt", "-"), b"", 2, b"only one input can be stdin"),
         ("gcn", ("--tgt", "one"), b"a\n", 78, b"gcn writes trees, and --tgt is text"),
         ("gcn", (), b'{"src":"a","tgt":"b"}\n', 65, b"<stdin>:1: no transitions; make records"),
-        ("vanilla gcn", (), EMPTY, 78, b"all or none of an ensemble write trees"),
+        ("vanilla gcn", (), EMPTY, 78, b"all of an ensemble write trees, or none"),
         ("vanilla", (), b'{"src":"a","tgt":"b","pieces":["<PA>"]}\n', 65, b"asks for a parse"),
         ("vanilla", ("--checkpoint", "step-9"), EMPTY, 66, b"; it has best"),
         ("vanilla", ("--precision", "bf16", "--device", "cpu"), EMPTY, 2, b"is for a GPU"),

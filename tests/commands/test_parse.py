@@ -420,9 +420,9 @@ def test_a_line_without_a_known_tree_is_parsed_or_refused(run, known, tiny_udpip
         (["--known", "bad"], 65, b"bad:1: 2 columns, expected 10"),
         (["--known", "bad", "--from", "conllu"], 2, b"--known is for text"),
         (["--known", "-"], 2, b"only one input can be stdin"),
-        (["--known", "known", "--beam", "3"], 2, b"--beam is of a parser: give -m MODEL"),
-        (["--known", "known", "--no-lemmas"], 2, b"--no-lemmas is of a parser: give -m MODEL"),
-        (["--known", "known", "--segment=split"], 2, b"--segment split is of a parser: give -m"),
+        (["--known", "known", "--beam", "3"], 2, b"--beam needs a parser: give -m MODEL"),
+        (["--known", "known", "--no-lemmas"], 2, b"--no-lemmas needs a parser: give -m MODEL"),
+        (["--known", "known", "--segment=split"], 2, b"--segment split needs a parser: give -m"),
         ([], 2, b"give -m MODEL, or --known FILE with a tree for each line"),
     ],
 )

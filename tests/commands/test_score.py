@@ -335,8 +335,8 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
             2,
             "--format segments makes no test",
         ),
-        (["ref", "new", "base", "--paired", "none", "--p", "koehn"], 2, "--p is of a test"),
-        (["ref", "new", "base", "--paired", "none", "--seed", "3"], 2, "--seed is of a test"),
+        (["ref", "new", "base", "--paired", "none", "--p", "koehn"], 2, "--p needs a test"),
+        (["ref", "new", "base", "--paired", "none", "--seed", "3"], 2, "--seed needs a test"),
         (["ref", "new", "base", "--paired", "none", "--correct", "holm"], 2, "--correct is of a t"),
         (["ref", "new", "base", "--get", "bleu", "--seed", "3"], 2, "--get prints bare figures"),
         (
@@ -349,7 +349,7 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
             2,
             "--format segments makes no test",
         ),
-        (["ref", "new", "base", "--paired", "none", "--samples", "9"], 2, "--samples is of a test"),
+        (["ref", "new", "base", "--paired", "none", "--samples", "9"], 2, "--samples needs a test"),
         (["ref", "new", "-M", "chrf", "--tokenize", "zh"], 2, "--tokenize is for bleu, ribes, not"),
         (["ref", "new", "-M", "ter", "--lowercase"], 2, "--lowercase is for bleu, chrf, chrf+, "),
         (["ref", "new", "--get", "ter", "--smooth", "floor"], 2, "--smooth is for bleu, not ter"),
@@ -902,6 +902,27 @@ def test_a_bucket_of_fewer_than_20_segments_is_not_tested(run, tmp_path, paired)
     scores = [one["systems"][1]["scores"]["bleu"] for one in (small, large)]
     assert ["paired" in one for one in scores] == [False, True]
     assert scores[0]["score"] == scores[1]["score"] == pytest.approx(100)
+
+
+def test_a_bucket_of_all_segments_is_not_tested_again(run, tmp_path):
+    """Its comparison is that of the whole set, and would count twice in the correction."""
+    for name, word in (("ref", "a"), ("one", "b"), ("two", "a")):
+        (tmp_path / name).write_text(f"x y z {word} w\n" * 40)
+    (tmp_path / "halves").write_text("1\n2\n" * 20)
+    (tmp_path / "same").write_text("0\n" * 40)
+    command = ("score", "ref", "one", "two", "-M", "bleu", "--samples", 50, "--by", "labels:halves")
+    halves = json.loads(run(*command, "--format", "json", cwd=tmp_path).stdout)
+    done = run(*command, "--by", "labels:same", "--format", "json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    *two, whole = document["buckets"]
+    assert (whole["n"], two) == (40, halves["buckets"])
+    better = document["systems"][1]
+    score, delta = better["scores"]["bleu"]["score"], better["paired"]["bleu"]["delta"]
+    assert whole["systems"][1]["scores"]["bleu"] == {"score": score, "delta": delta}
+    assert document["settings"]["n_bucket_comparisons"] == 2
+    table = run(*command, "--by", "labels:same", cwd=tmp_path).stdout.decode()
+    assert "\na bucket of all sentences is not tested again\n" in table
+    assert "not tested" not in run(*command, cwd=tmp_path).stdout.decode()
 
 
 def test_labels_are_in_the_order_of_their_numbers(run, tmp_path):

@@ -248,8 +248,9 @@ def test_a_short_first_line_is_not_held_back():
         child.communicate(timeout=30)
 
 
+@pytest.mark.parametrize("target", ["-", "/dev/stdout"])
 @pytest.mark.parametrize("compressed", [False, True])
-def test_pipes_that_are_set_not_to_block_are_waited_for(compressed):
+def test_pipes_that_are_set_not_to_block_are_waited_for(compressed, target):
     """Nothing is lost where no input is there yet, and where there is no room for more output."""
     data = gzip.compress(TEXT) if compressed else TEXT
     given, to_give = os.pipe()
@@ -257,7 +258,10 @@ def test_pipes_that_are_set_not_to_block_are_waited_for(compressed):
     os.set_blocking(given, False)
     os.set_blocking(taken, False)
     with subprocess.Popen(
-        [sys.executable, "-c", CAT, "-", "-"], stdin=given, stdout=taken, stderr=subprocess.PIPE
+        [sys.executable, "-c", CAT, target, "-"],
+        stdin=given,
+        stdout=taken,
+        stderr=subprocess.PIPE,
     ) as process:
         os.close(given)
         os.close(taken)
@@ -668,6 +672,40 @@ def test_a_pipe_that_is_named_gets_each_record_at_once(tmp_path):
             os.read(reader, 9)
     assert os.read(reader, 9) == b"x\n"
     os.close(reader)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
+def test_a_pipe_that_is_named_has_all_records_before_an_error(tmp_path, suffix):
+    """Nobody takes them for everything: after them, a compressed pipe has an error."""
+    pipe = tmp_path / f"pipe{suffix}"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    def fail():
+        with output(str(pipe)) as writer:
+            writer.write(b"x\n")
+            writer.write(b"y\n")
+            raise DataError("input", 3, "bad")
+
+    with pytest.raises(DataError, match="bad"):
+        fail()
+    data = os.read(reader, 9999)
+    os.close(reader)
+    source = compression.decompressed(io.BufferedReader(io.BytesIO(data)))
+    assert (source.readline(), source.readline()) == (b"x\n", b"y\n")
+    if suffix:
+        with pytest.raises(compression.Damaged, match="is cut"):
+            source.read()
+        with pytest.raises((EOFError, ValueError, lzma.LZMAError, zstd.ZstdError)):
+            DECOMPRESS[suffix[1:]](data)
+    else:
+        assert source.read() == b""
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_stdout_has_all_records_before_an_error_by_any_name(run, name):
+    done = run("filter", "-o", name, stdin=b"a b\nc\n\xff\n")
+    assert (done.returncode, done.stdout) == (65, b"a b\nc\n")
 
 
 def test_a_file_size_limit_on_stdout(tmp_path):

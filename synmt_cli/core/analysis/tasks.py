@@ -15,21 +15,23 @@ label is about is in one split only. Some tasks differ, because they come from d
                       punctuation inside or without `.` at the end are left out. Words have
                       spaces between them
     bigram-shift      whether two neighbours were exchanged (I) or not (O): neither of them
-                      punctuation or the first word, a space between them, in half the
-                      sentences
-    tense             Past or Pres of the finite verb of the main clause: the root, or else
-                      its first auxiliary or copula
+                      punctuation or the first word, a space between them, and a space or
+                      punctuation around them, in half the sentences
+    tense             Past or Pres of the finite verb of the main clause, in the indicative: the
+                      root, or else its first auxiliary or copula
     subject-number    Sing or Plur of the root's one nsubj, if it is a common noun
     object-number     the same of the root's obj
     odd-man-out       whether a noun or verb was exchanged for another (C) or not (O): one of
-                      the same UPOS, features and capital, in half the sentences. As in SentEval
+                      the same UPOS, features and capital, in half the sentences, with a space
+                      or punctuation on both sides. As in SentEval
                       the two bigrams that it makes are about as frequent as the right ones, here
                       in the sentences themselves, this one left out, within a factor of 2
                       with 1 added. SentEval takes words that occur 40 to 400 times in its corpus,
                       which no treebank is large enough for; here all may be taken
     coordination-inversion
-                      whether two coordinate main clauses with subjects of their own were
-                      exchanged (I) or not (O). SentEval's are balanced in clause length; here
+                      whether two coordinate main clauses with subjects of their own, neither of
+                      which begins with punctuation, were exchanged (I) or not (O). SentEval's
+                      are balanced in clause length; here
                       sentences are taken in pairs, whose clauses differ by n and -n words and which
                       are both exchanged or both not
 """
@@ -192,7 +194,11 @@ def bigram_shift(sentences: Sequence[Sentence], random: Random) -> Iterator[Case
     """Half the sentences, by chance, with two neighbours exchanged. No tree fits these."""
     for sentence in sentences:
         rows = tokens_of([sentence]).rows
-        pairs = [i for i in range(1, len(rows) - 1) if _exchangeable(rows[i], rows[i + 1])]
+        pairs = [
+            i
+            for i in range(1, len(rows) - 1)
+            if _exchangeable(rows[i], rows[i + 1]) and _stand_apart(rows, i, i + 1)
+        ]
         if not pairs:
             continue
         i, label = random.choice(pairs), random.choice("IO")
@@ -205,6 +211,18 @@ def bigram_shift(sentences: Sequence[Sentence], random: Random) -> Iterator[Case
 def _exchangeable(row: Sequence[str], following: Sequence[str]) -> bool:
     punctuation = "PUNCT" in (row[UPOS], following[UPOS])
     return not punctuation and _space_after(row) and row[FORM].lower() != following[FORM].lower()
+
+
+def _stand_apart(rows: Sequence[Sequence[str]], first: int, last: int) -> bool:
+    """Whether a space or punctuation is on both sides of these words, so that others would not
+    run together with their neighbours, as after the `l'` of `l'assemblée`.
+    """
+    between = (first - 1, last)  # the rows before the two places
+    return all(
+        _space_after(rows[i]) or "PUNCT" in (rows[i][UPOS], rows[i + 1][UPOS])
+        for i in between
+        if 0 <= i < len(rows) - 1
+    )
 
 
 def plain(sentence: Sentence) -> str:
@@ -224,14 +242,15 @@ def _space_after(row: Sequence[str]) -> bool:
 
 
 def tense(sentences: Sequence[Sentence], random: Random) -> Iterator[Case]:
-    """Tense of the main clause's finite verb."""
+    """Tense of the main clause's finite verb; German `würde` is Past, but no past tense."""
     for sentence in sentences:
         root = sentence.heads.index(0)
         helpers = [*_dependents(sentence, root, "aux"), *_dependents(sentence, root, "cop")]
         for row in (sentence.words[root], *helpers):
             features = _features(row)
             if features.get("VerbForm") == "Fin":
-                if features.get("Tense") in ("Past", "Pres"):
+                is_fact = features.get("Mood", "Ind") == "Ind"
+                if is_fact and features.get("Tense") in ("Past", "Pres"):
                     yield Case(features["Tense"], sentence, row[FORM].lower())
                 break
 
@@ -298,7 +317,9 @@ def _replacement(
     random: Random,
 ) -> tuple[int, str] | None:
     """A place after the first word and the word to stand there, or None."""
-    places = [i for i in range(1, len(rows) - 1) if rows[i][UPOS] in ODD]
+    places = [
+        i for i in range(1, len(rows) - 1) if rows[i][UPOS] in ODD and _stand_apart(rows, i, i)
+    ]
     own = Counter(pairwise(forms))
     for place in random.sample(places, len(places)):
         before, right, after = forms[place - 1 : place + 2]
@@ -401,13 +422,10 @@ def _two_clauses(sentence: Sentence) -> _Clauses | None:
     if not (of_both and has_cc and whole and root < below[0]):
         return None
     border = below[0]
-    return _Clauses(
-        sentence,
-        rows[:border],
-        [rows[i] for i in joint],
-        rows[border + len(joint) : end],
-        rows[end:],
-    )
+    first, other = rows[:border], rows[border + len(joint) : end]
+    if "PUNCT" in (first[0][UPOS], other[0][UPOS]):
+        return None  # a quote or bracket would move away from its partner
+    return _Clauses(sentence, first, [rows[i] for i in joint], other, rows[end:])
 
 
 def _below(heads: Sequence[int], word: int) -> list[int]:

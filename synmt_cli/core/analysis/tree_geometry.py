@@ -134,14 +134,16 @@ class DistanceScores:
 
 @dataclass(slots=True)
 class DepthScores:
-    """Of predicted depths. roots: whether the least deep word of each sentence is its root."""
+    """Of predicted depths. roots: whether the least deep word of a sentence is its root."""
 
     roots: list[bool] = field(default_factory=list)
     correlations: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, gold: Geometry, depths: Array) -> None:
-        """Judges the depths of a sentence, (n,)."""
-        if gold.judged.any():
+        """Judges the depths of a sentence, (n,); its root, unless that has no pieces or is
+        punctuation.
+        """
+        if (gold.depths[gold.judged] == 0).any():
             least = int(np.argmin(np.where(gold.judged, depths, np.inf)))
             self.roots.append(bool(gold.depths[least] == 0))
         if len(depths) in LENGTHS:

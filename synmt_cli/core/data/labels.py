@@ -7,6 +7,7 @@ neither whole nor in their universal part (`nsubj` of `nsubj:outer`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 import numpy as np
@@ -59,18 +60,24 @@ class PathTree:
     """
 
     def __init__(self, table: Array | None = None) -> None:
-        """table: that of another tree."""
+        """table: that of another tree; may be a mapped file, which is not read until paths come."""
         root = np.array([(NONE, 0, 0)], np.int64)
-        self._table = root if table is None else table  # as of the last use of the property
-        self._paths = [tuple(path) for path in self._table.tolist()]  # label, prefix's row, length
-        self._rows = {path[:2]: row for row, path in enumerate(self._paths) if row}
+        self._table = root if table is None else table
+        self._added: list[tuple[int, int, int]] = []  # rows that follow those of the table
 
     @property
     def table(self) -> Array:
         """(rows, 3): the last label of each path, the row of its prefix, its length."""
-        if len(self._table) < len(self._paths):
-            self._table = np.array(self._paths, np.int64)
+        if self._added:
+            self._table = np.concatenate((self._table, np.array(self._added, np.int64)))
+            self._added = []
         return self._table
+
+    @functools.cached_property
+    def _rows(self) -> dict[tuple[int, int], int]:
+        """The row of each path by its last label and the row of its prefix."""
+        pairs = self.table[1:, :2].tolist()
+        return {(label, prefix): row for row, (label, prefix) in enumerate(pairs, 1)}
 
     def row(self, labels: Iterable[int]) -> int:
         """The row of a path of label ids.
@@ -86,9 +93,12 @@ class PathTree:
 
     def _longer(self, row: int, label: int) -> int:
         """The row of the path that has one more label than a row's."""
-        longer = self._rows.setdefault((label, row), len(self._paths))
-        if longer == len(self._paths):
-            self._paths.append((label, row, self._paths[row][2] + 1))
+        n_before = len(self._table)
+        n = n_before + len(self._added)
+        longer = self._rows.setdefault((label, row), n)
+        if longer == n:
+            prefix = self._table[row] if row < n_before else self._added[row - n_before]
+            self._added.append((label, row, int(prefix[2]) + 1))
         return longer
 
     def merge(self, others: PathTree, labels: Array) -> Array:

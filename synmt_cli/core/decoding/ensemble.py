@@ -96,7 +96,7 @@ def _refuse_some(runs: Sequence[Run], having: Sequence[bool], what: str) -> None
     """Raises ConfigError if some runs have, and others lack, a property that all must share."""
     if any(having) and not all(having):
         one, other = (runs[having.index(v)].folder for v in (True, False))
-        raise ConfigError(f"all or none of an ensemble {what}: {one} does, {other} does not")
+        raise ConfigError(f"all of an ensemble {what}, or none: {one} does, {other} does not")
 
 
 def _labels(runs: Sequence[Run], features: Mapping[Path, Sequence[str]]) -> Labels:

@@ -151,7 +151,8 @@ def _buckets(
             for i in range(n_systems)
         ]
         paired: list[dict[str, PairedComparison]] = []
-        if test and n >= significance.SMALLEST and n_systems > 1:
+        is_part = significance.SMALLEST <= n < len(division.bucket_of)  # not the whole set again
+        if test and is_part and n_systems > 1:
             found = significance.compare(test, metrics, chosen, against_first(n_systems))
             paired = [{}] + [
                 {m.name: of_metric[i] for m, of_metric in zip(metrics, found.pairs, strict=True)}

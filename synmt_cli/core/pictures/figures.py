@@ -279,6 +279,7 @@ def _series(axes: Any, one: Series, look: Look, chart: Chart) -> Any:
         markevery=every,
         alpha=0.75 if look.faint else 1.0,
         linewidth=1.0 if look.faint else 1.3,
+        clip_on=chart.limits is None,  # the marks of points at a limit are whole
     )
     return line
 

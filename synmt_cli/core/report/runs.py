@@ -65,11 +65,14 @@ def doubts(runs: Sequence[RunFacts]) -> list[str]:
     """Why the curves of the runs may not be comparable, or not tell the end, in words."""
     said = []
     if len({run.settings.get("data.dev_sha256") for run in runs}) > 1:
-        said.append("The runs were validated on different data: their curves are not comparable.")
+        said.append(
+            "The runs were validated on different files: their curves are comparable only if these "
+            "hold the same pairs, and perplexities only if all or none of the models write trees."
+        )
     if len({metric for run in runs for metric in run.curve.metrics}) > 1:
         said.append("The runs were validated by different metrics.")
     if len({run.settings.get("data.train_sha256") for run in runs}) > 1:
-        said.append("The runs were trained on different data.")
+        said.append("The runs were trained on different files.")
     improving = [run.name for run in runs if still_improves(run.curve.perplexity)]
     if improving:
         said.append(

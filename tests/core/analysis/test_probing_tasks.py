@@ -42,6 +42,9 @@ ATE = f"ate VERB 0 root {PAST}"
         ([f"was AUX 2 cop {PAST}", "good ADJ 0 root"], [("Past", "was")]),
         (["will AUX 2 aux VerbForm=Fin", "eat VERB 0 root VerbForm=Inf"], []),
         (["no INTJ 0 root", f"said VERB 1 parataxis {PAST}"], []),
+        ([DOGS, f"ate VERB 0 root Mood=Ind|{PAST}"], [("Past", "ate")]),
+        # German: a past subjunctive is about no past
+        ([f"würde AUX 2 aux Mood=Sub|{PAST}", "essen VERB 0 root VerbForm=Inf"], []),
     ],
 )
 def test_tense_is_that_of_the_finite_verb(words, expected):
@@ -109,6 +112,24 @@ def test_bigram_shift_needs_two_words_that_differ_and_a_space():
     assert list(tasks.bigram_shift([same, joined], Random(1))) == []
 
 
+ELIDED = ["Il PRON 2 nsubj", "voit VERB 0 root", "l' DET 4 det _ SpaceAfter=No"]
+
+
+def test_words_that_are_glued_to_others_are_not_exchanged():
+    """What they leave, or what follows them, would run together with the others: `l' lavoit`."""
+    glued = sentence(*ELIDED, "eau NOUN 2 obj", "ici ADV 2 advmod")
+    assert list(tasks.bigram_shift([glued] * 20, Random(1))) == []
+    bracket, word = "( PUNCT 4 punct _ SpaceAfter=No", "fox NOUN 5 nsubj _ SpaceAfter=No"
+    marks = sentence("The DET 4 det", bracket, "red ADJ 4 amod", word, ") PUNCT 0 root")
+    found = {case.text for case in tasks.bigram_shift([marks] * 20, Random(1))}
+    assert found == {"The (red fox)", "The (fox red)"}
+
+
+def test_words_that_are_glued_to_others_are_not_replaced():
+    nouns = [sentence(*ELIDED, f"{noun} NOUN 2 obj", "ici ADV 2 advmod") for noun in ("eau", "air")]
+    assert list(tasks.odd_man_out(nouns * 4, Random(1))) == []
+
+
 def test_multiword_tokens_are_written_as_they_are():
     block = (
         "1-2\tdu\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n"
@@ -156,6 +177,22 @@ def test_clauses_are_exchanged_in_pairs_of_mirrored_lengths():
 def test_only_two_clauses_with_subjects_are_exchanged(place, row):
     words = [row if i == place else word for i, word in enumerate(CLAUSES)]
     assert texts(tasks.coordination_inversion, sentence(*words), sentence(*words), seed=1) == []
+
+
+@pytest.mark.parametrize(("place", "mirror"), [(0, LONG), (3, MIRROR)])
+def test_a_clause_that_begins_with_a_bracket_is_not_exchanged(place, mirror):
+    """The bracket would move away from its partner, and the word after it keep its capital."""
+
+    def found(word):
+        words = [row.split() for row in CLAUSES]
+        words.insert(place, [*word.split(), str(place + 1), "dep"])
+        for row in words:  # heads behind the new word move, and it hangs from the word after it
+            row[2] = str(int(row[2]) + (int(row[2]) > place))
+        one = sentence(*map(" ".join, words))
+        return texts(tasks.coordination_inversion, one, sentence(*mirror), seed=1)
+
+    assert len(found("So ADV")) == 2
+    assert found("( PUNCT") == []
 
 
 def test_the_odd_one_is_of_the_same_kind_and_as_frequent():

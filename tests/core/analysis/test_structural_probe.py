@@ -167,6 +167,14 @@ def test_punctuation_is_in_no_edge_and_no_root():
     assert distances.edges == [(1, 1)]
 
 
+@pytest.mark.parametrize(("upos", "words"), [("PUNCT", [0, 1]), ("VERB", [0])])
+def test_a_root_that_cannot_be_found_is_not_missed(upos, words):
+    """It is punctuation, or the later word of a multiword token, which has no pieces."""
+    depths = DepthScores()
+    depths.add(geometry([1, ROOT], ["NOUN", upos], words), np.arange(len(words), dtype=float))
+    assert depths.roots == []
+
+
 def test_the_standard_error_is_that_of_the_mean_over_seeds():
     """Not of the first seed, which may find no root at all, and then would seem certain."""
     of_seeds = [DepthScores([False] * 8), DepthScores([True] * 4 + [False] * 4)]

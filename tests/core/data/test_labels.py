@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,6 +78,30 @@ def test_a_tree_may_grow_between_batches(before, after):
     for own, paths in ((later, after), (rows, before)):
         mapped, found = tree.batch(own)
         assert [path_of(found, row) for row in mapped] == paths
+
+
+@given(PATHS, PATHS, PATHS)
+def test_a_tree_of_a_table_grows_as_the_tree_itself(known, more, even_more):
+    tree, _ = numbered(known)
+    again = PathTree(tree.table)
+    for paths in (more, even_more):
+        assert [again.row(path) for path in paths] == [tree.row(path) for path in paths]
+        np.testing.assert_array_equal(again.table, tree.table)
+
+
+def test_batches_do_not_read_a_whole_table(tmp_path):
+    """Training maps the paths of millions of sentences."""
+    n = 100_000
+    rows = np.stack((np.arange(n), np.zeros(n), np.ones(n)), 1).astype(np.int64)
+    rows[0] = 0
+    rows.tofile(tmp_path / "paths")
+    mapped = np.memmap(tmp_path / "paths", np.int64, "r", shape=rows.shape)
+    tracemalloc.start()
+    own, found = PathTree(mapped).batch(np.array([n - 1, 7]))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [path_of(found, row) for row in own] == [[n - 1], [7]]
+    assert most < rows.nbytes / 10
 
 
 def test_rows_keep_their_shape():

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from synmt_cli.core.pictures.sentences import LONGEST_LABEL, Arc, Column, shown
+from synmt_cli.core.pictures.sentences import LONGEST_LABEL, Arc, Column, Token, shown
 from synmt_cli.core.trees.drawing import TooLarge
 from synmt_cli.core.trees.heads import ROOT
 
@@ -76,11 +76,16 @@ class Line:
         return max((part.level for part in self.parts[layer]), default=0)
 
 
-def lines(columns: Sequence[Column], layers: Sequence[Sequence[Arc]], width: float) -> list[Line]:
+def lines(
+    columns: Sequence[Column],
+    layers: Sequence[Sequence[Arc]],
+    width: float,
+    tokens: Sequence[Token] = (),
+) -> list[Line]:
     """The lines of a sentence. layers: the arcs above the words, and those below.
 
-    width: in which lines fit, unless a word alone is wider. Raises TooLarge for more than
-    MOST_COLUMNS.
+    width: in which lines fit, unless a word alone is wider. tokens: multiword tokens, whose forms
+    stand below the words. Raises TooLarge for more than MOST_COLUMNS.
     """
     if len(columns) > MOST_COLUMNS:
         raise TooLarge(f"{len(columns):,} words, and {MOST_COLUMNS:,} are the most")
@@ -88,7 +93,14 @@ def lines(columns: Sequence[Column], layers: Sequence[Sequence[Arc]], width: flo
         max(text_width(shown(one.form), WORD), text_width(shown(one.tag), SMALL), 14)
         for one in columns
     ]
-    gaps = _gaps(widths, [arc for layer in layers for arc in layer])
+    arcs = [arc for layer in layers for arc in layer]
+    for arc in arcs:
+        if arc.head == ROOT:
+            label = text_width(shown(arc.label, LONGEST_LABEL), SMALL)
+            widths[arc.dependent] = max(widths[arc.dependent], label - 2 * EDGE)
+    gaps = _gaps(widths, arcs)
+    for token in tokens:
+        _make_room(token, widths, gaps)
     rooms = [gap + own for gap, own in zip(gaps, widths, strict=True)]
     ranges = _ranges(rooms, width)
     margin = MARGIN if len(ranges) > 1 else EDGE
@@ -114,6 +126,18 @@ def _gaps(widths: Sequence[float], arcs: Sequence[Arc]) -> list[float]:
         has = sum(gaps[a + 1 : b + 1]) + sum(widths[a + 1 : b]) + (widths[a] + widths[b]) / 2
         gaps[b] += max(0, text_width(shown(arc.label, LONGEST_LABEL), SMALL) + 3 * SLOT - has)
     return gaps
+
+
+def _make_room(token: Token, widths: list[float], gaps: list[float]) -> None:
+    """Widens its word, or the gap before its last one, until its form reaches over no other."""
+    a, b = token.first, token.last
+    needed = text_width(shown(token.form), SMALL + 1) - 2 * EDGE
+    if a == b:
+        widths[a] = max(widths[a], needed)
+        return
+    # The form stands in the middle between the middles of the first and the last word.
+    has = sum(gaps[a + 1 : b + 1]) + sum(widths[a + 1 : b]) + (widths[a] + widths[b]) / 2
+    gaps[b] += max(0, needed - min(widths[a], widths[b]) - has)
 
 
 def _ranges(rooms: Sequence[float], width: float) -> list[tuple[int, int]]:

@@ -172,7 +172,7 @@ def _arcs(
     one: Picture, layers: Sequence[Sequence[Arc]], marked: Sequence[frozenset[int]], width: float
 ) -> Drawn:
     """The lines of a sentence with arcs above its words, and with a second layer below them."""
-    rows = lines(one.columns, layers, width)
+    rows = lines(one.columns, layers, width, one.tokens)
     whole = max((row.width for row in rows), default=1)
     parts, y = [], 0.0
     for row in rows:

@@ -97,8 +97,9 @@ class ComparedPair:
 class Settings:
     """How a report was made. correction: HOLM or UNCORRECTED. n_comparisons: how many p there
     are of the whole test set, n_bucket_comparisons: of buckets. interval: how ci95 is made.
-    smallest: buckets of fewer segments are not tested. options: settings of metrics. versions: of
-    programs. command: the words that were typed; none in reports of early versions.
+    smallest: buckets of fewer segments are not tested, nor is one of all. options: settings of
+    metrics. versions: of programs. command: the words that were typed; none in reports of early
+    versions.
     """
 
     correction: str = UNCORRECTED
@@ -378,6 +379,8 @@ class ScoreReport:
         few = [bucket for bucket in self.buckets if 0 < bucket.n < self.settings.smallest]
         if few:
             yield f"buckets of fewer than {self.settings.smallest} sentences are not tested"
+        if any(bucket.n == self.n and not bucket.paired for bucket in self.buckets):
+            yield "a bucket of all sentences is not tested again"
 
     def records(self) -> Iterator[Record]:
         """One for each bucket, system and metric; bucket `all` is the whole."""

@@ -21,6 +21,7 @@ from synmt_cli.core.pictures.sentences import (
     shown,
 )
 from synmt_cli.core.pictures.trees import svg, tikz, upright
+from synmt_cli.core.pictures.trees.arcs import text_width
 from synmt_cli.errors import DataError
 from synmt_cli.formats import conllu
 from synmt_cli.formats.record import Record
@@ -78,6 +79,27 @@ def test_a_block_keeps_its_tokens_and_empty_nodes():
     assert one.tokens == [Token(0, 1, "im")]
     assert one.arcs[-1] == Arc(3, 4, "obj", enhanced=True)
     assert one.tree()[5] == Arc(3, 5, "nsubj")
+
+
+@pytest.mark.parametrize(
+    ("words", "label", "tokens"),
+    [
+        (["a"], "discourse:sentence", []),
+        (["a", "b"], "root", [Token(0, 1, "Donaudampfschifffahrtsgesellschaft")]),
+        (["abcdefghi", "b", "c"], "root", [Token(1, 2, "Donaudampfschifffahrtsgesellschaft")]),
+        (["abc"], "root", [Token(0, 0, "Donaudampfschifffahrtsgesellschaft")]),
+    ],
+)
+def test_text_that_is_wider_than_its_words_stays_within_the_picture(words, label, tokens):
+    arcs = [Arc(0 if i else ROOT, i, "dep" if i else label) for i in range(len(words))]
+    one = Picture("1", " ".join(words), [Column(word, "") for word in words], arcs, tokens)
+    root = parsed(svg.tree(one))
+    _, _, width, _ = map(float, root.get("viewBox").split())
+    for text in root.iter(f"{NAMESPACE}text"):
+        size = float(text.get("font-size"))
+        half = text_width(text.text, size) / 2
+        assert half <= float(text.get("x")) + 0.1, text.text
+        assert float(text.get("x")) + half <= width + 0.1, text.text
 
 
 def test_an_empty_node_has_no_arc_from_itself():

@@ -69,6 +69,7 @@ p, centred: a formula
 at 0.05 this p calls 6 % of equal systems different, 27-44 % where training runs vary much
 sacreBLEU's own definition (--p sacrebleu) would give another p: 12 %, and then 34-55 %
 95 % interval of delta = system - base.de: percentile bootstrap, 1,000 samples, seed 12345
+a bucket of all sentences is not tested again
 length: no sentences in 10+
 BLEU|nrefs:1|tok:13a
 TER|nrefs:1|tok:tercom (lower is better)
