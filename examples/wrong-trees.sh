@@ -38,7 +38,12 @@ case " $(cat data/READERS) " in
     exit 2 ;;
 esac
 seeds=$(cat data/SEEDS)
-for seed in $seeds; do ls "output/$variant.$seed.txt" > /dev/null; done # it was made
+for seed in $seeds; do
+  if [ ! -e "output/$variant.$seed.txt" ]; then
+    echo "wrong-trees.sh: $1/output/$variant.$seed.txt is missing: run make in $1 first" >&2
+    exit 2
+  fi
+done
 if ls output/"$variant".*.conllu &> /dev/null; then
   echo "wrong-trees.sh: $variant writes trees, and records with wrong ones are not made here" >&2
   exit 2

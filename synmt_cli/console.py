@@ -17,13 +17,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from synmt_cli.errors import printable
+from synmt_cli.errors import counted, printable
 from synmt_cli.io import reading
 
 QUIET, NORMAL, VERBOSE = 0, 1, 2
 INTERVAL = 30.0  # seconds between progress lines where stderr is not a terminal
 REFRESH = 5  # times a second that a bar is drawn
 WARM_UP = 2.0  # seconds before the time left is told: the first items are not like the others
+LITTLE = 0.005  # a share of the work that is as good as none
 UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 Item = TypeVar("Item")
 _level = NORMAL
@@ -140,7 +141,10 @@ class Progress:
         self._foresee(now)
         if _live is None and _level >= NORMAL and now - self._shown >= INTERVAL:
             self._shown = now
-            said = self.count(), self.rate(), self.left(), self.note
+            # At first few units are done, of many in work, and their rate would be far too low.
+            share = self.share()
+            is_known = share is None or share >= LITTLE
+            said = self.count(), self.rate() if is_known else "", self.left(), self.note
             info(f"{self.label}: {', '.join(filter(None, said))}")
 
     def watched(self, items: Iterable[Item]) -> Iterator[Item]:
@@ -175,10 +179,11 @@ class Progress:
 
     def count(self) -> str:
         """How much is done, and of how much."""
-        n, share = f"{self.done + self._ahead:,}", self.share()
+        n, share = self.done + self._ahead, self.share()
         if self.total:
-            return f"{n} of {self.total:,} {self.unit}"
-        return f"{n} {self.unit}" if share is None else f"{n} {self.unit}, {100 * share:.0f}%"
+            return f"{n:,} of {counted(self.total, self.unit.removesuffix('s'))}"
+        so_far = counted(n, self.unit.removesuffix("s"))
+        return f"{so_far}, {100 * share:.0f}%" if share and share >= LITTLE else so_far
 
     def rate(self) -> str:
         """Units in a second, or seconds for a unit."""

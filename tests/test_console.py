@@ -137,7 +137,10 @@ def test_messages_pass_above_the_bar_and_no_line_is_garbled():
         r"synmt train: (step \d+: dev perplexity 10\.26, \[BLEU] 0\.03 :smile:, best|done"
         r"|warning: w{78})|w{72}"
     )
-    bar = re.compile(r"training [━╸╺]{20} \d+ of 40 steps 0:00:0\d(, epoch 1, loss [0-9.]+)?")
+    left = r"(, \d+ s left)?"  # where the machine is so slow that there is time to tell it
+    bar = re.compile(
+        rf"training [━╸╺]{{20}} \d+ of 40 steps 0:00:0\d{left}(, epoch 1, loss [0-9.]+)?"
+    )
     bars = set()
     for lines in screens(shown):
         others = [line for line in lines if not message.fullmatch(line)]
@@ -170,7 +173,7 @@ with console.progress("parsed", 3, output="-") as bar:
     assert shown == "0\r\n1\r\n2\r\n"
 
 
-def test_the_bytes_of_files_say_how_much_is_left(tmp_path, monkeypatch):
+def test_the_bytes_of_files_say_how_much_is_left(tmp_path, monkeypatch, messages):
     path = tmp_path / "lines"
     path.write_text("1234\n" * 4)
     monkeypatch.setattr(console, "WARM_UP", 0.0)
@@ -188,6 +191,14 @@ def test_the_bytes_of_files_say_how_much_is_left(tmp_path, monkeypatch):
         assert shares == [0.25, 0.5, 0.75, 1.0]
         assert bar.left() == "0 s left"
         assert bar.count() == "4 lines, 100%"
+    with console.progress("parsed", files=[str(path)]) as bar, reading.open_source(str(path)) as f:
+        monkeypatch.setattr(console, "INTERVAL", 0.0)
+        [*bar.taken(reading.lines(f))]
+        messages()
+        bar.tick(1)
+        assert messages() == "synmt train: parsed: 1 line\n"  # no speed before a part is done
+        bar.tick(1, 0.5)
+        assert re.fullmatch(r"synmt train: parsed: 1 line, 12%, .*s.* left\n", messages())
     with console.progress("parsed", files=["/dev/zero"]) as bar:
         assert bar.share() is None  # whatever is no file has no size
 

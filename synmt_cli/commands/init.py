@@ -308,7 +308,8 @@ def _shows_little(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Ite
     n_test = n_of.get("test") or design.n_held_out(n_of["train"])
     if n_test < FEW:
         advice = "" if "test" in n_of else "; --test-src and --test-tgt take a larger set"
-        yield f"{n_test:,} test pairs are few: small differences will not show{advice}"
+        few = f"{n_test:,} test pairs are" if n_test != 1 else "1 test pair is"
+        yield f"{few} few: small differences will not show{advice}"
 
 
 def _summary(design: "Design", n_pairs: int) -> str:
@@ -319,6 +320,6 @@ def _summary(design: "Design", n_pairs: int) -> str:
     if design.split_off:
         each = " each" if len(design.split_off) > 1 else ""
         sets = " and ".join(design.split_off)
-        held_out = f"{design.n_held_out(n_pairs):,} pairs{each} for {sets}"
+        held_out = f"{counted(design.n_held_out(n_pairs), 'pair')}{each} for {sets}"
         summary += f"; {held_out}, chosen by a hash of their lines"
     return summary

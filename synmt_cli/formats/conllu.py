@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from synmt_cli.errors import DataError, Place, quoted
+from synmt_cli.errors import DataError, Place, counted, quoted
 from synmt_cli.formats.arcs import all_reach_root, node_on_cycle
 from synmt_cli.io import reading
 
@@ -330,8 +330,10 @@ class _Rows:
         if text[0] == "#":
             self._fail(index, "comment inside a sentence")
         if len(row) != len(COLUMNS):
-            s = "" if len(row) == 1 else "s"
-            self._fail(index, f"{len(row)} column{s}, expected {len(COLUMNS)}")
+            problem = f"{counted(len(row), 'column')}, expected {len(COLUMNS)}"
+            if len(row) == self._line + index == 1:
+                problem += "; text has no trees: synmt parse makes them"
+            self._fail(index, problem)
         if "" in row:
             self._fail(index, f"column {row.index('') + 1} ({COLUMNS[row.index('')]}) is empty")
         if _WORD_ID.fullmatch(row[ID]):

@@ -7,12 +7,14 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
+import time
 import tomllib
 from pathlib import Path
 
 import pytest
-from support.program import shell
+from support.program import ENVIRONMENT, shell
 
 SMALL = """
 [model]
@@ -304,6 +306,31 @@ def test_a_tokenizer_that_is_named_is_taken_as_it_is(run, given, tmp_path):
     done = run("init", tmp_path / "f", *unfit, cwd=given)
     warning = b"warning: the target has Han characters without spaces, whose clauses tokenizer 13a"
     assert (done.returncode, warning in done.stderr) == (0, True)
+
+
+def test_ctrl_c_says_that_the_training_was_saved_and_goes_on(run, forked, given, tmp_path):
+    """Every process of the terminal gets the signal, also those that show and log the messages."""
+    folder = tmp_path / "e"
+    assert run("init", folder, *TEXT, *PLAIN, "--seeds", 1, cwd=given).returncode == 0
+    settings = re.sub("(max_steps|validate_every) = 2", r"\1 = 99999", SMALL)
+    (folder / "config.toml").write_text(f"{settings}save_every = 1\n")
+    chosen = ("VOCABULARY=290", "PRESET=tiny")
+    make(folder, forked, "data", *chosen)
+    with subprocess.Popen(
+        ["make", "runs/vanilla.1.trained", *chosen],
+        cwd=folder,
+        env={**os.environ, **ENVIRONMENT},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        while not list(folder.glob("runs/vanilla.1/checkpoints/*")) and process.poll() is None:
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[0].decode()
+    assert process.returncode != 0
+    ending = r"stopped at step [0-9,]+ \(signal\) and saved; the same command resumes\n"
+    assert re.search(f"(?m)^vanilla.1: {ending}", said)
+    assert re.search(ending, (folder / "runs/vanilla.1.log").read_text())
 
 
 def test_each_set_is_used_for_what_it_is_for_and_each_seed_is_another_model(commands):

@@ -140,7 +140,7 @@ def test_a_mistake_ends_training_before_it_begins_and_names_its_line(place, name
     assert b"warning: variant near-parent: NearParent.added is never called" in done.stderr
     named(None)
     done = place.train("near-parent", run="new", status=2)
-    assert b"; SYNMT_VARIANTS names no file with others" in done.stderr
+    assert b" (SYNMT_VARIANTS names no file with others)" in done.stderr
     assert not (place.folder / "new").exists()
 
 

@@ -300,7 +300,7 @@ def test_damaged_and_foreign_weights_are_refused(place, folder):
     path.unlink()
     place(*STILL, *of(folder, "bad"), run="new", status=66)
     done = place(*STILL, *of(folder, "none"), run="new", status=66)
-    assert b"none is not a run directory (no config.toml)\n" in done.stderr
+    assert b"none is not a run directory (it does not exist)\n" in done.stderr
     done = place(*STILL, "--checkpoint", "last", run="new", status=2)
     assert b"--checkpoint is for --pretrained\n" in done.stderr
     assert not (folder / "new").exists()

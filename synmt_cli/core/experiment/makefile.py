@@ -33,7 +33,7 @@ MAKEFLAGS += -L
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all data train translate
+.PHONY: all data train translate scores report
 
 # --- What to compare; change it as you like ---
 #
@@ -107,6 +107,8 @@ CHANGED := $(foreach one,$(WATCHED),$(shell \\
 .PHONY: $(if $(DRY),$(CHANGED))
 
 all: scores.txt scores.json{judged_if} report.html
+scores: scores.txt
+report: report.html
 data: {records}
 train: $(SYSTEMS:%=runs/%.trained)
 translate: $(SYSTEMS:%=output/%.txt)
@@ -218,8 +220,9 @@ _TRAIN = """
 # --- Trainings. % and $* stand for the seed ---
 
 TRAIN := synmt train --preset $(PRESET) --config config.toml --threads $(THREADS) --spm spm.model
-# $(call named,RUN): names it in each line, since several of them may run at a time.
-named = sed -uE 's/^synmt (train|average|tune|translate):/$(1):/'
+# $(call named,RUN): names it in each line, since several of them may run at a time. Like tee -i, it
+# outlives Ctrl-C, after which training says that it saved.
+named = (trap '' INT; exec sed -uE 's/^synmt (train|average|tune|translate):/$(1):/')
 # What a model is made of: checksums, and settings without those with which a training may go on.
 CHANGEABLE := {changeable}
 inputs = cksum $(filter-out data/CONFIG $(@:runs/%.trained=given/pretrained/%),$^); \\
@@ -242,7 +245,7 @@ $(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: \\
 	@$(call aside,runs/{variant}.$*)
 	$(TRAIN) --variant {variant} --seed $*{options} $(OPTIONS_{variant}) \\
 		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
-		--run runs/{variant}.$* 2>&1 | tee -a runs/{variant}.$*.log | $(call named,{variant}.$*)
+		--run runs/{variant}.$* 2>&1 | tee -ai runs/{variant}.$*.log | $(call named,{variant}.$*)
 	touch -r runs/{variant}.$*.inputs $@ # the time stamp of its inputs: later changes count
 """
 _TUNE = """

@@ -53,6 +53,11 @@ class Chart:
         return replace(self, series=[thinned(one, most) for one in self.series])
 
     @property
+    def has_names(self) -> bool:
+        """Whether each tick, in its first line, is the name of a series."""
+        return [one.name for one in self.series] == [one.partition("\n")[0] for one in self.ticks]
+
+    @property
     def n_intervals(self) -> int:
         """Of all series."""
         return sum(low is not None for one in self.series for low in one.low)

@@ -207,7 +207,7 @@ def _looks(charts: Sequence[Chart]) -> dict[str, Look]:
 def _chart(
     axes: Any, chart: Chart, looks: dict[str, Look], handles: dict[str, tuple[str, Any]]
 ) -> None:
-    named = [one.name for one in chart.series] == [*chart.ticks]  # below the axis
+    named = chart.has_names  # below the axis
     for one in chart.series:
         name = one.group or one.name
         drawn = _series(axes, one, looks[name], chart)

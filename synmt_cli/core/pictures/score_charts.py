@@ -1,4 +1,6 @@
-"""Charts of a report of `synmt score`: systems with intervals, and buckets by system."""
+"""Charts of a report of `synmt score`: systems and their differences from the first, with
+intervals, and the same in buckets.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,7 +11,7 @@ from synmt_cli.errors import UsageError, quoted
 from synmt_cli.formats.reports.score.scores import ScoredBucket, ScoreReport
 from synmt_cli.formats.reports.score.systems import MetricInfo
 
-SYSTEMS = "systems"  # the chart of whole scores, as --by names it
+SYSTEMS = "systems"  # the charts of whole scores, as --by names them
 AT_AXIS = 12  # characters of a name that stands along the axis of a chart
 
 
@@ -29,10 +31,16 @@ def charts(report: ScoreReport, metric: str = "", by: str = "") -> list[Chart]:
     made = []
     for division in [by] if by else divisions:
         if division == SYSTEMS:
-            made.append(systems(report, chosen))
+            made += whole(report, chosen)
         else:
             made += buckets(report, chosen, division)
     return made
+
+
+def whole(report: ScoreReport, metric: MetricInfo) -> list[Chart]:
+    """The charts of the whole test set: systems, and their differences if these were tested."""
+    tested = any(metric.name in one.paired for one in report.systems)
+    return [systems(report, metric), *([differences(report, metric)] if tested else [])]
 
 
 def systems(report: ScoreReport, metric: MetricInfo) -> Chart:
@@ -58,6 +66,38 @@ def systems(report: ScoreReport, metric: MetricInfo) -> Chart:
     return Chart("", metric.label, series, ticks, joined=False, note=note, digits=metric.digits)
 
 
+def differences(report: ScoreReport, metric: MetricInfo) -> Chart:
+    """The difference of each system but the first from it, with 95 % interval and stars.
+
+    Two intervals of scores that overlap say little: those of a difference are narrower, since both
+    systems have the same test set.
+    """
+    others = report.systems[1:]
+    n = len(others)
+    paired = [one.paired[metric.name] for one in others]
+    series = [
+        Series(
+            system.name,
+            range(n),
+            _only(i, n, result.delta),
+            _only(i, n, result.ci95[0]),
+            _only(i, n, result.ci95[1]),
+        )
+        for i, (system, result) in enumerate(zip(others, paired, strict=True))
+    ]
+    ticks = [f"{one.name}\n{of.mark()}" for one, of in zip(others, paired, strict=True)]
+    p = "corrected p" if report.corrected else "p"
+    note = f"95 % intervals; * {p} < 0.05, ** < 0.01"
+    made = Chart("", _difference(report, metric), series, ticks, joined=False, zero=True)
+    return replace(made, note=note, digits=metric.digits)
+
+
+def _difference(report: ScoreReport, metric: MetricInfo) -> str:
+    """What a difference is, for the axis."""
+    first = shown_ends([one.name for one in report.systems], AT_AXIS)[0]
+    return f"{metric.label} - {first}'s"
+
+
 def _only(i: int, n: int, value: float | None) -> list[float | None]:
     """n values of which only the i-th is there."""
     return [value if at == i else None for at in range(n)]
@@ -81,9 +121,7 @@ def buckets(report: ScoreReport, metric: MetricInfo, by: str) -> list[Chart]:
         Chart(by, metric.label, lines, ticks, any(ranges), n_apart=n_apart, digits=metric.digits)
     ]
     if len(report.systems) > 1:
-        first = shown_ends([one.name for one in report.systems], AT_AXIS)[0]
-        title = f"{metric.label} - {first}'s"
-        deltas = [*_deltas(report, metric, of_division)]
+        title, deltas = _difference(report, metric), [*_deltas(report, metric, of_division)]
         chart = replace(made[0], y_label=title, series=deltas, joined=False, zero=True)
         made.append(replace(chart, note="95 % intervals" if chart.n_intervals else ""))
     return made

@@ -68,7 +68,7 @@ def _bars(chart: Chart, columns: int) -> Iterator[str]:
         yield "  nothing was measured"
         return
     low, high = min(values), max(values)
-    own = [one.name for one in chart.series] != [*chart.ticks]  # else a row for each system
+    own = not chart.has_names  # else a row for each system
     several = len(chart.series) > 1 and own
     names = shown_ends([one.replace("\n", " ") for one in chart.ticks], NAME_ROOM)
     systems = shown_ends([one.name if several else "" for one in chart.series], NAME_ROOM)

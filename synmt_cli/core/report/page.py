@@ -143,7 +143,8 @@ def _figures(content: Content) -> dict[str, str]:
     """The SVG of each figure by its name."""
     found = {}
     if content.score:
-        whole = [score_charts.systems(content.score, one) for one in content.score.metrics]
+        metrics = content.score.metrics
+        whole = [one for metric in metrics for one in score_charts.whole(content.score, metric)]
         width = 8.5 if len(whole) > 1 else 5
         found["scores"] = figures.for_page(whole, "scores of systems", width)
         for metric in content.score.metrics:

@@ -37,7 +37,8 @@ def read(folder: str) -> RunFacts:
     curve = curves.read(folder) if has_curve else Curve(os.path.normpath(folder))
     settings = dict(flat(run.tables(), ", "))
     if os.path.lexists(run.environment):
-        settings |= dict(flat({"environment": run.read_environment()}, ", "))
+        this = {k: v for k, v in run.read_environment().items() if k != "earlier"}
+        settings |= dict(flat({"environment": this}, ", "))
     return RunFacts(curve.name, curve, settings)
 
 

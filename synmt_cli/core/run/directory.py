@@ -225,7 +225,8 @@ class Run:
         """config.toml, which may be of another format. Raises ReadError, DataError, ConfigError."""
         self.refuse_misplaced()
         if not os.path.lexists(self.config):
-            raise ReadError(f"{self.folder} is not a run directory (no config.toml)")
+            why = "no config.toml" if os.path.lexists(self.folder) else "it does not exist"
+            raise ReadError(f"{self.folder} is not a run directory ({why})")
         return from_bytes(regular_files.read(self.config, LIMIT), str(self.config))
 
     def tables(self) -> dict[str, Any]:

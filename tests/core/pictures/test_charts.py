@@ -20,7 +20,7 @@ from synmt_cli.core.segments.alignment import piece_words
 from synmt_cli.errors import DataError, ReadError, UsageError
 from synmt_cli.formats.attention import Attention
 from synmt_cli.formats.reports.analysis.awsl import LayerWeights, RunWeights
-from synmt_cli.formats.reports.score.scores import ScoredBucket, ScoreReport
+from synmt_cli.formats.reports.score.scores import HOLM, ScoredBucket, ScoreReport
 from synmt_cli.formats.reports.score.systems import MetricInfo, PairedComparison, ScoredSystem
 
 needs_matplotlib = pytest.mark.skipif(
@@ -92,8 +92,10 @@ def test_runs_without_figures_are_said(run_folder, tmp_path):
     assert curves.charts([curves.read(run_folder("new", []))]) == []
 
 
+BLEU = MetricInfo("bleu", "BLEU", "sig", True, 2)
+
+
 def report(low=0.5):
-    metric = MetricInfo("bleu", "BLEU", "sig", True, 2)
     paired = PairedComparison("bs", "centred", 9, 1, 2.0, (low, 3.5), 0.01)
     systems = [
         ScoredSystem("base", {"bleu": 20.0}, {}, [], {"bleu": [19.0, 21.0]}, {"bleu": (18, 22)}),
@@ -102,11 +104,11 @@ def report(low=0.5):
     scores = [{"bleu": 10.0}, {"bleu": 12.0}]
     full = ScoredBucket("0-9", 0, 9, 30, scores, "length", [{}, {"bleu": paired}])
     empty = ScoredBucket("10+", 10, None, 0, [{"bleu": None}] * 2, "length")
-    return ScoreReport(60, ["ref"], [metric], systems, [full, empty])
+    return ScoreReport(60, ["ref"], [BLEU], systems, [full, empty])
 
 
 def test_scores_are_drawn_with_intervals_and_seeds():
-    whole, scores, deltas = score_charts.charts(report())
+    whole, _, scores, deltas = score_charts.charts(report())
     assert (whole.series[0].y, whole.series[0].low) == ([20.0, None], [18, None])
     assert whole.series[1].low == [None, None]
     assert whole.series[0].dots[0] == [19.0, 21.0]
@@ -114,6 +116,30 @@ def test_scores_are_drawn_with_intervals_and_seeds():
     assert (deltas.series[1].y, deltas.series[1].low) == ([2.0, None], [0.5, None])
     with pytest.raises(UsageError, match="--by 'x': the report has systems, length"):
         score_charts.charts(report(), by="x")
+
+
+def test_differences_of_the_whole_set_have_the_stars_of_the_table():
+    """Of p = 0.01 and its correction: a picture must not claim more than the table."""
+    tested = report()
+    (system, difference) = score_charts.charts(tested, by="systems")
+    assert (difference.series[0].name, difference.series[0].y) == ("new", [2.0])
+    assert (difference.series[0].low, difference.series[0].high) == ([0.5], [3.5])
+    assert (difference.ticks, difference.zero) == (["new\n*"], True)
+    assert difference.y_label == "BLEU - base's"
+    assert difference.note == "95 % intervals; * p < 0.05, ** < 0.01"
+    base, new = tested.systems
+    paired = {"bleu": replace(new.paired["bleu"], corrected=0.06)}
+    corrected = replace(
+        tested,
+        systems=[base, replace(new, paired=paired)],
+        settings=replace(tested.settings, correction=HOLM),
+    )
+    difference = score_charts.charts(corrected)[1]
+    assert difference.ticks == ["new\n"]
+    assert difference.note == "95 % intervals; * corrected p < 0.05, ** < 0.01"
+    alone = replace(tested, systems=[base, replace(new, paired={})])
+    assert score_charts.charts(alone, by="systems") == [system]
+    assert "new *" in text_charts.text([score_charts.differences(tested, BLEU)], 70)
 
 
 @pytest.mark.parametrize("low", [0.5, 0.0])

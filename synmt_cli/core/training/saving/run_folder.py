@@ -325,7 +325,10 @@ def find_vocabularies(fingerprint: str | None, folders: Sequence[Path]) -> Vocab
     is passed over. Raises ConfigError if none has the fingerprint: then the user must name one.
     """
     if not fingerprint:
-        raise ConfigError("the records name no sentencepiece model; name it by --spm FILE")
+        raise ConfigError(
+            "the records name no sentencepiece model: make them with synmt featurize --spm MODEL, "
+            "or name the one of their pieces by --spm FILE"
+        )
     wanted = fingerprint.split("+")
     vocabularies: dict[str, Vocabulary] = {}
     unread = ""

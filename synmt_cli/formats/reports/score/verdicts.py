@@ -8,6 +8,7 @@ from synmt_cli.formats.reports.score.systems import (
     MetricInfo,
     PairedComparison,
     ScoredSystem,
+    stars,
 )
 
 ONE_OUTPUT = (
@@ -55,7 +56,10 @@ def _verdict(metrics: Sequence[MetricInfo], system: ScoredSystem) -> str:
             by["better" if is_better else "worse"].append(f"{metric.label} ({delta})")
         else:
             half = (paired.ci95[1] - paired.ci95[0]) / 2
-            by["undecided"].append(f"{metric.label} ({delta} ± {half:.{metric.digits}f})")
+            but = ""
+            if stars(paired.p) and paired.corrected is not None:
+                but = f", but corrected p = {paired.corrected:.2g}"
+            by["undecided"].append(f"{metric.label} ({delta} ± {half:.{metric.digits}f}{but})")
     return "; ".join(f"{what} by {_listed(names)}" for what, names in by.items() if names)
 
 

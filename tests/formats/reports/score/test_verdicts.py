@@ -52,7 +52,7 @@ def test_what_has_no_star_is_undecided_within_half_of_its_interval():
     wide = system("gps", compared(0.9, 0.001, half=0.25), compared(0.1, 1.0, half=4.0))
     said = sentences([BLEU, TER], [FIRST, near, wide])
     assert said == [
-        "dep: undecided by BLEU (+0.30 ± 0.50) and TER (-3.0 ± 1.0)",
+        "dep: undecided by BLEU (+0.30 ± 0.50) and TER (-3.0 ± 1.0, but corrected p = 0.06)",
         "gps: better by BLEU (+0.90); undecided by TER (+0.1 ± 4.0)",
         UNDECIDED,
     ]
