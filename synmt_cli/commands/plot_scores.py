@@ -36,7 +36,7 @@ def plot_scores(
         str,
         option(
             "--by SPEC",
-            "Draw only these buckets of the report; systems: whole scores only.",
+            "Draw only these buckets of the report; systems: the whole test set only.",
             shown_default="all",
         ),
     ] = "",
@@ -47,12 +47,13 @@ def plot_scores(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Draw the scores of systems with their 95 % intervals, and their scores by bucket.
+    """Draw the scores of systems and their differences, with 95 % intervals, whole and by bucket.
 
     A system of several seeds is drawn by its mean, with the score of each seed as a small dot.
-    Buckets have two charts: the scores, and the differences from the first system with their 95 %
-    intervals, where score tested them. An interval that includes 0 does not show a
-    difference; p values and their correction are in the tables of score.
+    The differences from the first system have the stars of score's table, if score tested them.
+    Look at these: intervals of scores may overlap where the difference is significant, because all
+    systems have the same test set. Buckets have both charts, without stars. An interval that
+    includes 0 does not show a difference; all p values are in the tables of score.
 
     Without -o or --format the charts are text, for a terminal. Pictures need matplotlib: pip
     install 'synmt-cli[plot]'. The same report gives the same bytes.

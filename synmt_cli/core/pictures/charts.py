@@ -34,7 +34,7 @@ class Chart:
     """Series over numbers, or over categories where there are `ticks`, which are at 0, 1, ….
 
     joined: by lines, all but the last n_apart ticks. zero: draws y = 0. digits: of values after
-    the point, as text.
+    the point, as text. stars: after the ticks, if any.
     """
 
     x_label: str
@@ -47,6 +47,7 @@ class Chart:
     limits: tuple[float, float] | None = None
     note: str = ""
     digits: int = 2
+    stars: Sequence[str] = ()
 
     def thinned(self, most: int) -> "Chart":
         """The chart with at most so many points for each series, from 4."""
@@ -54,8 +55,16 @@ class Chart:
 
     @property
     def has_names(self) -> bool:
-        """Whether each tick, in its first line, is the name of a series."""
-        return [one.name for one in self.series] == [one.partition("\n")[0] for one in self.ticks]
+        """Whether the ticks are the names of the series."""
+        return [one.name for one in self.series] == [*self.ticks]
+
+    @property
+    def starred(self) -> Sequence[str]:
+        """The ticks with their stars."""
+        if not self.stars:
+            return self.ticks
+        pairs = zip(self.ticks, self.stars, strict=True)
+        return [f"{tick} {stars}" if stars else tick for tick, stars in pairs]
 
     @property
     def n_intervals(self) -> int:

@@ -207,11 +207,10 @@ def _looks(charts: Sequence[Chart]) -> dict[str, Look]:
 def _chart(
     axes: Any, chart: Chart, looks: dict[str, Look], handles: dict[str, tuple[str, Any]]
 ) -> None:
-    named = chart.has_names  # below the axis
     for one in chart.series:
         name = one.group or one.name
         drawn = _series(axes, one, looks[name], chart)
-        if drawn is not None and not named:
+        if drawn is not None and not chart.has_names:  # else they stand below the axis
             handles.setdefault(name, (looks[name].label, drawn))
     axes.set_xlabel(shown_end(chart.x_label, 60))
     axes.set_ylabel(shown(chart.y_label, 60))
@@ -227,7 +226,7 @@ def _chart(
 
 def _x_axis(axes: Any, chart: Chart) -> None:
     if chart.ticks:
-        ticks = _lines(chart.ticks, 24)
+        ticks = _lines(chart.starred, 24)
         longest = max(width(line) for tick in ticks for line in tick.split("\n"))
         turned = {"rotation": 30, "ha": "right"} if longest > _room(axes, len(ticks)) else {}
         axes.set_xticks(range(len(ticks)), ticks, **turned)

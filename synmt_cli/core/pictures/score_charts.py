@@ -85,11 +85,11 @@ def differences(report: ScoreReport, metric: MetricInfo) -> Chart:
         )
         for i, (system, result) in enumerate(zip(others, paired, strict=True))
     ]
-    ticks = [f"{one.name}\n{of.mark()}" for one, of in zip(others, paired, strict=True)]
+    ticks = [one.name for one in others]
     p = "corrected p" if report.corrected else "p"
     note = f"95 % intervals; * {p} < 0.05, ** < 0.01"
     made = Chart("", _difference(report, metric), series, ticks, joined=False, zero=True)
-    return replace(made, note=note, digits=metric.digits)
+    return replace(made, note=note, digits=metric.digits, stars=[one.mark() for one in paired])
 
 
 def _difference(report: ScoreReport, metric: MetricInfo) -> str:

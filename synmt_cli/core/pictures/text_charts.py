@@ -70,7 +70,7 @@ def _bars(chart: Chart, columns: int) -> Iterator[str]:
     low, high = min(values), max(values)
     own = not chart.has_names  # else a row for each system
     several = len(chart.series) > 1 and own
-    names = shown_ends([one.replace("\n", " ") for one in chart.ticks], NAME_ROOM)
+    names = shown_ends([one.replace("\n", " ") for one in chart.starred], NAME_ROOM)
     systems = shown_ends([one.name if several else "" for one in chart.series], NAME_ROOM)
     rooms = [max(map(width, texts), default=0) for texts in (names, systems)]
     n = max(columns - sum(rooms) - 14, 10)

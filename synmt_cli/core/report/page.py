@@ -146,7 +146,7 @@ def _figures(content: Content) -> dict[str, str]:
         metrics = content.score.metrics
         whole = [one for metric in metrics for one in score_charts.whole(content.score, metric)]
         width = 8.5 if len(whole) > 1 else 5
-        found["scores"] = figures.for_page(whole, "scores of systems", width)
+        found["scores"] = figures.for_page(whole, "scores of systems and their differences", width)
         for metric in content.score.metrics:
             for by in content.score.divisions:
                 charts = score_charts.charts(content.score, metric.name, by)

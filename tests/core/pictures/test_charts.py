@@ -124,7 +124,7 @@ def test_differences_of_the_whole_set_have_the_stars_of_the_table():
     (system, difference) = score_charts.charts(tested, by="systems")
     assert (difference.series[0].name, difference.series[0].y) == ("new", [2.0])
     assert (difference.series[0].low, difference.series[0].high) == ([0.5], [3.5])
-    assert (difference.ticks, difference.zero) == (["new\n*"], True)
+    assert (difference.ticks, difference.stars, difference.zero) == (["new"], ["*"], True)
     assert difference.y_label == "BLEU - base's"
     assert difference.note == "95 % intervals; * p < 0.05, ** < 0.01"
     base, new = tested.systems
@@ -135,7 +135,7 @@ def test_differences_of_the_whole_set_have_the_stars_of_the_table():
         settings=replace(tested.settings, correction=HOLM),
     )
     difference = score_charts.charts(corrected)[1]
-    assert difference.ticks == ["new\n"]
+    assert difference.stars == [""]
     assert difference.note == "95 % intervals; * corrected p < 0.05, ** < 0.01"
     alone = replace(tested, systems=[base, replace(new, paired={})])
     assert score_charts.charts(alone, by="systems") == [system]
