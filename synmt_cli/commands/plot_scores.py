@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from synmt_cli import console
 from synmt_cli.commands import Manual, chart_output, options
 from synmt_cli.commands.options import argument, option
 from synmt_cli.core.pictures import score_charts
@@ -60,5 +61,9 @@ def plot_scores(
     """
     options.refuse_clashes([file], output)
     kind = chart_output.kind_of(form, output, context)
-    charts = score_charts.charts(score_files.read(file or "-"), metric, by)
+    report = score_files.read(file or "-")
+    charts = score_charts.charts(report, metric, by)
+    drawn, *others = report.metrics
+    if others and not metric:
+        console.info(f"{drawn.label} is drawn; --metric draws {', '.join(o.name for o in others)}")
     chart_output.write(charts, kind, output, width, font)

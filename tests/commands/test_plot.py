@@ -69,13 +69,17 @@ def test_figures_go_from_score_to_picture(run, tmp_path):
     (tmp_path / "ref").write_text("a b c d e\n" * 5)
     (tmp_path / "hyp").write_text("a b c d\n" * 5)
     arguments = ["--format", "json", "--samples", "10", tmp_path / "ref", tmp_path / "hyp"]
-    scored = run("score", *arguments, cwd=tmp_path)
+    scored = run("score", *arguments, "-M", "bleu,chrf,ter", cwd=tmp_path)
     assert scored.returncode == 0
     text = run("plot", "scores", stdin=scored.stdout)
-    assert (text.returncode, text.stderr) == (0, b"")
+    drawn = b"synmt plot scores: BLEU is drawn; --metric draws chrf, ter\n"
+    assert (text.returncode, text.stderr) == (0, drawn)
     assert b"BLEU" in text.stdout
+    assert b"chrF2" in run("plot", "scores", "--metric", "chrf", stdin=scored.stdout).stdout
     pytest.importorskip("matplotlib")
-    done = run("plot", "scores", "-o", "a.pdf", stdin=scored.stdout, cwd=tmp_path)
+    done = run(
+        "plot", "scores", "-o", "a.pdf", "--metric", "bleu", stdin=scored.stdout, cwd=tmp_path
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
 

@@ -124,6 +124,11 @@ for own in 4 "1 2 3 4"; do # a fourth seed, trained later: alone, and with the f
   synmt score -M bleu -o "12000-updates/gps-flat.${own// /-}.txt" "$french" \
     $(seeds flat gps 12000-updates/ .flat) $(longer_systems gps)
 done
+own="1 2" # with shallow trees: all words hang from the root and keep their labels
+shallow=$(seeds shallow gps 12000-updates/ .shallow)
+own="1 2 3 4"
+longer_of gps-shallow "$shallow $(longer_systems gps)"
+longer_of gps-shallow-flat "$(seeds flat gps 12000-updates/ .flat) $shallow"
 own="1 2 3"
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
