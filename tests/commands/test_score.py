@@ -337,7 +337,7 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         ),
         (["ref", "new", "base", "--paired", "none", "--p", "koehn"], 2, "--p needs a test"),
         (["ref", "new", "base", "--paired", "none", "--seed", "3"], 2, "--seed needs a test"),
-        (["ref", "new", "base", "--paired", "none", "--correct", "holm"], 2, "--correct is of a t"),
+        (["ref", "new", "base", "--paired", "none", "--correct", "holm"], 2, "--correct needs a t"),
         (["ref", "new", "base", "--get", "bleu", "--seed", "3"], 2, "--get prints bare figures"),
         (
             ["ref", "new", "--get", "bleu", "--paired", "none", "--seed", "3"],
@@ -1018,7 +1018,7 @@ def test_a_report_answers_without_the_texts(run, folder):
         ([*AGAIN, "--fail-under", "ter=1"], 2, "r.json: no metric 'ter'; there are bleu"),
         (["--from-report", "ref"], 65, "ref: not from `synmt score --format json`: invalid JSON"),
         (["--from-report", "absent"], 66, "cannot read absent"),
-        (["--from-report", ""], 66, "cannot read"),
+        (["--from-report", ""], 2, "--from-report is empty: leave it out, or give its FILE"),
     ],
 )
 def test_what_cannot_be_printed_again(run, folder, arguments, status, message):
