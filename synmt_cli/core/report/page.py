@@ -147,7 +147,7 @@ def _figures(content: Content) -> dict[str, str]:
         whole = [one for metric in metrics for one in score_charts.whole(content.score, metric)]
         width = 8.5 if len(whole) > 1 else 5
         found["scores"] = figures.for_page(whole, "scores of systems and their differences", width)
-        for metric in content.score.metrics:
+        for metric in metrics:
             for by in content.score.divisions:
                 charts = score_charts.charts(content.score, metric.name, by)
                 found[f"{by} {metric.name}"] = figures.for_page(charts, f"{metric.label} by {by}")

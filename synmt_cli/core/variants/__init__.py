@@ -119,10 +119,10 @@ def plan(expression: str) -> Plan:
     for name in names:
         if name not in table:
             near = difflib.get_close_matches(name, table, 1)
-            hint = f"did you mean {near[0]!r}" if near else f"choose from {', '.join(table)}"
-            unnamed = f" ({own_file.VARIABLE} names no file with others)"
-            end = ("" if own_file.path() else unnamed) + "?" * bool(near)
-            raise UsageError(f"no variant {name!r}; {hint}{end}")
+            unnamed = "" if own_file.path() else f" ({own_file.VARIABLE} names no file with others)"
+            choice = f"choose from {', '.join(table)}{unnamed}"
+            hint = f"did you mean {near[0]!r}{unnamed}?" if near else choice
+            raise UsageError(f"no variant {name!r}; {hint}")
         if names.count(name) > 1:
             raise UsageError(f"variant {name!r} is named twice in {expression!r}")
     by_data = [name for name in names if table[name].data]
