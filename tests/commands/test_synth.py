@@ -168,7 +168,7 @@ def test_sentences_to_leave_out_that_cannot_be_read(run, tmp_path):
         (("--side", "en"), "--side is for --format text or conllu; tsv has both"),
         (("--out-template", "x.{ext}", "--side", "en"), "--out-template names its files"),
         (("--out-template", "x"), "names a file twice"),
-        (("--out-template", ""), "names a file twice"),
+        (("--out-template", ""), "--out-template is empty: leave it out, or give its TEMPLATE"),
         (("--phenomena", "relativ"), "did you mean relative?"),
         (
             ("--phenomena", "plain:nan"),
