@@ -28,6 +28,10 @@ class Lost(Exception):
     """A worker is gone, and its chunk with it. The text says how."""
 
 
+class NotStarted(Exception):
+    """The system gives no worker for a slot. The text says why."""
+
+
 class Slot(Protocol):
     """The place of one worker."""
 
@@ -35,7 +39,7 @@ class Slot(Protocol):
         """Waits for a worker. False if there will be none. Raises SynmtError."""
 
     def run(self, chunk: list[Any]) -> Outcome:
-        """The outcome of a chunk. Raises Lost."""
+        """The outcome of a chunk. Raises Lost, NotStarted."""
 
     def close(self) -> None:
         """Ends the worker."""
@@ -78,6 +82,8 @@ class Dispatcher:
         self._input_ended = False
         self._failure: BaseException | None = None
         self._last_loss = "a worker was lost"
+        self._refusal = ""  # why a worker could not be started
+        self._is_told = False
         self._taken = 0  # chunks
         self._running = 0  # chunks
         self._yielded = 0  # chunks
@@ -109,10 +115,14 @@ class Dispatcher:
         with self._changed:
             if self._resting and not (self.stopped or self._is_done()):
                 try:
-                    self._started(self._resting.pop())
+                    self._started(self._resting[-1])
+                    self._resting.pop()
                 except RuntimeError:  # the system gives no more threads: fewer will do
-                    self._serving -= 1 + len(self._resting)
-                    self._resting.clear()
+                    self._start_no_more()
+
+    def _start_no_more(self) -> None:
+        self._serving -= len(self._resting)
+        self._resting.clear()
 
     def results(self) -> Iterator[Any]:
         """Yields every result in order, then raises the error that ended the input early."""
@@ -165,6 +175,8 @@ class Dispatcher:
                     outcome = slot.run(task.chunk)
                 except Lost as loss:
                     self._give_back(task, str(loss))
+                except NotStarted as refusal:
+                    return self._leave_to_others(task, str(refusal))
                 else:
                     self._put(task.number, outcome)
         except Exception as error:  # not swallowed: `results` raises it
@@ -172,6 +184,7 @@ class Dispatcher:
         finally:
             self._leave()
             slot.close()
+        return None
 
     def _take(self) -> _Task | None:
         """A chunk whose worker was lost, else the items that have arrived; None at the end.
@@ -206,7 +219,11 @@ class Dispatcher:
         with self._changed:
             self._running -= 1
             self._outcomes[number] = outcome
+            news = "" if self._is_told else self._refusal
+            self._is_told = bool(self._refusal)
             self._changed.notify_all()
+        if news and self._care.warn is not None:
+            self._care.warn(f"{news}; fewer do the work")
 
     def _give_back(self, task: _Task, loss: str) -> None:
         task.losses += 1
@@ -216,14 +233,23 @@ class Dispatcher:
             if n > 1:
                 loss = f"{n} workers were lost over these lines; the last: {loss}"
             return self._put(task.number, ([], WorkerLost(self._place(task.chunk) + loss)))
+        self._put_back(task)
+        if self._care.warn is not None and not self.stopped:
+            self._care.warn(f"{loss}; its work is done again")
+        return None
+
+    def _leave_to_others(self, task: _Task, refusal: str) -> None:
+        """Leaves a chunk that no worker has seen, and all that follow, to those that live."""
+        with self._changed:
+            self._last_loss = self._refusal = refusal
+            self._start_no_more()
+        self._put_back(task)
+
+    def _put_back(self, task: _Task) -> None:
         with self._changed:
             self._running -= 1
             heapq.heappush(self._returned, task)
             self._changed.notify_all()
-            quiet = self.stopped
-        if self._care.warn is not None and not quiet:
-            self._care.warn(f"{loss}; its work is done again")
-        return None
 
     def _place(self, chunk: list[Any]) -> str:
         return "" if self._care.where is None else f"{self._care.where(chunk)}: "

@@ -6,7 +6,8 @@ When the parent is gone, for whatever reason, their pipes end and so do they.
 
 A worker is forked when a chunk waits and every other worker is busy, so there are never more of
 them than chunks. A lost worker is not replaced: the other workers do its work; where memory was
-the cause, fewer may fit.
+the cause, fewer may fit. Where the system gives no more processes or files, those that live do
+the work, and a line says so.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 from synmt_cli import signals
 from synmt_cli.errors import WorkerLost, reason
-from synmt_cli.pool.dispatch import Care, Dispatcher, Lost, Outcome, outcome_of
+from synmt_cli.pool.dispatch import Care, Dispatcher, Lost, NotStarted, Outcome, outcome_of
 
 _KILLED = "a worker process was killed (out of memory?)"
 IN_FLIGHT = 4  # chunks per process: room for one slow chunk while the others go on
@@ -90,7 +91,7 @@ def fork(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     try:
         process.start()
     except OSError as error:
-        raise WorkerLost(f"cannot start a worker process: {reason(error)}") from error
+        raise WorkerLost(_refusal(error)) from error
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
     return process
@@ -100,6 +101,10 @@ def _child(target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     signals.ignore_in_worker()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.ENDS)
     target(*arguments)
+
+
+def _refusal(error: OSError) -> str:
+    return f"cannot start a worker process: {reason(error)}"
 
 
 class _Forker:
@@ -120,11 +125,11 @@ class _Forker:
         self.running.append(self)
 
     def start(self) -> Connection:
-        """The pipe of a new worker. Raises Lost, WorkerLost."""
+        """The pipe of a new worker. Raises Lost, NotStarted."""
         try:
             ours, theirs = multiprocessing.Pipe()
         except OSError as error:
-            raise WorkerLost(f"cannot start a worker process: {reason(error)}") from error
+            raise NotStarted(_refusal(error)) from error
         with self._lock, theirs:
             try:
                 reduction.send_handle(self._connection, theirs.fileno(), self._process.pid)
@@ -132,7 +137,7 @@ class _Forker:
             except (EOFError, OSError):
                 raise Lost(_KILLED) from None
             if isinstance(answer, str):
-                raise WorkerLost(f"cannot start a worker process: {answer}")
+                raise NotStarted(answer)
             self._pids.append(answer)
         return ours
 
@@ -160,7 +165,7 @@ def _fork_workers(
             try:
                 pid = os.fork()
             except OSError as error:
-                connection.send(reason(error))
+                connection.send(_refusal(error))
                 continue
             if not pid:
                 connection.close()
@@ -197,7 +202,7 @@ class _Worker:
             return False
 
     def run(self, chunk: list[Any]) -> Outcome:
-        """The outcome of a chunk. Raises Lost, WorkerLost."""
+        """The outcome of a chunk. Raises Lost, NotStarted."""
         self._connection = self._connection or self._forker.start()
         try:
             self._connection.send(chunk)

@@ -363,6 +363,35 @@ def test_workers_that_cannot_start_are_an_error(monkeypatch):
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.parametrize("n_started", [1, 2])
+def test_where_some_workers_cannot_start_the_others_do_the_work(monkeypatch, n_started):
+    real = os.fork
+    pid = os.getpid()
+    left = n_started  # counted in the forker, whose copy this is
+
+    def fork():
+        nonlocal left
+        if os.getpid() == pid:
+            return real()
+        left -= 1
+        if left < 0:
+            raise OSError(11, "Resource temporarily unavailable")
+        return real()
+
+    def slow(number):
+        time.sleep(0.05)
+        return number, os.getpid()
+
+    told = []
+    monkeypatch.setattr(os, "fork", fork)
+    care = Care(tries=1, where=lambda chunk: f"line {chunk[0]}", warn=told.append)
+    results = list(ordered_map(slow, range(12), 5, chunk=1, care=care))
+    assert [number for number, _ in results] == list(range(12))
+    assert len({worker for _, worker in results}) == n_started
+    reason = "cannot start a worker process: Resource temporarily unavailable"
+    assert told == [f"{reason}; fewer do the work"]
+
+
 def test_closing_ends_busy_workers():
     results = ordered_map(lambda x: time.sleep(60 * x), range(8), 2, chunk=1)
     next(results)
