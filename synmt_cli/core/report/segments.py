@@ -14,7 +14,9 @@ MOST = 3000  # on a page
 LONGEST = 4000  # characters of a text; more is cut
 COMPARED = 400  # words of an output that are compared; marks stop there
 SEED = 1  # of the segments that are drawn at random
-Mark = tuple[str, bool]  # a stretch of text, and whether it differs
+# A stretch of text, and whether it differs. One that differs and is empty stands where words are
+# missing.
+Mark = tuple[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +119,20 @@ def marked(first: Sequence[str], other: Sequence[str]) -> list[Mark]:
 
     >>> marked("a dog sees".split(), "a cat sees".split())
     [('a', False), ('cat', True), ('sees', False)]
+    >>> marked("a dog sees".split(), "a sees".split())
+    [('a', False), ('', True), ('sees', False)]
     """
     if first == other:
         return [(" ".join(other), False)] if other else []
     head, rest = other[:COMPARED], other[COMPARED:]
     same = SequenceMatcher(None, first[:COMPARED], head, autojunk=False).get_matching_blocks()
     marks: list[Mark] = []
-    at = 0
+    at = at_first = 0
     for block in same:
-        if block.b > at:
+        is_missing = block.a > at_first and (block.size or not rest)  # what is cut is not
+        if block.b > at or is_missing:
             marks.append((" ".join(head[at : block.b]), True))
         if block.size:
             marks.append((" ".join(head[block.b : block.b + block.size]), False))
-        at = block.b + block.size
+        at, at_first = block.b + block.size, block.a + block.size
     return [*marks, (" ".join(rest), False)] if rest else marks

@@ -28,6 +28,21 @@ def test_marks_keep_every_word_in_order():
     assert sum(len(text.split()) for text, _ in marked(long, [*long, "x"])) == 1001
 
 
+def test_marks_show_where_words_are_missing():
+    first = ["the", "old", "dog", "sees", "a", "cat", "now"]
+    missing = [
+        ("the dog sees a cat now", ["the", None, "dog sees a cat now"]),
+        ("dog sees a cat", [None, "dog sees a cat", None]),
+        ("the dog sees the black cat", ["the", None, "dog sees", "the black", "cat", None]),
+        ("", [None]),
+    ]
+    for other, expected in missing:
+        assert [text or None for text, _ in marked(first, other.split())] == expected
+        assert all(differs for text, differs in marked(first, other.split()) if not text)
+    long = [f"w{i}" for i in range(800)]
+    assert ("", True) not in marked(["x", *long], ["y", *long])  # both are cut at the same place
+
+
 def test_segments_are_in_order_of_difference():
     texts = Texts(
         {"a": ["same here", "good words", "x"], "b": ["same here", "bad thing", "x"]},
