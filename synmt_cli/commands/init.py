@@ -33,6 +33,7 @@ MANUAL = Manual(
 Given = str | None
 ENOUGH_SEEDS = 3
 FEW = 500  # test pairs; with as many, ours showed no difference below 0.8 BLEU
+FEW_TO_TRAIN = 10_000  # pairs; with 5,000, ours reached 7 BLEU (docs/results.md)
 
 
 def init(
@@ -184,7 +185,7 @@ def init(
     from synmt_cli.core.training.device import precision
 
     device = devices.choose("auto")  # torch is loaded here, once little is left to refuse
-    notes = [f"{experiment}: {_summary(design, n_pairs)}"]
+    notes = [f"{experiment}: {_summary(design, sizes.n_pairs)}"]
     models = None if pretrained is None else read(pretrained, design)
     if models:
         notes.append(f"trainings begin with the weights of {pretrained}")
@@ -291,6 +292,11 @@ def _warnings(
     if models:
         yield from models.warnings()
     yield from _shows_little(design, texts, n_of)
+    if not models and (n_pairs := n_of["train"]) < FEW_TO_TRAIN:
+        yield (
+            f"{n_pairs:,} training pairs are few: translations will be poor, and their differences "
+            "say little about models trained on more; --pretrained begins with such models"
+        )
     if shutil.which("synmt") is None:
         yield "make will not find synmt: activate its environment, or add it to PATH"
 
@@ -312,7 +318,9 @@ def _shows_little(design: "Design", texts: "Texts", n_of: dict[str, int]) -> Ite
         yield f"{few} few: small differences will not show{advice}"
 
 
-def _summary(design: "Design", n_pairs: int) -> str:
+def _summary(design: "Design", n_of: dict[str, int]) -> str:
+    """n_of: pairs in each set given."""
+    n_pairs = n_of["train"]
     n = len(design.variants) * design.n_seeds
     first, *others = design.variants
     systems = f"{', '.join(others)} against {first}" if others else first
@@ -322,4 +330,7 @@ def _summary(design: "Design", n_pairs: int) -> str:
         sets = " and ".join(design.split_off)
         held_out = f"{counted(design.n_held_out(n_pairs), 'pair')}{each} for {sets}"
         summary += f"; {held_out}, chosen by a hash of their lines"
-    return summary
+    given = [
+        f"{counted(n_of[name], 'pair')} for {name}" for name in ("dev", "test") if name in n_of
+    ]
+    return "; ".join([summary, *([", ".join(given)] if given else [])])

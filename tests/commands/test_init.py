@@ -569,6 +569,10 @@ def test_what_cannot_give_an_answer_is_said(run, given, tmp_path):
         "20 test pairs are few: small differences will not show; --test-src and --test-tgt take a "
         "larger set",
     ]
+    assert warnings[3].endswith(
+        "200 training pairs are few: translations will be poor, and their differences say little "
+        "about models trained on more; --pretrained begins with such models"
+    )
     assert "2 training runs (rel); 20 pairs each for dev and test" in done.stderr.decode()
     done = run(
         "init", tmp_path / "f", *TEXT, *PARSERS[:2], "--variants", "rel,dep,pascal", cwd=given
@@ -576,6 +580,19 @@ def test_what_cannot_give_an_answer_is_said(run, given, tmp_path):
     assert "9 training runs (dep, pascal against rel)" in done.stderr.decode()
     assert "alone" not in done.stderr.decode()
     assert "seeds" not in done.stderr.decode()
+
+
+def test_the_sizes_of_given_sets_are_told(run, given, tmp_path):
+    sets = []
+    for part, n in (("dev", 7), ("test", 1)):
+        for side in ("src", "tgt"):
+            file = tmp_path / f"{part}.{side}"
+            file.write_text("".join(f"{part} {i}\n" for i in range(n)))
+            sets += [f"--{part}-{side}", file]
+    done = run("init", tmp_path / "e", *TEXT, "--variants", "rel", *sets, cwd=given)
+    assert done.returncode == 0, done.stderr.decode()
+    told = done.stderr.decode().splitlines()[0]
+    assert told.endswith("200 pairs, 3 training runs (rel); 7 pairs for dev, 1 pair for test")
 
 
 def test_text_that_looks_like_records_is_text(run, given, tmp_path, forked):
