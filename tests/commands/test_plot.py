@@ -175,6 +175,9 @@ def test_figures_as_text_have_the_digits_of_the_metric(run, tmp_path):
         ),
         (["attention", "--id", "9"], lines(ATTENTION), 2, b"--id '9': no segment has this id"),
         (["attention", "--heads", "x"], lines(ATTENTION), 2, b"expected numbers from 0 on"),
+        (["scores", "."], b"", 66, b"is a folder: give the report of `synmt score --format json`"),
+        (["heads", "."], b"", 66, b". is a folder: give the report of `synmt analyze heads --form"),
+        (["awsl", "."], b"", 66, b". is a folder: give the report of `synmt analyze awsl --format"),
         (["curves", "no"], b"", 66, b"no is not a run directory"),
         (["curves", "--show", "x", "no"], b"", 2, b"expected some of metric, perplexity"),
         (

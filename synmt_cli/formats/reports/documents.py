@@ -1,10 +1,11 @@
 """The JSON reports that commands wrote, as values to be read back."""
 
+import os
 from typing import Any
 
 import orjson
 
-from synmt_cli.errors import DataError
+from synmt_cli.errors import DataError, ReadError
 from synmt_cli.io import json_files, reading
 
 LIMIT = 256 * 2**20  # bytes of a report
@@ -16,6 +17,8 @@ def load(path: str, command: str) -> tuple[Any, str]:
 
     command: that writes such files, `score`. Raises DataError, ReadError.
     """
+    if os.path.isdir(path):  # of a run, perhaps
+        raise ReadError(f"{path} is a folder: give the report of `synmt {command} --format json`")
     with reading.open_source(path) as source:
         data = reading.whole(source, LIMIT, "a report")
     try:
