@@ -11,7 +11,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -141,14 +141,20 @@ def _flat(result: Tabular) -> Iterator[list[str]]:
 
 
 def as_markdown(result: Tabular) -> bytes:
-    """Tables with pipes (GitHub Flavored Markdown), titles in bold, notes as lists."""
+    """Tables with pipes (GitHub Flavored Markdown), titles in bold, notes as lists.
+
+    A first note that ends in a colon is the title of its list.
+    """
     blocks = []
     for section in result.sections():
         if isinstance(section, Table):
             blocks += [f"**{_in_markdown(section.title)}**"] if section.title else []
             blocks.append("\n".join(_pipes(section)))
         else:
-            blocks.append("\n".join(f"- {_in_markdown(_in_words(note))}" for note in section))
+            title = [first for first in section[:1] if first.endswith(":")]
+            blocks += map(_in_markdown, title)
+            notes = map(_in_words, section[len(title) :])
+            blocks.append("\n".join(f"- {_in_markdown(note)}" for note in notes))
     return "\n\n".join(blocks).encode() + b"\n"
 
 
@@ -182,16 +188,17 @@ def as_latex(result: Tabular) -> bytes:
     The first lines are comments that name the packages. A table of more than PAGE rows is a
     longtable.
     """
-    sections = [*result.sections()]
-    blocks = []
-    for section, after in zip_longest(sections, sections[1:]):
+    tables: list[tuple[Table | None, list[Notes]]] = []
+    for section in result.sections():
         if isinstance(section, Table):
-            notes = after if isinstance(after, list) else []
-            blocks.append(_environment(section, notes))
-        elif not blocks:
-            blocks.append(_footnotes(section))
+            tables.append((section, []))
+        else:
+            if not tables:
+                tables.append((None, []))
+            tables[-1][1].append(section)
+    blocks = [_environment(table, notes) if table else _footnotes(notes) for table, notes in tables]
     text = "\n".join("\n".join(block) for block in blocks)
-    long = any(isinstance(one, Table) and len(one.rows) > PAGE for one in sections)
+    long = any(table is not None and len(table.rows) > PAGE for table, _ in tables)
     head = r"% needs \usepackage{booktabs}" + (r" and \usepackage{longtable}" if long else "")
     if not text.isascii():
         head += (
@@ -200,7 +207,7 @@ def as_latex(result: Tabular) -> bytes:
     return f"{head}\n{text}\n".encode()
 
 
-def _environment(table: Table, notes: Notes) -> list[str]:
+def _environment(table: Table, notes: Sequence[Notes]) -> list[str]:
     header, *rows = table.cells()
     marked = [any(cell.after for cell in column) for column in zip(header, *rows, strict=True)]
     spec = "".join(
@@ -225,9 +232,10 @@ def _environment(table: Table, notes: Notes) -> list[str]:
     return [*start, *lines, *_footnotes(notes), r"\end{table}"]
 
 
-def _footnotes(notes: Notes) -> list[str]:
-    lines = " \\\\\n".join(_in_latex(_in_words(note)) for note in notes)
-    return [rf"\par\smallskip{{\footnotesize\raggedright\noindent {lines}\par}}"] if notes else []
+def _footnotes(notes: Sequence[Notes]) -> list[str]:
+    paragraphs = [" \\\\\n".join(_in_latex(_in_words(note)) for note in one) for one in notes]
+    style = r"\footnotesize\raggedright\noindent"
+    return [rf"\par\smallskip{{{style} {lines}\par}}" for lines in paragraphs if lines]
 
 
 def _latex_head(cell: Cell, marked: bool) -> str:

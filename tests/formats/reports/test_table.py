@@ -94,6 +94,37 @@ def test_markdown_shows_every_character():
     )
 
 
+class WithAnswer(Report):
+    """Its table, its notes, and notes under a title of their own."""
+
+    def sections(self):
+        yield from super().sections()
+        yield ["In words:", "a_b: better"]
+
+
+class NotesAlone:
+    def sections(self):
+        yield ["first"]
+        yield ["second"]
+
+
+def test_a_note_that_ends_in_a_colon_is_the_title_of_its_list():
+    text = as_markdown(WithAnswer(REPORT.measured)).decode()
+    assert text.endswith("- \\* a mark\n- and a note\n\nIn words:\n\n- a\\_b: better\n")
+
+
+def test_latex_has_every_note():
+    text = as_latex(WithAnswer(REPORT.measured)).decode()
+    _, notes = text.split("\\end{tabular}\n")
+    style = "\\par\\smallskip{\\footnotesize\\raggedright\\noindent "
+    assert notes == (
+        f"{style}{{*}} a mark \\\\\nand a note\\par}}\n"
+        f"{style}In words: \\\\\na\\_b: better\\par}}\n\\end{{table}}\n"
+    )
+    alone = as_latex(NotesAlone()).decode()
+    assert [alone.count(note) for note in ("first", "second", "tabular")] == [1, 1, 0]
+
+
 HOSTILE = "\\ # $ % & _ { } [ ] * ^ ~ < > | \" ` ' -- --- ?` ß ± Δ σ … +1 -2.5 \\input{x} %"
 
 
