@@ -595,11 +595,15 @@ def _statistics(
 def _warn_of_few(test: SignificanceTest | None, n: int, systems: Sequence[SystemFiles]) -> None:
     """Warns where a test of systems is over too few segments, or seeds, to be relied on."""
     from synmt_cli.core.evaluation.statistics.significance import doubt
+    from synmt_cli.core.evaluation.systems import like_seeds
 
     if test is None or len(systems) < 2:
         return
     if problem := doubt(test, n, "segments"):
         console.warn(problem)
+    if files := like_seeds(systems):
+        several = f"{', '.join(files)}: compared as {len(files)} systems"
+        console.warn(f"{several}; if they are seeds of one, give them one name, NAME=FILE")
     n_seeds = [len(one.files) for one in systems]
     if 2 in n_seeds:
         console.warn(FEW_SEEDS)

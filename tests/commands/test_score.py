@@ -890,6 +890,29 @@ def test_of_few_segments_chance_is_no_difference(run, tmp_path, n):
     assert p == 1 if n == 1 else p < 0.01  # every sample has the same difference
 
 
+@pytest.mark.parametrize(
+    ("outputs", "seeds"),
+    [
+        (["gps.1.de", "gps.2.de", "gps.3.de", "base.1.de"], "gps.1.de, gps.2.de, gps.3.de"),
+        (["base.de", "runs/gps-9/out", "runs/gps-10/out"], "runs/gps-9/out, runs/gps-10/out"),
+        (["beam.4.de", "beam.8.de"], ""),
+        (["gps.1.de", "base.2.de", "v2", "v3"], ""),
+        (["gps=gps.1.de", "gps=gps.2.de", "base=base.1.de", "base=base.2.de"], ""),
+    ],
+)
+def test_files_that_are_named_as_seeds_but_compared_as_systems(run, tmp_path, outputs, seeds):
+    (tmp_path / "ref").write_text("a b c\n" * 30)
+    for i, output in enumerate(outputs):
+        file = tmp_path / output.split("=")[-1]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"a b x{i}\n" * 30)
+    done = run("score", "ref", *outputs, "-M", "chrf", cwd=tmp_path)
+    hint = f"{seeds}: compared as {seeds.count(',') + 1} systems; if they are seeds of one, give"
+    assert done.returncode == 0
+    assert (hint in done.stderr.decode()) == bool(seeds)
+    assert done.stderr.decode().count("if they are seeds") == bool(seeds)
+
+
 @pytest.mark.parametrize("paired", [(), ("--paired", "ar")])
 def test_a_bucket_of_fewer_than_20_segments_is_not_tested(run, tmp_path, paired):
     for name, word in (("ref", "a"), ("one", "b"), ("two", "a"), ("by", "")):

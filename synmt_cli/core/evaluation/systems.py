@@ -1,6 +1,8 @@
 """Which outputs are of which system: `[NAME=]FILE`, where a NAME that is repeated has seeds."""
 
 import os
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -62,6 +64,24 @@ def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> Non
         known.add(one.name)
         if len({*map(os.path.realpath, one.files)}) < len(one.files):
             raise UsageError(f"system {quoted(one.name)} has the same file as two seeds")
+
+
+def like_seeds(systems: Sequence[SystemFiles]) -> list[str]:
+    """Files without NAME that seem to be seeds of one system, [] if there are none.
+
+    They differ in one part alone, which counts: gps.1.de, gps.2.de, gps.3.de.
+
+    >>> like_seeds(parse(["a.1.de", "a.2.de", "b.3.de", "beam.4.de", "beam.8.de"]))
+    ['a.1.de', 'a.2.de']
+    """
+    counted: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
+    for name in (one.name for one in systems if one.files == [one.name]):
+        for number in re.finditer(r"(?<=[._-])[0-9]{1,3}(?=[._/-]|$)", name):
+            counted[name[: number.start()], name[number.end() :]][int(number[0])] = name
+    for files in counted.values():
+        if 1 < len(files) == max(files) - min(files) + 1:
+            return [files[seed] for seed in sorted(files)]
+    return []
 
 
 def refuse_unequal(systems: Sequence[SystemFiles], what: str) -> None:
