@@ -69,6 +69,9 @@ own="1 2 3"
 synmt score -M bleu -o random-trees/random-dep+rel-rel-5.txt reference.txt.xz $of_rel \
   $(seeds random dep+rel random-trees/)
 
+# How wide intervals are, by seeds and test sentences
+python3 widths.py > widths.tsv
+
 # Relative positions in the encoder alone
 for baseline in vanilla struct-abs+struct-rel rel; do
   synmt score -j 0 -M bleu,chrf,ter "${buckets[@]}" -o "rel-encoder/rel-encoder-$baseline.txt" \
