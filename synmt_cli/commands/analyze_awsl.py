@@ -71,7 +71,7 @@ def analyze_awsl(
     paths = files or ["-"]
     options.refuse_clashes([*paths, parser], output, plot)
     kind_of_plot = figures.kind_of(plot, "--plot") if plot else None
-    options.refuse({"--plot and -o need two files": options.is_named_twice((output, plot))})
+    options.refuse({"--plot and -o need two files": options.is_written_twice((output, plot))})
     with (
         writing.output(output) as writer,
         writing.atomic(plot) if plot else nullcontext() as picture,

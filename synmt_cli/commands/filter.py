@@ -194,7 +194,7 @@ def filter(
             tgt is not None and tgt_out is None and keeps
         ),
         "-o, --tgt-out and --rejects must be different files": (
-            options.is_named_twice((output, tgt_out, rejects))
+            options.is_written_twice((output, tgt_out, rejects))
         ),
         "--align-scores and --min-align go together": (
             (align_scores is None) != (min_align is None)

@@ -117,6 +117,15 @@ def is_named_twice(paths: Iterable[str | None]) -> bool:
     return len(set(places)) < len(places)
 
 
+def is_written_twice(outputs: Iterable[str | None]) -> bool:
+    """Whether two of them are one file, as /dev/stdout and `-` are.
+
+    A terminal may show several.
+    """
+    stdout = "-" if os.isatty(1) else "/dev/stdout"
+    return is_named_twice(stdout if one == "-" else one for one in outputs)
+
+
 def names(text: str) -> list[str]:
     """The different names in a list, in order, which may have spaces after its commas.
 

@@ -229,7 +229,7 @@ def translate(
             "--lenpen and --tuned both name the length penalty": tuned and lenpen is not None,
             "--trees-out is for formats other than conllu": trees_out and format == "conllu",
             "-o and --trees-out must be different files": (
-                options.is_named_twice((output, trees_out))
+                options.is_written_twice((output, trees_out))
             ),
         }
     )

@@ -82,6 +82,24 @@ def test_nothing_need_be_kept_where_only_the_counts_matter(run, folder):
     assert b"-o, --tgt-out and --rejects must be different files" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("outputs", "status"),
+    [
+        ("-o - --tgt-out -", 2),
+        ("-o - --tgt-out /dev/stdout", 2),
+        ("-o - --tgt-out mine", 2),
+        ("-o mine --tgt-out - --rejects other", 2),
+        ("-o - --tgt-out other", 0),
+        ("-o - --tgt-out /dev/null", 0),
+    ],
+)
+def test_two_outputs_do_not_mix_in_stdout(shell, folder, outputs, status):
+    pair = " ".join(map(str, PAIR))
+    done = shell(f"synmt {pair} {outputs} > mine", folder)
+    assert done.returncode == status
+    assert (b"must be different files" in done.stderr) == (status == 2)
+
+
 def test_records_come_out_as_they_were(run, folder):
     lines = (folder / "jsonl").read_bytes().split(b"\n")
     done = run("filter", "jsonl", "--max-len", "7", "--rejects", "r", cwd=folder)
