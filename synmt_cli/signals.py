@@ -123,15 +123,19 @@ def until(request: Request | None, items: Iterable[T], stopped: str) -> Iterator
 
 
 @contextmanager
-def requested() -> Iterator[Request]:
-    """Lets the first of these signals ask for an end; a second one interrupts."""
+def requested(*, is_one_of_several: bool = False) -> Iterator[Request]:
+    """Lets the first of these signals ask for an end; a second one interrupts.
+
+    is_one_of_several: what started the processes passes signals on and kills what does not end. A
+    signal to all of them, as that of a cluster, then comes twice and must not interrupt.
+    """
     request = Request()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if request:
-            _arrive(number, frame)
-        else:
+        if not request:
             request.number = number
+        elif not is_one_of_several:
+            _arrive(number, frame)
 
     previous = {number: signal.signal(number, ask) for number in _heard()}
     try:

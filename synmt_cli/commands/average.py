@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -84,7 +85,8 @@ def _doubt(run: Run, chosen: Sequence[Member]) -> str:
     from synmt_cli.core.inspection.course import apart
     from synmt_cli.core.inspection.models import course_of
 
-    steps = [one.step for one in chosen if one.run.folder == run.folder]
+    own = os.path.realpath(run.folder)
+    steps = [one.step for one in chosen if os.path.realpath(one.run.folder) == own]
     known = sorted(step for step in steps if step is not None)
     if len(known) < len(chosen):
         return ""

@@ -24,6 +24,7 @@ from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import (
     end_with_launcher,
     is_launched,
+    is_one_of_several,
     launch,
     refuse_one_card,
     without,
@@ -199,18 +200,18 @@ def train(
     batches that are left over; torchrun does so over machines: torchrun --nnodes 2 --nproc-per-node
     4 ... -m -- synmt_cli train ... (the -- keeps torchrun from reading --run). The run directory
     and the records must be on a disk that all of them see. The same batches give the same losses,
-    up to rounding, with any number of processes; with the same number a run resumes bit for bit. If
-    one process ends, all do. --nproc connects over loopback alone. torchrun listens on every
-    interface, and whoever reaches its rendezvous port can run code as you: use it in a network that
-    you trust (docs/scaling.md). --set training.shard=true: each of N processes keeps 1/N of the
-    layers' weights, gradients and moments, for a model too large for one GPU; with one process it
-    changes nothing, and bitran, parent and gcn refuse it. --set training.compile=true: torch
-    compiles the layers. This is meant for GPUs, but has not been tried on one yet; on a CPU
-    training gets a tenth slower. Compiling takes a minute or two at the start and needs a C++
-    compiler (on a GPU Triton, which comes with torch, and gcc). Compiled code is cached in
-    $TORCHINDUCTOR_CACHE_DIR, by default a folder among the temporary files. Weights and files are
-    the same, losses up to rounding; on a GPU dropout masks differ. A run may go on with or without
-    it. It cannot be combined with training.shard.
+    up to rounding and to dropout, which each process draws for itself, with any number of
+    processes; with the same number a run resumes bit for bit. If one process ends, all do. --nproc
+    connects over loopback alone. torchrun listens on every interface, and whoever reaches its
+    rendezvous port can run code as you: use it in a network that you trust (docs/scaling.md). --set
+    training.shard=true: each of N processes keeps 1/N of the layers' weights, gradients and
+    moments, for a model too large for one GPU; with one process it changes nothing, and bitran,
+    parent and gcn refuse it. --set training.compile=true: torch compiles the layers. This is meant
+    for GPUs, but has not been tried on one yet; on a CPU training gets a tenth slower. Compiling
+    takes a minute or two at the start and needs a C++ compiler (on a GPU Triton, which comes with
+    torch, and gcc). Compiled code is cached in $TORCHINDUCTOR_CACHE_DIR, by default a folder among
+    the temporary files. Weights and files are the same, losses up to rounding; on a GPU dropout
+    masks differ. A run may go on with or without it. It cannot be combined with training.shard.
 
     Settings come from the preset, then --config, then --set and the other options. A setting is
     `section.key=value`, where the section is model, training, or a variant's name (without one,
@@ -307,7 +308,11 @@ def train(
         return launch(without("--nproc", sys.argv[1:]), nproc)
     end_with_launcher()
     # A dry run has nothing to save: a signal ends it at once.
-    listening = contextlib.nullcontext(signals.Request()) if dry_run else signals.requested()
+    listening = (
+        contextlib.nullcontext(signals.Request())
+        if dry_run
+        else signals.requested(is_one_of_several=is_one_of_several())
+    )
     with listening as request:
         from synmt_cli.core.distributed import ranks
         from synmt_cli.core.run.device import set_threads
@@ -362,13 +367,13 @@ def run_training(
     from synmt_cli.core.run.directory import Run
     from synmt_cli.core.training.length import Length
     from synmt_cli.core.training.saving import run_folder
-    from synmt_cli.core.training.saving.tensorboard import prepare
+    from synmt_cli.core.training.saving.tensorboard import refuse_unwritable
 
     place = Run(path)
     lock = run_folder.locked(path) if ranks.is_first else contextlib.nullcontext(lambda: None)
     with lock as refuse_moved:
         if tensorboard and ranks.is_first:
-            prepare(Path(tensorboard))
+            refuse_unwritable(Path(tensorboard))
         with console.progress("reading", unit="records") as bar:
             session = open_it(place, ranks, bar.advance)
         if ranks.is_first:

@@ -67,6 +67,11 @@ def test_checkpoints_that_are_too_far_apart_are_said_to_be(place, new, tmp_path)
     done = place("average", "-m", tmp_path / "fast", "-o", new, status=0)
     warning = "warning: perplexity on dev fell from 9.00 to 4.00 between these checkpoints: their "
     assert warning + "mean may translate worse than the last one" in done.stderr.decode()
+    named = [os.path.relpath(tmp_path / f"fast/checkpoints/step-{n}", place.folder) for n in (2, 4)]
+    shutil.rmtree(new)
+    fast = os.path.relpath(tmp_path / "fast", place.folder)
+    done = place("average", "-m", fast, *named, "-o", new, status=0)
+    assert warning in done.stderr.decode()
     for chosen in (("step-3", "step-4"), ("step-2", "best")):
         shutil.rmtree(new)
         done = place("average", "-m", tmp_path / "fast", *chosen, "-o", new, status=0)

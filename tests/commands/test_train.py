@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -103,6 +104,32 @@ def test_a_finished_run_is_left_alone(train, tmp_path):
     assert (tmp_path / "r/model.safetensors").stat().st_mtime_ns == before
 
 
+def test_a_run_goes_on_with_its_own_copy_of_a_vocabulary_that_is_gone(here, records, tmp_path):
+    for file in (records[1], records[3], records[1].parent / "spm.model"):
+        shutil.copy(file, tmp_path)
+    own = ["--train", tmp_path / "train.jsonl", "--dev", tmp_path / "dev.jsonl"]
+    command = ["train", *SIZE, *own, "--run", tmp_path / "r", "--max-steps"]
+    assert here(*command, 2).returncode == 0
+    (tmp_path / "spm.model").unlink()
+    assert here(*command, 3).returncode == 0
+    other = here(*command[:-3], "--run", tmp_path / "s", "--max-steps", 2)
+    assert other.returncode == 78
+    assert b"no sentencepiece model with fingerprint" in other.stderr
+
+
+def test_a_damaged_model_can_be_written_again(train, tmp_path):
+    assert train("r", "--max-steps", 2).returncode == 0
+    model = tmp_path / "r/model.safetensors"
+    whole = model.read_bytes()
+    model.write_bytes(whole + b"x")
+    done = train("r", "--max-steps", 3)
+    assert done.returncode == 65
+    assert b"without this file the same command writes it again" in done.stderr
+    model.unlink()
+    assert train("r", "--max-steps", 2).returncode == 0
+    assert model.read_bytes() == whole
+
+
 def test_a_run_that_has_more_updates_than_it_may_says_so(here, records, tmp_path):
     run = tmp_path / "r\nr"
     model = run / "model.safetensors"
@@ -167,6 +194,17 @@ def test_tensorboard_gets_the_whole_course_when_a_run_resumes(train, tmp_path):
     done = train("s", "--max-steps", 2, "--tensorboard", tmp_path / "file/board")
     assert done.returncode == 73
     assert not (tmp_path / "s").exists()  # nothing was read yet
+    assert train("t", "--max-steps", 1, "--tensorboard", tmp_path / "t/board").returncode == 0
+    assert len([*(tmp_path / "t/board").iterdir()]) == 1
+
+
+def test_a_start_that_fails_leaves_no_folder_of_tensorboard_in_the_run(train, tmp_path):
+    """It would look like someone else's, and the same command would be refused."""
+    board = tmp_path / "r/board"
+    options = ("--max-steps", 1, "--tensorboard", board)
+    assert train("r", *options, "--dev", tmp_path / "none").returncode == 66
+    assert not board.exists()
+    assert train("r", *options).returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -190,6 +190,18 @@ def test_a_killed_launcher_takes_its_processes_along(start, tmp_path):
     assert status == 0, errors
 
 
+def test_a_signal_to_all_processes_saves_once(start, tmp_path):
+    """As a cluster ends a job. The launcher passes its signal on, too."""
+    run = tmp_path / "r"
+    process = start("--max-steps", 100_000, "--nproc", 2)
+    wait_for(lambda: list(run.glob("checkpoints/step-*")), 120)
+    for pid in [*children(process), process.pid]:
+        os.kill(pid, signal.SIGTERM)
+    status, errors = ended(process)
+    assert status == 75, errors
+    assert errors.count("and saved; the same command resumes") == 1
+
+
 def test_python_files_of_the_working_folder_are_not_run(start, tmp_path, monkeypatch):
     folder = tmp_path / "here"
     folder.mkdir()

@@ -43,15 +43,15 @@ def launch(arguments: Sequence[str], n: int) -> int:
 
     A first signal of ENDS asks all processes to end, and so does the failure of one, which
     leaves the others GRACE seconds; a second signal ends them at once. They print their own
-    messages. Raises WorkerLost where none can be started, and Stopped where they were asked to end
-    before any of them could answer.
+    messages. Raises WorkerLost where none can be started or all were killed, and Stopped where they
+    were asked to end before any of them could answer.
     """
     children: Children = []
     with signals.requested() as request, _meeting() as meeting, _lifeline() as lifeline:
         try:
             for rank in range(n):
                 children.append(_start(arguments, rank, n, meeting, lifeline))
-            return _watch(children, request)
+            return _status(_watch(children, request), bool(request))
         except OSError as error:
             raise WorkerLost(f"cannot start a process: {reason(error)}") from error
         finally:
@@ -92,7 +92,8 @@ def _start(
     )
 
 
-def _watch(children: Children, request: signals.Request) -> int:
+def _watch(children: Children, request: signals.Request) -> list[int]:
+    """Waits for all of them. Returns their statuses."""
     is_asked, deadline = False, float("inf")
     while None in [child.poll() for child in children]:
         is_failed = any(child.returncode for child in children)
@@ -106,10 +107,21 @@ def _watch(children: Children, request: signals.Request) -> int:
             for child in children:
                 child.kill()
         time.sleep(TICK)
-    statuses = [child.returncode for child in children]
-    if request and any(statuses) and all(status <= 0 for status in statuses):
+    return [child.returncode for child in children]
+
+
+def _status(statuses: Sequence[int], is_asked: bool) -> int:
+    """One status for several. is_asked: to end, by a signal to the launcher."""
+    if not any(statuses):
+        return 0
+    if is_asked and all(status <= 0 or status - 128 in signals.ENDS for status in statuses):
         raise Stopped("stopped before training began; the same command starts again")
-    return one_of(statuses) if any(statuses) else 0
+    if all(status <= 0 for status in statuses):  # so that none of them had a message
+        raise WorkerLost(
+            "a training process was killed (out of memory?); the same command goes on from the "
+            "last checkpoint"
+        )
+    return one_of(statuses)
 
 
 @contextlib.contextmanager
@@ -140,6 +152,12 @@ def _lifeline() -> Iterator[int]:
 def is_launched() -> bool:
     """Whether this process is one of those of a `launch`."""
     return LIFELINE in os.environ
+
+
+def is_one_of_several() -> bool:
+    """Whether `launch` or torchrun started this process."""
+    by_torchrun = {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
+    return {"RANK", "WORLD_SIZE"} <= os.environ.keys() and (by_torchrun or MEETING in os.environ)
 
 
 def end_with_launcher() -> None:

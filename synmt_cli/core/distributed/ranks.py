@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from synmt_cli.core.distributed.launch import MEETING, refuse_one_card
+from synmt_cli.core.distributed.launch import MEETING, is_one_of_several, refuse_one_card
 from synmt_cli.core.run import device as devices
 from synmt_cli.errors import ConfigError, WorkerLost
 
@@ -136,12 +136,6 @@ def _lost() -> WorkerLost:
     )
 
 
-def asked_for() -> bool:
-    """Whether `launch` or torchrun started this process."""
-    by_torchrun = {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
-    return {"RANK", "WORLD_SIZE"} <= os.environ.keys() and (by_torchrun or MEETING in os.environ)
-
-
 def own_device(name: str) -> torch.device:
     """The device of this process: its own GPU if several were started here for GPUs.
 
@@ -149,7 +143,7 @@ def own_device(name: str) -> torch.device:
     Raises Unavailable, UsageError, and ConfigError where there are fewer cards than processes.
     """
     device = devices.named(name)
-    if device.type != "cuda" or not asked_for():
+    if device.type != "cuda" or not is_one_of_several():
         return devices.tried(device)
     refuse_one_card(name, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     if device.index is None:
@@ -166,7 +160,7 @@ def own_device(name: str) -> torch.device:
 @contextlib.contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
     """Joins the other processes that `launch` or torchrun started, if any. Raises WorkerLost."""
-    if not asked_for():
+    if not is_one_of_several():
         yield Ranks()
         return
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"

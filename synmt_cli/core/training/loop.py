@@ -36,7 +36,7 @@ from synmt_cli.core.training.saving.checkpoint import TrainingState
 from synmt_cli.core.training.schedule import inverse_square_root
 from synmt_cli.core.training.updates import Update, Updates
 from synmt_cli.core.training.validation import Abandoned, Measured, Validation
-from synmt_cli.errors import ConfigError, SynmtError
+from synmt_cli.errors import ConfigError, DataError, SynmtError
 
 # A GPU is not waited for between two reports: the losses of updates stay on it, and are read
 # where something is reported, validated or saved. That one is not a number is found there.
@@ -399,7 +399,7 @@ class Trainer:
         is_lost = self.ranks.is_first and not os.path.lexists(self.run.model)
         if not self.ranks.any(saved and is_lost):
             if saved and self.ranks.is_first:
-                self._read_weights(self.run.model)  # is it whole?
+                self._refuse_damaged()
             return
         best = state.step if self.dev is None else state.best_step
         is_kept = self.ranks.any(self.ranks.is_first and best in self.run.steps())
@@ -418,6 +418,17 @@ class Trainer:
             if not again:  # metrics.jsonl has it
                 yield validated
             yield from self._save()
+
+    def _refuse_damaged(self) -> None:
+        """Raises DataError for a model that cannot be read, and says how it is made again."""
+        try:
+            self._read_weights(self.run.model)
+        except DataError as error:
+            raise DataError(
+                error.source,
+                error.line,
+                f"{error.problem}; without this file the same command writes it again",
+            ) from error
 
     def _copy_best(self, step: int) -> None:
         if self.ranks.is_first:

@@ -236,7 +236,7 @@ def open_session(
     if inputs.dev and config.training.metric == "bleu":
         tokenizers.bleu(config.training.tokenize)  # what it lacks is said now, not after an hour
     chosen = own_device(device)
-    vocabularies = _vocabularies(inputs)
+    vocabularies = _vocabularies(inputs, run)
     targets = Targets(vocabularies.target, grammar(config, vocabularies), target_needs(config))
     needed, limit = needs(config, training=True), config.training.max_length
     labels = inputs.pretrained.labels if inputs.pretrained else ()
@@ -372,7 +372,8 @@ def _first_record(paths: Sequence[str]) -> records.Record | None:
     return first and records.from_bytes(first.lines[0], first.name)
 
 
-def _vocabularies(inputs: Inputs) -> Vocabularies:
+def _vocabularies(inputs: Inputs, run: Run | None) -> Vocabularies:
+    """Those that are named, else those of the records' pieces, of which a begun run has copies."""
     if not inputs.spm:
         if inputs.spm_target:
             raise UsageError("--tgt-spm needs --spm")
@@ -383,6 +384,8 @@ def _vocabularies(inputs: Inputs) -> Vocabularies:
         if inputs.pretrained:
             return inputs.pretrained.vocabularies(fingerprint)
         folders = [*(Path(path).parent for path in inputs.train), Path()]
+        if run is not None:
+            folders.append(run.folder)
         return run_folder.find_vocabularies(fingerprint, folders)
     source = Vocabulary.load(inputs.spm)
     target = Vocabulary.load(inputs.spm_target) if inputs.spm_target else source

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from synmt_cli.core.distributed import launch
-from synmt_cli.errors import Stopped
+from synmt_cli.errors import Stopped, WorkerLost
 
 
 def test_processes_that_a_signal_ends_before_they_begin_are_stopped(monkeypatch):
@@ -39,7 +39,54 @@ def test_processes_share_the_cores(monkeypatch, given, threads):
 def test_a_process_that_something_else_ends_is_lost(monkeypatch):
     commands = iter((["sleep", "60"], ["sh", "-c", "kill -9 $$"]))
     monkeypatch.setattr(launch, "_start", lambda *_: subprocess.Popen(next(commands)))
+    with pytest.raises(WorkerLost, match="a training process was killed") as lost:
+        launch.launch(["train"], 2)
+    assert lost.value.exit_code == 74
+
+
+def test_a_process_that_another_one_killed_speaks_for_both(monkeypatch):
+    """It has said so, and the launcher says no more."""
+    commands = iter((["sh", "-c", "exit 74"], ["sh", "-c", "kill -9 $$"]))
+    monkeypatch.setattr(launch, "_start", lambda *_: subprocess.Popen(next(commands)))
     assert launch.launch(["train"], 2) == 74
+
+
+def test_processes_that_a_signal_ends_while_they_import_are_stopped(monkeypatch):
+    """Their handlers of signals are there, but not yet those that save: they end with 143."""
+
+    def start(arguments, rank, *_):
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        ends = "trap 'exit 143' TERM; echo; while :; do sleep 0.05; done"
+        child = subprocess.Popen(["sh", "-c", ends], stdout=subprocess.PIPE, process_group=0)
+        assert child.stdout.readline() == b"\n"
+        child.stdout.close()
+        return child
+
+    monkeypatch.setattr(launch, "_start", start)
+    with pytest.raises(Stopped, match="the same command starts again"):
+        launch.launch(["train"], 2)
+
+
+def test_a_signal_that_comes_twice_does_not_interrupt_one_of_several():
+    """Once to all processes, and once more from what started them."""
+    code = """
+import os, signal
+from synmt_cli import signals
+signals.install()
+with signals.requested(is_one_of_several=True) as request:
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert request.number == signal.SIGTERM
+    print("saved")
+with signals.requested() as request:
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    print("too far")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.stdout == b"saved\n"
+    assert b"Interrupted" in done.stderr
 
 
 def test_processes_run_the_package_of_their_launcher(tmp_path):

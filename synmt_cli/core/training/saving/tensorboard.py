@@ -18,14 +18,14 @@ def require() -> None:
     require_packages("--tensorboard", "tensorboard", "tensorboardX")
 
 
-def prepare(folder: Path) -> None:
-    """Makes the folder, before anything else is done. Raises CreateError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise cannot_create(folder, error) from error
+def refuse_unwritable(folder: Path) -> None:
+    """Raises CreateError for a folder that cannot be made or written to; makes nothing yet."""
+    place = folder.absolute()
+    while not os.path.lexists(place):
+        place = place.parent
+    problem = errno.ENOTDIR if not place.is_dir() else errno.EACCES
+    if problem == errno.ENOTDIR or not os.access(place, os.W_OK | os.X_OK):
+        raise cannot_create(folder, OSError(problem, os.strerror(problem)))
 
 
 class EventFile:
