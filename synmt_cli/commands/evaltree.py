@@ -183,7 +183,7 @@ def evaltree(
         "a SYSTEM is named twice": options.is_named_twice(systems),
     }
     options.refuse(unfit)
-    tested = _metrics(metrics or METRICS)
+    tested = _metrics(METRICS if metrics is None else metrics)
     groups = grouping(by) if by is not None else None
     test = _test(paired, samples, seed) if len(systems) > 1 and not get else None
     with writing.output(output) as writer, ExitStack() as inputs:

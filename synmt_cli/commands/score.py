@@ -495,7 +495,9 @@ def _names(
     from synmt_cli.core.evaluation.metrics import registry
 
     default = [*(METRICS.split(",") if with_text else ()), *scored]
-    asked = [get] if get is not None else options.names(metrics) if metrics else default
+    asked = default if metrics is None else options.names(metrics)
+    if get is not None:
+        asked = [get]
     names = list(dict.fromkeys([*asked, *limits]))
     own = [name for name in names if name not in scored]
     registry.check(own, tokenize)
@@ -668,7 +670,7 @@ def _sign_over(
         }
     )
     with writing.output(output) as writer:
-        names = options.names(metrics) if metrics else None
+        names = None if metrics is None else options.names(metrics)
         report = set_comparison.compare([set_scores.read(path) for path in paths], names)
         writer.write(FORMATS[form](report))
 

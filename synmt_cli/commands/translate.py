@@ -111,7 +111,8 @@ def translate(
         int | None,
         option(
             "--max-output-len N",
-            "Most pieces of a translation, with its end; the default is 2 * source + 20.",
+            "Most pieces of a translation, with its end, and at least 2 of a tree; the default is "
+            "2 * source + 20.",
             min=1,
             max=100_000,
         ),

@@ -212,6 +212,7 @@ def test_samples_that_are_too_few_for_stars_are_told(run, folder, n, said):
         (["gold", "noisy", "--seed", "1"], "", 2, "--paired, -M, --samples and --seed are for two"),
         (["gold", "noisy", "./noisy"], "", 2, "a SYSTEM is named twice"),
         (["gold", "noisy", "gold", "-M", "bleu"], "", 2, "-M: 'bleu' is not one of words"),
+        (["gold", "noisy", "gold", "-M", ""], "", 2, "-M: '' is not one of words"),
         (["gold", "noisy", "absent"], "", 66, "cannot read absent"),
         (["gold", "noisy", "-"], GOLD + GOLD, 65, "<stdin>:8: the text goes on, but gold ends"),
         (["gold", "noisy", "--by", "upos:3"], "", 2, "--by takes deprel, upos, distance[:EDGES]"),

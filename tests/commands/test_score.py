@@ -218,6 +218,7 @@ OUTSIDE = ["ref", "new", "base", "--segment-scores", "x=scores"]
         (["ref", "new", "-o", "absent/x"], 73, "cannot create absent/x"),
         (["-", "-"], 2, "only one input can be stdin"),
         (["ref", "new", "-M", "bleu,meteor"], 2, "no metric 'meteor'"),
+        (["ref", "new", "-M", ""], 2, "no metric ''"),
         (["ref", "new", "-M", "bleu, chrf,BLEU"], 2, "no metric 'BLEU'; did you mean bleu?"),
         (["ref", "new", "--tokenize", "moses"], 2, "no tokenizer 'moses'"),
         (["ref", "new", "--paired", "bs"], 2, "--paired compares"),

@@ -103,6 +103,15 @@ def test_draws_depend_on_seed_and_segment_alone(translate, example_folder):
     assert first == [row.split(b"\t")[2] for row in whole.splitlines()[::2]]
 
 
+def test_equal_parts_of_a_long_source_are_drawn_apart(translate):
+    options = ("--sample", "0", "--max-output-len", "2", "--max-pieces", "1")
+    (drawn,) = translate(*options, stdin=b"the " * 30).stdout.splitlines()
+    once = translate(*options, stdin=b"the").stdout.strip()
+    assert drawn.startswith(once)
+    assert drawn != b" ".join([once] * 30)
+    assert len({*drawn.split()}) > 10
+
+
 def test_drawing_from_one_token_is_greedy(translate):
     greedy = translate("--beam", "1", "--format", "tsv", "test.jsonl").stdout
     assert translate("--sample", "1", "--format", "tsv", "test.jsonl").stdout == greedy

@@ -95,6 +95,6 @@ class Rules:
             raise ValueError(f"no search has these: {self}")
 
 
-def limits(lengths: Sequence[int], longest: LengthLimit) -> list[int]:
-    """The longest translation of each source, at least 1. lengths: in tokens."""
-    return [max(1, int(n * longest.ratio + longest.extra)) for n in lengths]
+def limits(lengths: Sequence[int], longest: LengthLimit, least: int = 1) -> list[int]:
+    """The longest translation of each source, and not less than `least`. lengths: in tokens."""
+    return [max(least, int(n * longest.ratio + longest.extra)) for n in lengths]

@@ -108,7 +108,8 @@ def encoded(
         # For each layer (B, S, 2, H, D / H); together (layers, 2, B, H, S, D / H).
         every = [layer.cross.keys_values_of(states, tokens) for layer in model.decoder.layers]
         keys_values.append(torch.stack([own.permute(2, 0, 3, 1, 4) for own in every]))
-    return Sources(numbers, lengths, limits(lengths, rules.longest), keys_values)
+    least = 1 if models[0].grammar is None else 2  # a tree has a word, and then an end
+    return Sources(numbers, lengths, limits(lengths, rules.longest, least), keys_values)
 
 
 def _scorer(models: Sequence[Transformer]) -> Scorer:

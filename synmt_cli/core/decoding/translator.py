@@ -69,18 +69,20 @@ class Translated:
 class SourcePart:
     """A source as the encoder reads it. owner: the number of its record in the window.
 
-    record_id: the id of that record.
+    record_id: the id of that record. number: of this part among those of the record, from 0.
     """
 
     owner: int
     record_id: str
+    number: int
     ids: list[int]
     features: Values
 
     @property
     def name(self) -> str:
         """What is drawn for it depends on this, and not on the records before it."""
-        return f"{self.record_id} {self.ids}"
+        which = f" {self.number}" if self.number else ""
+        return f"{self.record_id} {self.ids}{which}"
 
 
 def unchanged(record: Record) -> Record:
@@ -167,11 +169,11 @@ class Translator:
             return
         parts = list(in_parts(pieces, self.settings.max_pieces))
         has_tree = record.status == OK and len(parts) == 1
-        for part in parts:
+        for number, part in enumerate(parts):
             own = [tag, *part, tag] if tag else part
             prepared = self.prepare(record if has_tree else record.without_tree(own))
             ids = [*self.source.ids(prepared.pieces or ()), EOS]
-            yield SourcePart(owner, record.id, ids, encoding.values(prepared))
+            yield SourcePart(owner, record.id, number, ids, encoding.values(prepared))
 
     def _search(
         self,

@@ -59,7 +59,9 @@ def _verdict(metrics: Sequence[MetricInfo], system: ScoredSystem) -> str:
             but = ""
             if stars(paired.p) and paired.corrected is not None:
                 but = f", but corrected p = {paired.corrected:.2g}"
-            by["undecided"].append(f"{metric.label} ({delta} ± {half:.{metric.digits}f}{but})")
+            # One segment has no interval.
+            within = f" ± {half:.{metric.digits}f}" if half else ""
+            by["undecided"].append(f"{metric.label} ({delta}{within}{but})")
     return "; ".join(f"{what} by {_listed(names)}" for what, names in by.items() if names)
 
 
@@ -67,7 +69,12 @@ def _undecided(results: Sequence[PairedComparison], n_corrected: int) -> Iterato
     """What that word means: ± is half of the interval."""
     if all(one.mark() for one in results):
         return
-    if all(one.test == "bs" and one.definition in (*OVER_SEEDS, "centred") for one in results):
+    if all(
+        one.test == "bs"
+        and one.definition in (*OVER_SEEDS, "centred")
+        and one.ci95[0] < one.ci95[1]
+        for one in results
+    ):
         further = ""
         if n_corrected > 1:
             further = f"; as p is corrected for {n_corrected:,}, some larger ones could not either"

@@ -60,6 +60,15 @@ def test_what_has_no_star_is_undecided_within_half_of_its_interval():
     assert last == f"{UNDECIDED}; as p is corrected for 4, some larger ones could not either"
 
 
+def test_without_an_interval_there_is_no_limit():
+    """As of one segment, whose samples are all the same."""
+    one = system("dep", compared(4.4, 1.0, half=0.0))
+    assert sentences([BLEU], [FIRST, one])[:2] == [
+        "dep: undecided by BLEU (+4.40)",
+        'undecided is not "equal"',
+    ]
+
+
 def test_a_test_that_contradicts_the_difference_decides_nothing():
     one = compared(2.0, 0.001, test="sign", definition="binomial", contradicts=True)
     verdict, *_ = sentences([BLEU], [FIRST, system("dep", one)])
