@@ -10,7 +10,7 @@ PYTEST = $(RUN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, translate, score
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
 
-test: $(READY)  ## the tests, in less than ten minutes on two cores
+test: $(READY)  ## the tests, in 10 to 20 minutes on two cores
 	$(PYTEST) -m "not gpu and not long"
 
 test-long: $(READY)  ## those of many processes, lost machines, damaged files and whole experiments

@@ -202,6 +202,21 @@ def test_a_signal_to_all_processes_saves_once(start, tmp_path):
     assert errors.count("and saved; the same command resumes") == 1
 
 
+def test_a_signal_to_torchrun_and_all_its_processes_saves(start, tmp_path):
+    """torchrun ends with a traceback of its own, but first it waits for them."""
+    run = tmp_path / "r"
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
+    process = start(
+        *("--max-steps", 100_000), program=(*torchrun, "-m", "--", "synmt_cli", "train")
+    )
+    wait_for(lambda: list(run.glob("checkpoints/step-*")), 120)
+    for pid in [*children(process), process.pid]:
+        os.kill(pid, signal.SIGTERM)
+    status, errors = ended(process)
+    assert status != 0
+    assert errors.count("and saved; the same command resumes") == 1
+
+
 def test_python_files_of_the_working_folder_are_not_run(start, tmp_path, monkeypatch):
     folder = tmp_path / "here"
     folder.mkdir()
