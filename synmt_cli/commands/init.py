@@ -333,4 +333,4 @@ def _summary(design: "Design", n_of: dict[str, int]) -> str:
     given = [
         f"{counted(n_of[name], 'pair')} for {name}" for name in ("dev", "test") if name in n_of
     ]
-    return "; ".join([summary, *([", ".join(given)] if given else [])])
+    return f"{summary}; {', '.join(given)}" if given else summary

@@ -176,7 +176,8 @@ class Dispatcher:
                 except Lost as loss:
                     self._give_back(task, str(loss))
                 except NotStarted as refusal:
-                    return self._leave_to_others(task, str(refusal))
+                    self._leave_to_others(task, str(refusal))
+                    break
                 else:
                     self._put(task.number, outcome)
         except Exception as error:  # not swallowed: `results` raises it
@@ -184,7 +185,6 @@ class Dispatcher:
         finally:
             self._leave()
             slot.close()
-        return None
 
     def _take(self) -> _Task | None:
         """A chunk whose worker was lost, else the items that have arrived; None at the end.

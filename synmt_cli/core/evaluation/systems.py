@@ -67,9 +67,9 @@ def _check(systems: Sequence[SystemFiles], named: dict[str, SystemFiles]) -> Non
 
 
 def like_seeds(systems: Sequence[SystemFiles]) -> list[str]:
-    """Files without NAME that seem to be seeds of one system, [] if there are none.
+    """The files, given without a NAME, that look like seeds of one system; [] if none do.
 
-    They differ in one part alone, which counts: gps.1.de, gps.2.de, gps.3.de.
+    Only one number differs in their names, and it counts up: gps.1.de, gps.2.de, gps.3.de.
 
     >>> like_seeds(parse(["a.1.de", "a.2.de", "b.3.de", "beam.4.de", "beam.8.de"]))
     ['a.1.de', 'a.2.de']

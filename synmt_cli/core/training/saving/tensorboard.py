@@ -23,9 +23,13 @@ def refuse_unwritable(folder: Path) -> None:
     place = folder.absolute()
     while not os.path.lexists(place):
         place = place.parent
-    problem = errno.ENOTDIR if not place.is_dir() else errno.EACCES
-    if problem == errno.ENOTDIR or not os.access(place, os.W_OK | os.X_OK):
-        raise cannot_create(folder, OSError(problem, os.strerror(problem)))
+    if not place.is_dir():
+        problem = errno.ENOTDIR
+    elif not os.access(place, os.W_OK | os.X_OK):
+        problem = errno.EACCES
+    else:
+        return
+    raise cannot_create(folder, OSError(problem, os.strerror(problem)))
 
 
 class EventFile:
