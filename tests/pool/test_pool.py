@@ -207,16 +207,17 @@ class LostAtWork(LostWhenIdle):
 
 def test_slots_that_cannot_start_are_not_waited_for(monkeypatch):
     """The system refuses a thread, and the workers that there are get lost."""
-    dispatcher, start, n_started = Dispatcher(1, 4, Care()), threading.Thread.start, 0
+    here, start, n_refused = threading.current_thread(), threading.Thread.start, 0
+    dispatcher = Dispatcher(1, 4, Care())
 
-    def refuse_the_third(thread):
-        nonlocal n_started
-        n_started += 1
-        if n_started == 3:  # the reader, the first slot, the second
+    def refuse_all_but_the_first_slot(thread):
+        nonlocal n_refused
+        if threading.current_thread() is not here:  # a slot starts another
+            n_refused += 1
             raise RuntimeError("can't start new thread")
         start(thread)
 
-    monkeypatch.setattr(threading.Thread, "start", refuse_the_third)
+    monkeypatch.setattr(threading.Thread, "start", refuse_all_but_the_first_slot)
     dispatcher.start(range(9), [LostAtWork() for _ in range(4)], 1)
     ended = []
 
@@ -229,6 +230,7 @@ def test_slots_that_cannot_start_are_not_waited_for(monkeypatch):
     waiting.start()
     waiting.join(20)
     assert ended
+    assert n_refused
 
 
 @pytest.mark.parametrize("more", [[], [1, 2]])
