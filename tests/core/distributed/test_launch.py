@@ -47,7 +47,13 @@ def test_a_process_that_something_else_ends_is_lost(monkeypatch):
 def test_a_process_that_another_one_killed_speaks_for_both(monkeypatch):
     """It has said so, and the launcher says no more."""
     commands = iter((["sh", "-c", "exit 74"], ["sh", "-c", "kill -9 $$"]))
-    monkeypatch.setattr(launch, "_start", lambda *_: subprocess.Popen(next(commands)))
+
+    def ended(*_):
+        child = subprocess.Popen(next(commands))
+        child.wait()
+        return child
+
+    monkeypatch.setattr(launch, "_start", ended)
     assert launch.launch(["train"], 2) == 74
 
 
