@@ -5,6 +5,9 @@ RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST = $(RUN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+# Byte code is kept, or each of many processes would compile what it imports.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-long test-gpu gpu-report check fuzz man gallery dist clean
 
 demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, translate, score

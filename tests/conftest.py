@@ -78,7 +78,8 @@ EXAMPLE_FILES = """
 synmt synth -n 200 --seed 1 --out-template train.{ext}
 synmt synth -n 40 --seed 2 --out-template dev.{ext}
 synmt synth -n 16 --seed 3 --out-template test.{ext}
-synmt parser train --tokenizer-options epochs=1 --dev test.en.conllu -o en.udpipe dev.en.conllu
+synmt parser train --tokenizer-options 'epochs=1;segment_size=10' --dev test.en.conllu \\
+  -o en.udpipe dev.en.conllu
 synmt vocab train --size 250 -o spm.model train.en train.de
 for s in train dev test; do
   synmt featurize --spm spm.model --tgt $s.de -o $s.jsonl $s.en.conllu
@@ -86,7 +87,7 @@ done
 head -n 12 dev.jsonl > few.jsonl  # each validation and tuning translates them
 mv few.jsonl dev.jsonl
 common="--train train.jsonl --dev dev.jsonl --parser en.udpipe --preset tiny --max-steps 3"
-common="$common --set training.save_every=1"
+common="$common --set training.save_every=1 --set model.d_model=64 --set model.d_ff=128"
 synmt train $common --run runs/base
 synmt train $common --variant pascal --run runs/pascal
 synmt linearize --format symbols --glue train.de.conllu dev.de.conllu > symbols
@@ -94,7 +95,7 @@ synmt vocab train --size 290 --symbols symbols -o de.trees.model train.en train.
 synmt featurize --spm de.trees.model --tgt-conllu train.de.conllu --glue -o de.trees.jsonl \\
   train.en.conllu
 synmt train --variant linearized --preset tiny --max-steps 3 --train de.trees.jsonl \\
-  --run runs/trees --set model.decoder_layers=2
+  --run runs/trees --set model.decoder_layers=2 --set model.d_model=64 --set model.d_ff=128
 cp train.en all.en
 cp train.de all.de
 cp test.de ref.de

@@ -101,13 +101,14 @@ def block_of(page, title):
             "chrf.tsv",
             24,
         ),
-        (
+        pytest.param(
             "docs/target-trees.md",
             "By hand",
             {f"{s}.{side}" for s in ("train", "dev", "test") for side in ("en", "de")}
             | {"en.udpipe", "de.udpipe"},
             "hyp.conllu",
             12,
+            marks=pytest.mark.long,
         ),
     ],
 )
@@ -131,7 +132,7 @@ def test_pages_run_as_typed(tmp_path, example_folder, shell, page, title, files,
     assert (tmp_path / result).read_bytes().count(end) >= least
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_page_on_back_translation_runs_as_printed(tmp_path, example_folder, shell):
     """With 4 pairs, and 3 lines that have only a target."""
     page = (ROOT / "docs" / "back-translation.md").read_text(encoding="utf-8")
@@ -147,7 +148,7 @@ def test_the_page_on_back_translation_runs_as_printed(tmp_path, example_folder, 
     assert (tmp_path / "runs/more/model.safetensors").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_library_page_runs_as_printed(tmp_path, shell):
     """In an empty folder: the page makes every file that it reads."""
     page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")

@@ -244,7 +244,7 @@ def test_a_record_comes_before_the_end_of_input():
         assert process.wait(20) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_memory_does_not_grow_with_the_input(models, data, jobs):
     raw = gzip.decompress((data / "ud" / "en_ewt-dev.conllu.gz").read_bytes())

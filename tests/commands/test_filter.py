@@ -365,6 +365,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_input(tmp_path):
     peaks = []
     for n in (10_000, 200_000):  # 2 and 44 MB

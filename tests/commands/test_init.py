@@ -40,7 +40,8 @@ def given(example_folder, tmp_path_factory, forked):
     head -200 {example_folder}/train.en > 'my text.en'
     head -200 {example_folder}/train.de | gzip > 'my text.de.gz'
     cp {example_folder}/en.udpipe 'my parser'
-    synmt parser train --tokenizer-options epochs=1 -o de.udpipe {example_folder}/dev.de.conllu
+    synmt parser train --tokenizer-options 'epochs=1;segment_size=10' -o de.udpipe \\
+      {example_folder}/dev.de.conllu
     """
     done = shell(script, folder, first=forked.folder)
     assert done.returncode == 0, done.stderr.decode()
@@ -308,6 +309,7 @@ def test_a_tokenizer_that_is_named_is_taken_as_it_is(run, given, tmp_path):
     assert (done.returncode, warning in done.stderr) == (0, True)
 
 
+@pytest.mark.long
 def test_ctrl_c_says_that_the_training_was_saved_and_goes_on(run, forked, given, tmp_path):
     """Every process of the terminal gets the signal, also those that show and log the messages."""
     folder = tmp_path / "e"

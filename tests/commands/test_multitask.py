@@ -107,7 +107,7 @@ def test_penn_brackets_stand_for_the_dependencies(run, folder):
         assert parsed["pieces"] == ["<(ROOT>", "<(S>", *one["pieces"], "<)>", "<)>"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_model_learns_to_translate_and_to_parse(run, folder):
     found = records(run("multitask", "--spm", "spm.model", "train.jsonl", cwd=folder))
     pairs = zip(found[::2], found[1::2], strict=True)

@@ -21,7 +21,9 @@ from synmt_cli import cli, console
 from synmt_cli.core.run import device
 from synmt_cli.core.run.config import LATER
 
-SIZE = ["--preset", "tiny", "--set", "d_model=16", "--set", "d_ff=16", "--threads", "1", "-q"]
+SIZE = ["--preset", "tiny", "--threads", "1"]
+for small in ("d_model=16", "d_ff=16", "encoder_layers=2", "decoder_layers=1", "batch_tokens=500"):
+    SIZE += ["--set", small]
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def train(here, records, tmp_path):
     """`train("name", "--max-steps", 3)` trains in tmp_path/name and returns what happened."""
 
     def start(name, *options):
-        return here("train", *SIZE, *records, "--run", tmp_path / name, *options)
+        return here("train", *SIZE, "-q", *records, "--run", tmp_path / name, *options)
 
     return start
 
@@ -108,7 +110,7 @@ def test_a_run_goes_on_with_its_own_copy_of_a_vocabulary_that_is_gone(here, reco
     for file in (records[1], records[3], records[1].parent / "spm.model"):
         shutil.copy(file, tmp_path)
     own = ["--train", tmp_path / "train.jsonl", "--dev", tmp_path / "dev.jsonl"]
-    command = ["train", *SIZE, *own, "--run", tmp_path / "r", "--max-steps"]
+    command = ["train", *SIZE, "-q", *own, "--run", tmp_path / "r", "--max-steps"]
     assert here(*command, 2).returncode == 0
     (tmp_path / "spm.model").unlink()
     assert here(*command, 3).returncode == 0
@@ -135,8 +137,9 @@ def test_a_run_that_has_more_updates_than_it_may_says_so(here, records, tmp_path
     model = run / "model.safetensors"
     for updates, epochs, is_past in ((9, 2, False), (9, 2, False), (1, 2, True), (9, 1, True)):
         before = model.read_bytes() if model.exists() else b""
-        options = ["--run", run, "--max-steps", updates, "--set"]
-        done = here("train", *SIZE[:-1], *records, *options, f"training.max_epochs={epochs}")
+        limits = ["--max-steps", updates, "--set", f"training.max_epochs={epochs}"]
+        limits += ["--set", "training.batch_tokens=4096"]  # two updates an epoch
+        done = here("train", *SIZE, *records, "--run", run, *limits)
         assert done.returncode == 0
         assert (b"r\\nr is past training.max_" in done.stderr) == is_past
         assert not before or model.read_bytes() == before
@@ -152,7 +155,7 @@ def test_bf16_where_there_is_none_says_that_it_is_slow(
     monkeypatch.setattr(device, "has_bf16", lambda _: has)
     options = ["--precision", name, "--device", "cpu"]
     for place in (["--dry-run"], ["--run", tmp_path / "r", "--max-steps", 1]):
-        done = here("train", *SIZE[:-1], *records, *options, *place)
+        done = here("train", *SIZE, *records, *options, *place)
         told = b"this device has no bf16 and emulates it" in done.stderr
         assert (done.returncode, told) == (0, is_emulated)
 
@@ -207,9 +210,15 @@ def test_a_start_that_fails_leaves_no_folder_of_tensorboard_in_the_run(train, tm
     assert train("r", *options).returncode == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGINT, signal.SIGHUP)),
+    ],
+)
 def test_a_signal_saves_and_the_run_goes_on_from_there(train, records, tmp_path, number):
-    command = [sys.executable, "-m", "synmt_cli", "train", *SIZE, *records]
+    command = [sys.executable, "-m", "synmt_cli", "train", *SIZE, "-q", *records]
     command += ["--run", tmp_path / "r", "--max-steps", "100000", "--set", "validate_every=9999"]
     with subprocess.Popen(
         list(map(str, command)),
@@ -320,7 +329,7 @@ def test_a_vocabulary_that_is_not_the_records_is_refused(train, here, tmp_path, 
     assert b"train.jsonl:1:" in done.stderr
 
 
-def test_what_is_not_ok_is_left_out_and_counted(train, tmp_path, example_folder):
+def test_what_is_not_ok_is_left_out_and_counted(run, tmp_path, example_folder):
     lines = (example_folder / "train.jsonl").read_bytes().splitlines(keepends=True)
     fields = json.loads(lines[0])
     failed = {**fields, "status": "failed", "reason": "x"}
@@ -328,17 +337,8 @@ def test_what_is_not_ok_is_left_out_and_counted(train, tmp_path, example_folder)
     (tmp_path / "t.jsonl").write_bytes(b"".join(lines))
     spm = example_folder / "spm.model"
     options = ["--train", tmp_path / "t.jsonl", "--spm", spm, "--run", tmp_path / "r"]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "synmt_cli",
-            "train",
-            *map(str, [*SIZE[:-1], *options, "--dry-run"]),
-        ],
-        capture_output=True,
-        check=True,
-    )
+    done = run("train", *SIZE, *options, "--dry-run")
+    assert done.returncode == 0
     assert b"1 training records left out: failed" in done.stderr
     assert b"parameters\t" in done.stdout
     assert not (tmp_path / "r").exists()
@@ -375,7 +375,7 @@ def test_what_a_killed_run_left_is_tidied_and_taken_up(train, tmp_path):
 def test_a_full_disk_keeps_what_was_saved(train, records, tmp_path):
     assert train("r", "--max-steps", 1).returncode == 0
     size = (tmp_path / "r/checkpoints/step-1/optimizer.safetensors").stat().st_size
-    arguments = [*SIZE, *records, "--run", tmp_path / "r", "--max-steps", 2]
+    arguments = [*SIZE, "-q", *records, "--run", tmp_path / "r", "--max-steps", 2]
     line = " ".join(map(str, [sys.executable, "-m synmt_cli train", *arguments]))
     done = subprocess.run(
         ["bash", "-c", f"ulimit -f {size // 2048}; {line}"], capture_output=True, check=False

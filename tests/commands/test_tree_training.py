@@ -116,6 +116,7 @@ def test_figures_of_words_and_arcs_are_apart(shop):
     assert plain["all"]["nll"] == plain["nll"]
 
 
+@pytest.mark.long
 def test_bleu_of_dev_is_that_of_greedy_translations(shop):
     """Cased, and of words."""
     settings = ("metric=bleu", "lr=0.02", "initial_lr=0", "warmup=20", "validate_every=200")

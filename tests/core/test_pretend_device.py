@@ -136,6 +136,7 @@ def test_an_update_is_that_of_the_cpu_and_waits_for_nothing(setting):
     assert not counts.synchronisations
 
 
+@pytest.mark.long
 @each_variant
 def test_search_and_draws_give_what_they_give_on_the_cpu(setting):
     model, corpus = build(setting)
@@ -311,6 +312,7 @@ def test_a_loss_that_is_not_a_number_is_named_where_it_is_read(tmp_path):
     assert again.resume()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("beam", [1, 4])
 @pytest.mark.parametrize("setting", ["vanilla", "pascal", "gps", "rel"])
 def test_search_looks_once_a_step_and_launches_little_beside_the_model(setting, beam):
@@ -335,6 +337,7 @@ def test_models_of_half_precision_translate_much_the_same(setting, dtype):
         assert half.log_prob == pytest.approx(best.log_prob, rel=0.1, abs=0.5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("beam", [1, 3])
 def test_search_for_trees_looks_once_a_step(beam):
     found = launches.searched("gcn", beam, 4)

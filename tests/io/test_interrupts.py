@@ -73,6 +73,7 @@ while goes_on:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("made", "may_be_left"),
     [

@@ -119,6 +119,7 @@ def test_random_weights_write_whole_trees_scored_as_trained(name, split, rules):
             )
 
 
+@pytest.mark.long
 @torch.inference_mode()
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("name", ["linearized", "parent+gcn"])

@@ -178,6 +178,7 @@ def parsers(data):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "of_text"), [(path, language) for path in TEXTS for language in TEXTS[path]]
 )

@@ -125,6 +125,7 @@ def test_a_looping_output_takes_no_cubic_time():
     assert time.perf_counter() - start < 5
 
 
+@pytest.mark.long
 def test_more_words_than_a_bmp_character_can_code():
     words = [str(n) for n in range(60_000)]
     assert ribes(words, words) == 1.0
