@@ -56,9 +56,12 @@ def test_every_command_is_in_the_readme_and_in_the_overview(name):
 
 
 def examples():
+    """Of all commands. Those that train or search take most of the time."""
     for name in cli.COMMANDS:
         for example in cli.manual(name).examples:
-            yield pytest.param(example, id=example[:60])
+            is_long = re.search(r"synmt (train|parser train|translate|tune|analyze)\b", example)
+            marks = [pytest.mark.long] if is_long else []
+            yield pytest.param(example, id=example[:60], marks=marks)
 
 
 @pytest.mark.slow
