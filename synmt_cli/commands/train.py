@@ -23,6 +23,7 @@ from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import (
     end_with_launcher,
+    is_first,
     is_launched,
     is_one_of_several,
     launch,
@@ -306,7 +307,7 @@ def train(
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)
         return launch(without("--nproc", sys.argv[1:]), nproc)
-    end_with_launcher()
+    follow_launcher()
     # A dry run has nothing to save: a signal ends it at once.
     listening = (
         contextlib.nullcontext(signals.Request())
@@ -330,6 +331,13 @@ def train(
             return 0
         with ranks.joined(ranks.own_device(device)) as together:
             return run_training(open_it, choice, Path(run), tensorboard, request, limit, together)
+
+
+def follow_launcher() -> None:
+    """In one of several processes: ends with the launcher. All but the first say only errors."""
+    end_with_launcher()
+    if not is_first():
+        console.set_level(console.QUIET)
 
 
 def beginning(name: str, checkpoint: str, folder: str) -> Pretrained | None:
@@ -376,11 +384,9 @@ def run_training(
             refuse_unwritable(Path(tensorboard))
         with console.progress("reading", unit="records") as bar:
             session = open_it(place, ranks, bar.advance)
-        if ranks.is_first:
-            report_left_out(session)
-        session = settled(session, choice, place, ranks.is_first)
-        if ranks.is_first:
-            warn_of_tokenizer(session)
+        report_left_out(session)
+        session = settled(session, choice, place)
+        warn_of_tokenizer(session)
         trainer = session.trainer(place, ranks, request)
         trainer.guard = refuse_moved
         is_resumed, first_step = trainer.resume(), trainer.state.step
@@ -413,12 +419,10 @@ def limit_behind(trainer: Trainer) -> str:
     return ""
 
 
-def settled(
-    session: Session, choice: Choice, place: Run | None = None, says_so: bool = True
-) -> Session:
+def settled(session: Session, choice: Choice, place: Run | None = None) -> Session:
     """The session with the settings that hold, which are told if nobody named them."""
     session, told = session.settled(choice, place)
-    for line in told if says_so else ():
+    for line in told:
         console.info(line)
     return session
 

@@ -228,6 +228,13 @@ def test_python_files_of_the_working_folder_are_not_run(start, tmp_path, monkeyp
     assert not (tmp_path / "ran").exists()
 
 
+def test_the_first_process_speaks_for_all(start):
+    """Its bar is the only one: a second one would be drawn over it."""
+    status, errors = ended(start("--max-steps", 2, "--nproc", 2, "--verbose"))
+    assert status == 0, errors
+    assert errors.count("reading: ") == errors.count("training pairs") == 1
+
+
 def test_a_signal_saves_and_a_refusal_is_said_once(start, tmp_path):
     run = tmp_path / "r"
     process = start("--max-steps", 100_000, "--nproc", 2)
