@@ -23,7 +23,6 @@ from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import (
     end_with_launcher,
-    is_first,
     is_launched,
     is_one_of_several,
     launch,
@@ -307,7 +306,7 @@ def train(
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)
         return launch(without("--nproc", sys.argv[1:]), nproc)
-    follow_launcher()
+    end_with_launcher()
     # A dry run has nothing to save: a signal ends it at once.
     listening = (
         contextlib.nullcontext(signals.Request())
@@ -331,13 +330,6 @@ def train(
             return 0
         with ranks.joined(ranks.own_device(device)) as together:
             return run_training(open_it, choice, Path(run), tensorboard, request, limit, together)
-
-
-def follow_launcher() -> None:
-    """In one of several processes: ends with the launcher. All but the first say only errors."""
-    end_with_launcher()
-    if not is_first():
-        console.set_level(console.QUIET)
 
 
 def beginning(name: str, checkpoint: str, folder: str) -> Pretrained | None:
@@ -377,6 +369,8 @@ def run_training(
     from synmt_cli.core.training.saving import run_folder
     from synmt_cli.core.training.saving.tensorboard import refuse_unwritable
 
+    if not ranks.is_first:
+        console.set_level(console.QUIET)
     place = Run(path)
     lock = run_folder.locked(path) if ranks.is_first else contextlib.nullcontext(lambda: None)
     with lock as refuse_moved:

@@ -160,11 +160,6 @@ def is_one_of_several() -> bool:
     return {"RANK", "WORLD_SIZE"} <= os.environ.keys() and (by_torchrun or MEETING in os.environ)
 
 
-def is_first() -> bool:
-    """Whether this process is alone, or the one that writes and shows."""
-    return not is_one_of_several() or os.environ["RANK"] == "0"
-
-
 def end_with_launcher() -> None:
     """In a process that `launch` started: when the launcher is gone, saves and ends."""
     if (descriptor := os.environ.pop(LIFELINE, None)) is not None:
