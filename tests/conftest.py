@@ -18,7 +18,9 @@ os.environ.pop("SYNMT_VARIANTS", None)  # a developer's own variants are not tho
 
 
 # A busy disk or another process can slow an example down; that is not a failure.
-hypothesis.settings.register_profile("synmt", deadline=None)
+hypothesis.settings.register_profile(
+    "synmt", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("synmt")
 
 

@@ -298,10 +298,8 @@ def test_a_worker_killed_within_a_result_is_lost():
         if not is_length:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    before = time.monotonic()
-    with pytest.raises(WorkerLost):
+    with pytest.raises(WorkerLost):  # the rest of the message is not waited for
         list(ordered_map(half, range(4), 2, chunk=1))
-    assert time.monotonic() - before < 10
 
 
 def test_results_come_while_the_input_waits():
@@ -336,21 +334,29 @@ def test_the_input_is_read_no_further_than_the_bound():
 
 
 def test_a_thousand_jobs_start_no_more_workers_than_there_are_chunks():
-    began = time.monotonic()
     pids = list(ordered_map(lambda _: os.getpid(), range(20), 1_000, chunk=4))
     assert len(pids) == 20
     assert len(set(pids)) <= 20
     assert os.getpid() not in pids
-    assert time.monotonic() - began < 5
     assert threading.active_count() < 100
 
 
-def test_busy_workers_let_others_start():
-    def slow(number):
-        time.sleep(0.3)
-        return os.getpid()
+def busy_until(n_workers, folder):
+    """The number and who works on it, once so many workers are at work."""
 
-    assert len(set(ordered_map(slow, range(12), 4, chunk=1))) == 4
+    def work(number):
+        (folder / str(os.getpid())).touch()
+        deadline = time.monotonic() + 60
+        while len(os.listdir(folder)) < n_workers and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return number, os.getpid()
+
+    return work
+
+
+def test_busy_workers_let_others_start(tmp_path):
+    results = list(ordered_map(busy_until(4, tmp_path), range(12), 4, chunk=1))
+    assert len({worker for _, worker in results}) == 4
 
 
 def test_workers_that_cannot_start_are_an_error(monkeypatch):
@@ -366,7 +372,7 @@ def test_workers_that_cannot_start_are_an_error(monkeypatch):
 
 
 @pytest.mark.parametrize("n_started", [1, 2])
-def test_where_some_workers_cannot_start_the_others_do_the_work(monkeypatch, n_started):
+def test_where_some_workers_cannot_start_the_others_do_the_work(monkeypatch, tmp_path, n_started):
     real = os.fork
     pid = os.getpid()
     left = n_started  # counted in the forker, whose copy this is
@@ -380,27 +386,26 @@ def test_where_some_workers_cannot_start_the_others_do_the_work(monkeypatch, n_s
             raise OSError(11, "Resource temporarily unavailable")
         return real()
 
-    def slow(number):
-        time.sleep(0.05)
-        return number, os.getpid()
-
     told = []
     monkeypatch.setattr(os, "fork", fork)
     care = Care(tries=1, where=lambda chunk: f"line {chunk[0]}", warn=told.append)
-    results = list(ordered_map(slow, range(12), 5, chunk=1, care=care))
+    results = list(ordered_map(busy_until(n_started, tmp_path), range(12), 5, chunk=1, care=care))
     assert [number for number, _ in results] == list(range(12))
     assert len({worker for _, worker in results}) == n_started
     reason = "cannot start a worker process: Resource temporarily unavailable"
     assert told == [f"{reason}; fewer do the work"]
 
 
-def test_closing_ends_busy_workers():
-    results = ordered_map(lambda x: time.sleep(60 * x), range(8), 2, chunk=1)
+def test_closing_ends_busy_workers(tmp_path):
+    def slow(number):
+        time.sleep(60 * number)
+        (tmp_path / str(number)).touch()
+
+    results = ordered_map(slow, range(8), 2, chunk=1)
     next(results)
-    before = time.monotonic()
     results.close()
-    assert time.monotonic() - before < 2
     assert not multiprocessing.active_children()
+    assert os.listdir(tmp_path) == ["0"]  # what they worked on was not waited for
 
 
 def test_workers_end_when_the_parent_is_killed(tmp_path):
