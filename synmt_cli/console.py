@@ -7,6 +7,7 @@ writes its records to the same terminal has no bar. `--quiet` hides everything b
 """
 
 import contextlib
+import fcntl
 import logging
 import os
 import sys
@@ -28,6 +29,7 @@ LITTLE = 0.005  # a share of the work that is as good as none
 UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 Item = TypeVar("Item")
 _level = NORMAL
+_errors: str | None = None  # a file of the errors that processes of one command printed
 _live: Any = None  # rich's display of the bar, while there is one
 os.register_at_fork(after_in_child=lambda: globals().update(_live=None))  # it has no such thread
 command = "synmt"  # the first words of each message; cli.main sets it to `synmt COMMAND`
@@ -43,6 +45,12 @@ def set_level(level: int) -> None:
     log.handlers = [_Handler()]
 
 
+def share_errors(path: str | None) -> None:
+    """Of the processes that name the same file, only the first one prints an error."""
+    global _errors
+    _errors = path
+
+
 class _Handler(logging.Handler):
     """Writes the records of the package's logger as lines that only `--verbose` shows."""
 
@@ -51,8 +59,10 @@ class _Handler(logging.Handler):
 
 
 def error(message: str) -> None:
-    """One line, always shown."""
-    _line(f"{command}: {message}")
+    """One line, always shown, unless another process showed it (`share_errors`)."""
+    line = f"{command}: {message}"
+    if _errors is None or _is_new(line, _errors):
+        _line(line)
 
 
 def warn(message: str) -> None:
@@ -71,6 +81,15 @@ def debug(message: str) -> None:
     """One line that only `--verbose` shows."""
     if _level >= VERBOSE:
         _line(f"{command}: {message}")
+
+
+def _is_new(line: str, path: str) -> bool:
+    with open(path, "a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        is_new = printable(line).encode() not in file.read().split(b"\n")
+        file.write(printable(line).encode() + b"\n")
+    return is_new
 
 
 def _line(text: str) -> None:

@@ -23,6 +23,7 @@ from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import (
     end_with_launcher,
+    errors_file,
     is_launched,
     is_one_of_several,
     launch,
@@ -32,7 +33,7 @@ from synmt_cli.core.distributed.launch import (
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
 from synmt_cli.core.variants import own_file
-from synmt_cli.errors import Stopped, UsageError, counted, quoted
+from synmt_cli.errors import PeerLost, Stopped, UsageError, counted, quoted
 from synmt_cli.io import memory
 
 if TYPE_CHECKING:
@@ -306,6 +307,7 @@ def train(
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)
         return launch(without("--nproc", sys.argv[1:]), nproc)
+    console.share_errors(errors_file())
     end_with_launcher()
     # A dry run has nothing to save: a signal ends it at once.
     listening = (
@@ -328,8 +330,19 @@ def train(
                 session = open_it(watch=bar.advance)
             show_estimate(session, choice, run)
             return 0
-        with ranks.joined(ranks.own_device(device)) as together:
+        with left_to_launcher(), ranks.joined(ranks.own_device(device)) as together:
             return run_training(open_it, choice, Path(run), tensorboard, request, limit, together)
+
+
+@contextlib.contextmanager
+def left_to_launcher() -> Iterator[None]:
+    """Ends silently where another process is gone, if there is a launcher to say so."""
+    try:
+        yield
+    except PeerLost as error:
+        if errors_file() is None:
+            raise
+        raise SystemExit(error.exit_code) from error
 
 
 def beginning(name: str, checkpoint: str, folder: str) -> Pretrained | None:

@@ -125,6 +125,8 @@ def test_a_killed_process_ends_the_others_and_the_run_resumes(start, tmp_path):
     os.kill(children(process)[-1], signal.SIGKILL)
     status, errors = ended(process)
     assert status == 74
+    assert errors.count("a training process was killed (out of memory?); the same command") == 1
+    assert "another process" not in errors
     assert "Traceback" not in errors
     done = max(int(path.name[5:]) for path in run.glob("checkpoints/step-*"))
     status, errors = ended(start("--max-steps", done + 3, "--nproc", 2))
@@ -233,6 +235,28 @@ def test_the_first_process_speaks_for_all(start):
     status, errors = ended(start("--max-steps", 2, "--nproc", 2, "--verbose"))
     assert status == 0, errors
     assert errors.count("reading: ") == errors.count("training pairs") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "expected"),
+    [
+        ("train", "train.jsonl:3: invalid JSON at character 5: unexpected end of data", 65),
+        ("dev", "cannot read {}: No such file or directory", 66),
+    ],
+)
+def test_what_all_processes_or_one_of_them_refuses_is_said_once(
+    start, tmp_path, example_folder, name, problem, expected
+):
+    files = {one: example_folder / f"{one}.jsonl" for one in ("train", "dev")}
+    files[name] = tmp_path / f"{name}.jsonl"
+    if name == "train":
+        lines = (example_folder / "train.jsonl").read_bytes().splitlines(keepends=True)
+        files[name].write_bytes(b"".join([*lines[:2], b'{"x"\n', *lines[2:]]))
+    named = [word for one, path in files.items() for word in (f"--{one}", path)]
+    status, errors = ended(start(*named, "--max-steps", 9, "--nproc", 3))
+    assert status == expected
+    (line,) = errors.splitlines()
+    assert line.endswith(problem.format(files[name]))
 
 
 def test_a_signal_saves_and_a_refusal_is_said_once(start, tmp_path):

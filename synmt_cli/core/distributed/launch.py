@@ -22,7 +22,8 @@ from synmt_cli import signals
 from synmt_cli.errors import Stopped, UsageError, WorkerLost, reason
 from synmt_cli.pool.processes import n_processes
 
-MEETING, LIFELINE = "SYNMT_MEETING", "SYNMT_LIFELINE"  # a path, and the number of a descriptor
+MEETING, ERRORS = "SYNMT_MEETING", "SYNMT_ERRORS"  # paths of files
+LIFELINE = "SYNMT_LIFELINE"  # the number of a descriptor
 DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
 GRACE = 30.0  # seconds to save and end
 TICK = 0.05  # seconds between looks at the processes
@@ -43,15 +44,23 @@ def launch(arguments: Sequence[str], n: int) -> int:
 
     A first signal of ENDS asks all processes to end, and so does the failure of one, which
     leaves the others GRACE seconds; a second signal ends them at once. They print their own
-    messages. Raises WorkerLost where none can be started or all were killed, and Stopped where they
-    were asked to end before any of them could answer.
+    messages, and note the errors among them in `errors_file`, so that each is printed once. Raises
+    WorkerLost where none can be started or one was killed, and Stopped where they were asked to
+    end before any of them could answer.
     """
     children: Children = []
-    with signals.requested() as request, _meeting() as meeting, _lifeline() as lifeline:
+    with (
+        signals.requested() as request,
+        _shared_file() as meeting,
+        _shared_file() as errors,
+        _lifeline() as lifeline,
+    ):
+        files = {MEETING: meeting, ERRORS: errors}
         try:
             for rank in range(n):
-                children.append(_start(arguments, rank, n, meeting, lifeline))
-            return _status(_watch(children, request), bool(request))
+                children.append(_start(arguments, rank, n, files, lifeline))
+            statuses = _watch(children, request)
+            return _status(statuses, bool(request), os.path.getsize(errors) > 0)
         except OSError as error:
             raise WorkerLost(f"cannot start a process: {reason(error)}") from error
         finally:
@@ -62,7 +71,7 @@ def launch(arguments: Sequence[str], n: int) -> int:
 
 
 def _start(
-    arguments: Sequence[str], rank: int, n: int, meeting: str, lifeline: int
+    arguments: Sequence[str], rank: int, n: int, files: dict[str, str], lifeline: int
 ) -> subprocess.Popen[bytes]:
     interfaces = [name for _, name in socket.if_nameindex()]
     loopback = next((name for name in interfaces if name.startswith("lo")), "lo")
@@ -74,14 +83,13 @@ def _start(
         "GLOO_SOCKET_IFNAME": loopback,
         "NCCL_SOCKET_IFNAME": loopback,
         "PYTHONSAFEPATH": "1",  # as -P, for its own children
-        MEETING: meeting,
         LIFELINE: str(lifeline),
+        **files,
     }
     if "OMP_NUM_THREADS" not in os.environ:  # each would take every core; --threads may say more
         settings["OMP_NUM_THREADS"] = str(max(1, n_processes(0) // n))
-    inherited = [lifeline]
-    if meeting.startswith(DESCRIPTOR):
-        inherited.append(int(meeting.removeprefix(DESCRIPTOR)))
+    open_files = [path for path in files.values() if path.startswith(DESCRIPTOR)]
+    inherited = [lifeline, *(int(path.removeprefix(DESCRIPTOR)) for path in open_files)]
     package = Path(__file__).parents[3]  # the folder that synmt_cli is in
     return subprocess.Popen(
         [sys.executable, "-P", "-c", PROGRAM, str(package), *arguments],
@@ -110,13 +118,16 @@ def _watch(children: Children, request: signals.Request) -> list[int]:
     return [child.returncode for child in children]
 
 
-def _status(statuses: Sequence[int], is_asked: bool) -> int:
-    """One status for several. is_asked: to end, by a signal to the launcher."""
+def _status(statuses: Sequence[int], is_asked: bool, is_told: bool) -> int:
+    """One status for several.
+
+    is_asked: to end, by a signal to the launcher. is_told: why one failed; see `errors_file`.
+    """
     if not any(statuses):
         return 0
     if is_asked and all(status <= 0 or status - 128 in signals.ENDS for status in statuses):
         raise Stopped("stopped before training began; the same command starts again")
-    if all(status <= 0 for status in statuses):  # so that none of them had a message
+    if not is_told:
         raise WorkerLost(
             "a training process was killed (out of memory?); the same command goes on from the "
             "last checkpoint"
@@ -125,11 +136,13 @@ def _status(statuses: Sequence[int], is_asked: bool) -> int:
 
 
 @contextlib.contextmanager
-def _meeting() -> Iterator[str]:
-    """The path of a file in which the processes meet, and which no other user can open."""
+def _shared_file() -> Iterator[str]:
+    """The path of an empty file of the processes, which no other user can open."""
     if not hasattr(os, "memfd_create"):
         with tempfile.TemporaryDirectory(prefix="synmt-") as folder:
-            yield str(Path(folder) / "meeting")
+            path = Path(folder) / "shared"
+            path.touch()
+            yield str(path)
         return
     descriptor = os.memfd_create("synmt")  # Linux: a file without a name, in no folder
     try:
@@ -158,6 +171,14 @@ def is_one_of_several() -> bool:
     """Whether `launch` or torchrun started this process."""
     by_torchrun = {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
     return {"RANK", "WORLD_SIZE"} <= os.environ.keys() and (by_torchrun or MEETING in os.environ)
+
+
+def errors_file() -> str | None:
+    """The file in which the processes of a `launch` note the errors that they printed.
+
+    That another process is gone is for the launcher to say, who sees whether that one said why.
+    """
+    return os.environ.get(ERRORS)
 
 
 def end_with_launcher() -> None:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from synmt_cli.core.distributed.launch import MEETING, is_one_of_several, refuse_one_card
 from synmt_cli.core.run import device as devices
-from synmt_cli.errors import ConfigError, WorkerLost
+from synmt_cli.errors import ConfigError, PeerLost
 
 PATIENCE = timedelta(hours=2)  # the first process may validate that long
 OWN = "@"  # before the rank, in names of tensors that belong to one process
@@ -109,7 +109,7 @@ class Ranks:
 
 @contextlib.contextmanager
 def _collective() -> Iterator[None]:
-    """For a collective operation. Raises WorkerLost if another process is gone."""
+    """For a collective operation. Raises PeerLost if another process is gone."""
     try:
         yield
     except RuntimeError as error:
@@ -120,7 +120,7 @@ def _collective() -> Iterator[None]:
 
 @contextlib.contextmanager
 def collectives_inside() -> Iterator[None]:
-    """For work with collective operations inside. Raises WorkerLost; other errors pass."""
+    """For work with collective operations inside. Raises PeerLost; other errors pass."""
     try:
         yield
     except RuntimeError as error:
@@ -129,8 +129,8 @@ def collectives_inside() -> Iterator[None]:
         raise
 
 
-def _lost() -> WorkerLost:
-    return WorkerLost(
+def _lost() -> PeerLost:
+    return PeerLost(
         "another process of this training has ended or cannot be reached; unless it says why, the "
         "same command resumes from the last checkpoint"
     )
@@ -159,7 +159,7 @@ def own_device(name: str) -> torch.device:
 
 @contextlib.contextmanager
 def joined(device: torch.device) -> Iterator[Ranks]:
-    """Joins the other processes that `launch` or torchrun started, if any. Raises WorkerLost."""
+    """Joins the other processes that `launch` or torchrun started, if any. Raises PeerLost."""
     if not is_one_of_several():
         yield Ranks()
         return

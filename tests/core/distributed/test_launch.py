@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,7 +32,8 @@ def test_processes_share_the_cores(monkeypatch, given, threads):
     reading, writing = os.pipe()
     says = f"import os; os.write({writing}, os.environ['OMP_NUM_THREADS'].encode())"
     monkeypatch.setattr(launch, "PROGRAM", says)
-    child = launch._start(["train"], 0, 2, f"{launch.DESCRIPTOR}{writing}", reading)
+    files = {launch.MEETING: f"{launch.DESCRIPTOR}{writing}"}
+    child = launch._start(["train"], 0, 2, files, reading)
     assert child.wait() == 0
     assert os.read(reading, 9).decode() == threads
 
@@ -46,10 +48,12 @@ def test_a_process_that_something_else_ends_is_lost(monkeypatch):
 
 def test_a_process_that_another_one_killed_speaks_for_both(monkeypatch):
     """It has said so, and the launcher says no more."""
-    commands = iter((["sh", "-c", "exit 74"], ["sh", "-c", "kill -9 $$"]))
+    commands = iter(("exit 74", "kill -9 $$"))
 
-    def ended(*_):
-        child = subprocess.Popen(next(commands))
+    def ended(arguments, rank, n, files, lifeline):
+        if rank == 0:
+            Path(files[launch.ERRORS]).write_text("cannot write r/metrics.jsonl\n")
+        child = subprocess.Popen(["sh", "-c", next(commands)])
         child.wait()
         return child
 
