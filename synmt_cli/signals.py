@@ -145,6 +145,22 @@ def requested(*, is_one_of_several: bool = False) -> Iterator[Request]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def ending_at_once(request: Request, stopped: str) -> Iterator[None]:
+    """For a wait that no handler can interrupt, with nothing to save: a signal ends the process.
+
+    Raises Stopped with this message where the end was asked for before.
+    """
+    previous = {number: signal.signal(number, signal.SIG_DFL) for number in _heard()}
+    try:
+        if request:
+            raise Stopped(stopped)
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
 def release() -> None:
     """Raises Interrupted for a signal that was delayed, once."""
     global _raised

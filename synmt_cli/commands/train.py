@@ -330,7 +330,8 @@ def train(
                 session = open_it(watch=bar.advance)
             show_estimate(session, choice, run)
             return 0
-        with left_to_launcher(), ranks.joined(ranks.own_device(device)) as together:
+        joined = ranks.joined(ranks.own_device(device), request)
+        with left_to_launcher(), joined as together:
             return run_training(open_it, choice, Path(run), tensorboard, request, limit, together)
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from support.run_folders import children, losses, wait_for, weights
 
+from synmt_cli.core.distributed import launch
+
 SIZE = (
     *("--preset", "tiny", "--threads", "1", "--set", "model.d_model=16", "--set", "model.d_ff=16"),
     *("--set", "model.n_heads=2", "--set", "model.encoder_layers=1"),
@@ -235,6 +237,17 @@ def test_the_first_process_speaks_for_all(start):
     status, errors = ended(start("--max-steps", 2, "--nproc", 2, "--verbose"))
     assert status == 0, errors
     assert errors.count("reading: ") == errors.count("training pairs") == 1
+
+
+def test_a_signal_ends_a_process_that_waits_for_one_that_never_comes(start, tmp_path):
+    meeting = tmp_path / "meeting"
+    place = ("RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", f"{launch.MEETING}={meeting}")
+    process = start("--max-steps", 9, program=("env", *place, *PROGRAM))
+    wait_for(lambda: meeting.exists() and meeting.stat().st_size, 120)
+    process.terminate()
+    status, errors = ended(process)
+    assert (status, errors) == (-signal.SIGTERM, "")
+    assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ DESCRIPTOR = "/proc/self/fd/"  # before its number: the path of an open file
 GRACE = 30.0  # seconds to save and end
 TICK = 0.05  # seconds between looks at the processes
 ENDED = (WorkerLost.exit_code, *(128 + number for number in signals.ENDS))
+NOT_BEGUN = "stopped before training began; the same command starts again"
 # -P: the working folder holds data; its Python files are not for this program. The launcher's own
 # package goes before an installed one, but what lies next to it before nothing.
 PROGRAM = (
@@ -126,7 +127,7 @@ def _status(statuses: Sequence[int], is_asked: bool, is_told: bool) -> int:
     if not any(statuses):
         return 0
     if is_asked and all(status <= 0 or status - 128 in signals.ENDS for status in statuses):
-        raise Stopped("stopped before training began; the same command starts again")
+        raise Stopped(NOT_BEGUN)
     if not is_told:
         raise WorkerLost(
             "a training process was killed (out of memory?); the same command goes on from the "

@@ -15,7 +15,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from synmt_cli.core.distributed.launch import MEETING, is_one_of_several, refuse_one_card
+from synmt_cli import signals
+from synmt_cli.core.distributed.launch import (
+    MEETING,
+    NOT_BEGUN,
+    is_one_of_several,
+    refuse_one_card,
+)
 from synmt_cli.core.run import device as devices
 from synmt_cli.errors import ConfigError, PeerLost
 
@@ -158,13 +164,17 @@ def own_device(name: str) -> torch.device:
 
 
 @contextlib.contextmanager
-def joined(device: torch.device) -> Iterator[Ranks]:
-    """Joins the other processes that `launch` or torchrun started, if any. Raises PeerLost."""
+def joined(device: torch.device, request: signals.Request) -> Iterator[Ranks]:
+    """Joins the other processes that `launch` or torchrun started, if any.
+
+    request: for an end, of which the wait for the others hears nothing. Raises PeerLost, and
+    Stopped if the end was asked for before.
+    """
     if not is_one_of_several():
         yield Ranks()
         return
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    with _collective():
+    with signals.ending_at_once(request, NOT_BEGUN), _collective():
         if (meeting := os.environ.get(MEETING)) is None:
             dist.init_process_group(backend, timeout=PATIENCE)
         else:
