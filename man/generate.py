@@ -199,7 +199,7 @@ def overview() -> str:
 
 
 def _root_options() -> list[tuple[str, str]]:
-    command = typer.main.get_command(cli.app)
+    command = cli.program()
     context = typer.Context(command, info_name="synmt", **cli.CONTEXT)
     return [r for p in command.get_params(context) if (r := p.get_help_record(context))]
 

@@ -7,6 +7,7 @@ imported only when its command runs, so `synmt --help` stays fast and never load
 import contextlib
 import difflib
 import errno
+import functools
 import gc
 import importlib
 import io
@@ -237,6 +238,7 @@ def manual(name: str) -> Manual:
     return sections
 
 
+@functools.cache
 def load(name: str) -> TyperCommand:
     """Imports a command, with its examples at the end of its help."""
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -290,6 +292,14 @@ def synmt(
     """
 
 
+@functools.cache
+def program() -> TyperGroup:
+    """All commands."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return group
+
+
 def main() -> NoReturn:
     """Runs `synmt` and ends the process. Never a traceback for what a user can cause."""
     writing.guard_descriptors()
@@ -317,7 +327,7 @@ def main() -> NoReturn:
 def _run(arguments: list[str]) -> int:
     console.command = _name(arguments)
     try:
-        result = typer.main.get_command(app)(arguments, prog_name="synmt", standalone_mode=False)
+        result = program()(arguments, prog_name="synmt", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
         return result if isinstance(result, int) else 0

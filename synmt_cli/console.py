@@ -84,11 +84,12 @@ def debug(message: str) -> None:
 
 
 def _is_new(line: str, path: str) -> bool:
+    text = printable(line).encode()
     with open(path, "a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        is_new = printable(line).encode() not in file.read().split(b"\n")
-        file.write(printable(line).encode() + b"\n")
+        is_new = text not in file.read().split(b"\n")
+        file.write(text + b"\n")
     return is_new
 
 

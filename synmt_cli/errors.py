@@ -101,10 +101,6 @@ class WorkerLost(SynmtError):
     exit_code = 74
 
 
-class PeerLost(WorkerLost):
-    """Another process of several that do the same work together has ended."""
-
-
 class Stopped(SynmtError):
     """Stopped before the end, with everything saved that is needed to resume."""
 

@@ -22,6 +22,7 @@ from synmt_cli import console, signals
 from synmt_cli.commands import Manual, completion, options
 from synmt_cli.commands.options import option
 from synmt_cli.core.distributed.launch import (
+    PeerLost,
     end_with_launcher,
     errors_file,
     is_launched,
@@ -33,7 +34,7 @@ from synmt_cli.core.distributed.launch import (
 from synmt_cli.core.options import SEED
 from synmt_cli.core.run.presets import AUTO
 from synmt_cli.core.variants import own_file
-from synmt_cli.errors import PeerLost, Stopped, UsageError, counted, quoted
+from synmt_cli.errors import Stopped, UsageError, counted, quoted
 from synmt_cli.io import memory
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import json
+import marshal
 import os
 import selectors
 import socket
@@ -23,6 +23,7 @@ def serve(address, names):
     server.listen(64)
     os.rename(address + ".new", address)  # who finds it can connect
     _load(names)
+    _load_commands()
     gc.collect()
     gc.freeze()  # or the first collection in a fork would copy every page
     _Orders(server).take()
@@ -40,6 +41,14 @@ def _load(names):
                 raise
     if not has_torch:
         del sys.modules["torch"]
+
+
+def _load_commands():
+    """Makes what reads their options, which takes longer than many a command."""
+    from synmt_cli import cli
+
+    for command in (cli.program(), *map(cli.load, cli.COMMANDS)):
+        command.make_context(command.name, [], resilient_parsing=True)
 
 
 class _Orders:
@@ -63,7 +72,7 @@ class _Orders:
         body, streams, _, _ = socket.recv_fds(client, size, 3, socket.MSG_WAITALL)
         if not size or len(body) < size:  # who ordered has ended
             return
-        order = json.loads(body)
+        order = marshal.loads(body)
         process = os.fork()
         if process == 0:
             _run(order, streams)

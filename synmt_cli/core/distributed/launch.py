@@ -40,6 +40,10 @@ PROGRAM = (
 Children = list[subprocess.Popen[bytes]]
 
 
+class PeerLost(WorkerLost):
+    """Another process of the same training has ended or cannot be reached."""
+
+
 def launch(arguments: Sequence[str], n: int) -> int:
     """Runs `synmt ARGUMENTS` in n processes. Returns 0, or a status that is not.
 

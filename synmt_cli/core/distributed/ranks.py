@@ -19,11 +19,12 @@ from synmt_cli import signals
 from synmt_cli.core.distributed.launch import (
     MEETING,
     NOT_BEGUN,
+    PeerLost,
     is_one_of_several,
     refuse_one_card,
 )
 from synmt_cli.core.run import device as devices
-from synmt_cli.errors import ConfigError, PeerLost
+from synmt_cli.errors import ConfigError
 
 PATIENCE = timedelta(hours=2)  # the first process may validate that long
 OWN = "@"  # before the rank, in names of tensors that belong to one process
