@@ -424,25 +424,51 @@ def test_lines_that_are_long_for_ter_are_named(run, folder):
 
 def test_letters_in_another_unicode_form_are_warned_of(run, folder):
     lines = [f"muži číslo {n}\n" for n in range(20)]
-    (folder / "nfc").write_text("".join(lines))
-    (folder / "nfd").write_text(unicodedata.normalize("NFD", "".join(lines)))
+    others = [*lines[:-1], "číslo\n"]
+    for form in ("NFC", "NFD"):
+        for name, text in (("", lines), ("-2", others)):
+            path = folder / f"{form.lower()}{name}"
+            path.write_text(unicodedata.normalize(form, "".join(text)))
     (folder / "plain").write_text("men\n" * 20)
-    done = run("score", "nfc", "nfd", "plain", "nfc", cwd=folder)
+    done = run("score", "nfc", "nfd", "plain", "nfc-2", cwd=folder)
     assert done.stderr.decode() == (
         "synmt score: warning: nfd has letters with accents in another Unicode form (NFC, NFD) "
         "than nfc: they count as different letters\n"
     )
     assert b"warning: nfc has letters" in run("score", "nfd", "nfc", cwd=folder).stderr
-    assert run("score", "nfd", "nfd", cwd=folder).stderr == b""
+    assert run("score", "nfd", "nfd-2", cwd=folder).stderr == b""
 
 
 def test_tokenized_text_is_warned_of_in_our_own_words(run, folder):
+    (folder / "ref").write_text("a b c e .\n" * 100)
     (folder / "many").write_text("a b c d .\n" * 100)
-    done = run("score", "many", "many", cwd=folder)
+    done = run("score", "ref", "many", cwd=folder)
     expected = b"synmt score: warning: many: 100 lines end in ' .': is the text tokenized?\n"
     assert done.stderr == expected
-    assert run("score", "many", "many", "-q", cwd=folder).stderr == b""
-    assert run("score", "many", "many", "--tokenize", "none", cwd=folder).stderr == b""
+    assert run("score", "ref", "many", "-q", cwd=folder).stderr == b""
+    assert run("score", "ref", "many", "--tokenize", "none", cwd=folder).stderr == b""
+
+
+def test_texts_that_are_the_same_are_warned_of(run, folder):
+    """Such as two files of one seed, of which nobody could say how far seeds are apart."""
+    lines = [f"The dog sleeps {n} hours.\n" for n in range(20)]
+    for name, text in (("ref", lines), ("a.1", [*lines[:-1], "No.\n"]), ("b", ["No.\n"] * 20)):
+        (folder / name).write_text("".join(text))
+    for copy, of in (("copy", "ref"), ("a.2", "a.1"), ("a.3", "a.1")):
+        (folder / copy).write_bytes((folder / of).read_bytes())
+    done = run("score", "ref", "a=a.1", "a=a.2", "a=a.3", "b", "copy", "ref", cwd=folder)
+    assert done.returncode == 0
+    *said, of_seeds = done.stderr.decode().splitlines()
+    assert "assumed to vary over seeds" in of_seeds
+    assert said == [
+        "synmt score: warning: a.1 and a.2 are the same text",
+        "synmt score: warning: a.1 and a.3 are the same text",
+        "synmt score: warning: ref and copy are the same text",
+        "synmt score: warning: ref is scored against itself",
+    ]
+    for name in ("ref", "copy"):  # of fewer lines, it may be by chance
+        (folder / name).write_text("".join(lines[:19]))
+    assert run("score", "ref", "copy", cwd=folder).stderr == b""
 
 
 RECORDED = {"": 26.6, "_pascal": 27.4, "_lisa": 27.2, "_tagemb": 26.8, "_multitask": 26.7}

@@ -9,6 +9,7 @@ from synmt_cli.io import reading
 TOKENIZED = 100  # with so many lines that end in " ." a text looks tokenized, as in sacreBLEU
 TER_WORDS = 300  # in a line; of as many shuffled words, sacreBLEU takes several seconds
 OTHER_FORM = 0.1  # of the lines, more or fewer than in the reference, in another Unicode form
+SAME = 20  # with so many lines, two texts are not the same by chance
 SHOWN = 5  # lines that are named
 Texts = Mapping[str, list[str]]
 
@@ -29,6 +30,7 @@ def of_texts(
     references, systems = ([*map(reading.source_name, of)] for of in (references, systems))
     systems = [*dict.fromkeys(systems)]
     yield from _empty_references(texts, references)
+    yield from _same_texts(texts, references, systems)
     if "bleu" in metrics and tokenize != "none":
         yield from _tokenized(texts, systems)
     yield from _other_forms(texts, references, systems)
@@ -45,6 +47,19 @@ def _empty_references(texts: Texts, references: Sequence[str]) -> Iterator[str]:
             yield f"{name}:{number}: empty reference"
         if len(blank) > SHOWN:
             yield f"{name}: {len(blank):,} empty references in all"
+
+
+def _same_texts(texts: Texts, references: Sequence[str], systems: Sequence[str]) -> Iterator[str]:
+    """A reference that is scored, or one seed that counts as two and makes intervals too narrow."""
+    names = [*references, *systems]
+    for i, name in enumerate(names):
+        if len(lines := texts[name]) < SAME:
+            continue
+        other = next((one for one in names[:i] if texts[one] == lines), None)
+        if other == name:
+            yield f"{name} is scored against itself"
+        elif other is not None:
+            yield f"{other} and {name} are the same text"
 
 
 def _tokenized(texts: Texts, systems: Sequence[str]) -> Iterator[str]:
