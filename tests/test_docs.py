@@ -89,13 +89,14 @@ def block_of(page, title):
             4,
             marks=pytest.mark.long,  # six trainings
         ),
-        (
+        pytest.param(
             "README.md",
             "The pipe",
             {f"{s}.{side}" for s in ("train", "dev", "test") for side in ("en", "de")}
             | {"en.udpipe"},
             "pascal.de",
             12,
+            marks=pytest.mark.long,
         ),
         (
             "README.md",
