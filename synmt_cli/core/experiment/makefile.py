@@ -19,6 +19,7 @@ _HEAD = """\
 #   make -j2         everything, two trainings at a time; results: scores.txt{judged} report.html
 #                    (on one GPU: make, since trainings take turns on it)
 #   make data        trees, vocabulary and records
+#   make forecast    how long the trainings take, by some updates of each variant
 #   make train       the training runs, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
 #   make -n          the commands that would run
 #
@@ -239,14 +240,37 @@ aside = synmt check config.toml; mkdir -p runs; {{ $(inputs); }} > $(1).inputs.n
   mv $(1).inputs.new $(1).inputs
 """
 _TRAIN_ONE = """
-$(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: \\
-		data/{train}.jsonl data/{dev}.jsonl spm.model data/CONFIG data/PRESET \\
-		data/OPTIONS_{variant}{files} | config.toml data/scorable
+NEEDS_{variant} := data/{train}.jsonl data/{dev}.jsonl spm.model data/CONFIG data/PRESET \\
+  data/OPTIONS_{variant}{files}
+TRAIN_{variant} = $(TRAIN) --variant {variant} --seed $*{options} $(OPTIONS_{variant}) \\
+  --train data/{train}.jsonl --dev data/{dev}.jsonl
+$(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: $(NEEDS_{variant}) \\
+		| config.toml data/scorable
 	@$(call aside,runs/{variant}.$*)
-	$(TRAIN) --variant {variant} --seed $*{options} $(OPTIONS_{variant}) \\
-		--train data/{train}.jsonl --dev data/{dev}.jsonl \\
-		--run runs/{variant}.$* 2>&1 | tee -ai runs/{variant}.$*.log | $(call named,{variant}.$*)
+	$(TRAIN_{variant}) --run runs/{variant}.$* 2>&1 | \\
+		tee -ai runs/{variant}.$*.log | $(call named,{variant}.$*)
 	touch -r runs/{variant}.$*.inputs $@ # the time stamp of its inputs: later changes count
+data/{variant}.$(SEED).forecast: data/{variant}.%.forecast: $(NEEDS_{variant}) | config.toml
+	$(TRAIN_{variant}) --dry-run -q > $@
+"""
+_FORECAST = """
+# --- How long the trainings take: now, on this machine ---
+
+FORECASTS := $(VARIANTS:%=data/%.$(SEED).forecast)
+# $(call left,VARIANT): how many of its trainings have not ended.
+left = $(words $(filter-out $(wildcard runs/*.trained),$(SEEDS:%=runs/$(1).%.trained)))
+
+.PHONY: forecast $(FORECASTS)
+forecast: $(FORECASTS)
+	@{ $(foreach one,$(VARIANTS),printf 'of\\t%s\\t%s\\n' $(one) $(call left,$(one)); \\
+		cat data/$(one).$(SEED).forecast;) } | LC_ALL=C awk -F '\\t' ' \\
+		BEGIN { row = "%-24s %13s  %s\\n"; printf row, "variant", "left to train", "each takes" } \\
+		$$1 == "of" { variant = $$2; left = $$3 } \\
+		$$1 == "updates" { updates = $$2 } \\
+		$$1 == "seconds per update" { seconds += left * updates * $$2; all += left } \\
+		$$1 == "time without validations" { printf row, variant, left, $$2 } \\
+		END { printf row, "all", all, sprintf("%.1f h, one after another", seconds / 3600) }'
+	@echo 'Validations, tuning and translations come on top; patience may end a training earlier.'
 """
 _TUNE = """
 # --- The models that translate: the mean of the checkpoints that a training has kept ---
@@ -445,6 +469,7 @@ def _trainings(design: Design) -> Iterator[str]:
             files += f" \\\n\t\t{begun} {begun}/model.safetensors"
             options += f" --pretrained given/pretrained/{variant}.$*"
         yield _TRAIN_ONE.format(variant=variant, train=train, dev=dev, files=files, options=options)
+    yield _FORECAST
 
 
 def _limits(design: Design) -> str:
