@@ -85,12 +85,13 @@ def debug(message: str) -> None:
 
 def _is_new(line: str, path: str) -> bool:
     text = printable(line).encode()
-    with open(path, "a+b") as file:
+    with contextlib.suppress(OSError), open(path, "a+b") as file:  # else it is said twice
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        is_new = text not in file.read().split(b"\n")
+        if text in file.read().split(b"\n"):
+            return False
         file.write(text + b"\n")
-    return is_new
+    return True
 
 
 def _line(text: str) -> None:

@@ -146,15 +146,15 @@ def requested(*, is_one_of_several: bool = False) -> Iterator[Request]:
 
 
 @contextmanager
-def ending_at_once(request: Request, stopped: str) -> Iterator[None]:
+def ending_at_once(request: Request) -> Iterator[None]:
     """For a wait that no handler can interrupt, with nothing to save: a signal ends the process.
 
-    Raises Stopped with this message where the end was asked for before.
+    request: one that came before does, too.
     """
     previous = {number: signal.signal(number, signal.SIG_DFL) for number in _heard()}
     try:
-        if request:
-            raise Stopped(stopped)
+        if request.number is not None:
+            signal.raise_signal(request.number)
         yield
     finally:
         for number, handler in previous.items():

@@ -110,9 +110,9 @@ def init(
     and LAS of their trees against a parse of the same text. Such variants learn projective trees in
     which a multiword token is one word: trees of the target are changed accordingly (linearize says
     how). Read the Makefile, change it, or run its commands one by one. `make -j2` trains two models
-    at a time, which is for two cores, not for one GPU; `make forecast` says before how long all
-    trainings take. An interrupted make resumes where it stopped, and what depends on a changed file
-    is made again. One vocabulary serves both languages.
+    at a time, which is for two cores, not for one GPU; `make forecast` says beforehand how long
+    the remaining trainings will take. An interrupted make resumes where it stopped, and what
+    depends on a changed file is made again. One vocabulary serves both languages.
 
     Variants that read trees of the source (such as pascal) need --parser or --src-trees, those that
     write trees (linearized, parent, gcn) --tgt-parser or --tgt-trees; others skip parsing. `synmt

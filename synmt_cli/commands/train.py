@@ -282,6 +282,7 @@ def train(
     words and arcs, and metrics.jsonl has their nats per token and per sentence, and their accuracy;
     with metric=bleu it also counts the trees that had to be closed (see translate).
     """
+    console.share_errors(errors_file())
     limit = seconds(time_limit)
     if not run and not dry_run:
         raise UsageError("--run DIR is missing (or --dry-run)")
@@ -308,7 +309,6 @@ def train(
     if nproc > 1 and not dry_run:
         refuse_one_card(device, nproc)
         return launch(without("--nproc", sys.argv[1:]), nproc)
-    console.share_errors(errors_file())
     end_with_launcher()
     # A dry run has nothing to save: a signal ends it at once.
     listening = (
@@ -344,6 +344,7 @@ def left_to_launcher() -> Iterator[None]:
     except PeerLost as error:
         if errors_file() is None:
             raise
+        console.debug(f"{error} ({error.__cause__})")
         raise SystemExit(error.exit_code) from error
 
 

@@ -456,7 +456,8 @@ def test_texts_that_are_the_same_are_warned_of(run, folder):
         (folder / name).write_text("".join(text))
     for copy, of in (("copy", "ref"), ("a.2", "a.1"), ("a.3", "a.1")):
         (folder / copy).write_bytes((folder / of).read_bytes())
-    done = run("score", "ref", "a=a.1", "a=a.2", "a=a.3", "b", "copy", "ref", cwd=folder)
+    every = ("a=a.1", "a=a.2", "a=a.3", "b", "copy", "c=copy", "ref")
+    done = run("score", "ref", *every, cwd=folder)
     assert done.returncode == 0
     *said, of_seeds = done.stderr.decode().splitlines()
     assert "assumed to vary over seeds" in of_seeds
@@ -464,8 +465,12 @@ def test_texts_that_are_the_same_are_warned_of(run, folder):
         "synmt score: warning: a.1 and a.2 are the same text",
         "synmt score: warning: a.1 and a.3 are the same text",
         "synmt score: warning: ref and copy are the same text",
+        "synmt score: warning: copy is scored twice",
         "synmt score: warning: ref is scored against itself",
     ]
+    assert (
+        run("score", "ref", "ref", cwd=folder).stderr == b""
+    )  # to see what a metric gives at most
     for name in ("ref", "copy"):  # of fewer lines, it may be by chance
         (folder / name).write_text("".join(lines[:19]))
     assert run("score", "ref", "copy", cwd=folder).stderr == b""

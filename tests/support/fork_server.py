@@ -70,6 +70,8 @@ class _Orders:
         """Reads an order and starts its command."""
         size = int.from_bytes(client.recv(4, socket.MSG_WAITALL), "big")
         body, streams, _, _ = socket.recv_fds(client, size, 3, socket.MSG_WAITALL)
+        if body and len(body) < size:  # the system ends the first part where it likes
+            body += client.recv(size - len(body), socket.MSG_WAITALL)
         if not size or len(body) < size:  # who ordered has ended
             return
         order = marshal.loads(body)

@@ -34,6 +34,8 @@ def send(forked, arguments, folder, environment, streams, signals=(), timeout=No
         server.sendall(len(data).to_bytes(4, "big"))
         n_sent = server.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, numbers)])
         server.sendall(data[n_sent:])
-        return int.from_bytes(server.recv(4, MSG_WAITALL), "big", signed=True)
+        if len(answer := server.recv(4, MSG_WAITALL)) < 4:
+            raise ConnectionError("the process that forks has ended")
+        return int.from_bytes(answer, "big", signed=True)
     finally:
         server.close()

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from synmt_cli import signals
@@ -29,6 +30,7 @@ GRACE = 30.0  # seconds to save and end
 TICK = 0.05  # seconds between looks at the processes
 ENDED = (WorkerLost.exit_code, *(128 + number for number in signals.ENDS))
 NOT_BEGUN = "stopped before training began; the same command starts again"
+GO_ON = "the same command goes on from the last checkpoint"
 # -P: the working folder holds data; its Python files are not for this program. The launcher's own
 # package goes before an installed one, but what lies next to it before nothing.
 PROGRAM = (
@@ -50,8 +52,8 @@ def launch(arguments: Sequence[str], n: int) -> int:
     A first signal of ENDS asks all processes to end, and so does the failure of one, which
     leaves the others GRACE seconds; a second signal ends them at once. They print their own
     messages, and note the errors among them in `errors_file`, so that each is printed once. Raises
-    WorkerLost where none can be started or one was killed, and Stopped where they were asked to
-    end before any of them could answer.
+    WorkerLost where one cannot be started or was killed, and Stopped where they were asked to end
+    before any of them could answer.
     """
     children: Children = []
     with (
@@ -64,8 +66,7 @@ def launch(arguments: Sequence[str], n: int) -> int:
         try:
             for rank in range(n):
                 children.append(_start(arguments, rank, n, files, lifeline))
-            statuses = _watch(children, request)
-            return _status(statuses, bool(request), os.path.getsize(errors) > 0)
+            return _status(_watch(children, request, errors), bool(request))
         except OSError as error:
             raise WorkerLost(f"cannot start a process: {reason(error)}") from error
         finally:
@@ -105,39 +106,61 @@ def _start(
     )
 
 
-def _watch(children: Children, request: signals.Request) -> list[int]:
-    """Waits for all of them. Returns their statuses."""
-    is_asked, deadline = False, float("inf")
-    while None in [child.poll() for child in children]:
-        is_failed = any(child.returncode for child in children)
-        if is_failed:
+@dataclass(frozen=True)
+class End:
+    """How several processes ended.
+
+    statuses: of all. first: of those that failed before any was asked to end. is_told: whether a
+    message says why; see `errors_file`.
+    """
+
+    statuses: Sequence[int]
+    first: Sequence[int]
+    is_told: bool
+
+
+def _watch(children: Children, request: signals.Request, errors: str) -> End:
+    """Waits for all of them."""
+    first, is_told, deadline = None, False, float("inf")
+    while True:
+        statuses = [child.poll() for child in children]
+        failed = [status for status in statuses if status]
+        if failed:
             deadline = min(deadline, time.monotonic() + GRACE)
-        if (is_failed or request) and not is_asked:
-            is_asked = True
+        if (failed or request) and first is None:
+            first, is_told = failed, _has_text(errors)
             for child in children:
                 child.terminate()
+        ended = [status for status in statuses if status is not None]
+        if len(ended) == len(statuses):
+            return End(ended, first or (), is_told or (bool(request) and _has_text(errors)))
         if time.monotonic() > deadline:
             for child in children:
                 child.kill()
         time.sleep(TICK)
-    return [child.returncode for child in children]
 
 
-def _status(statuses: Sequence[int], is_asked: bool, is_told: bool) -> int:
-    """One status for several.
+def _has_text(path: str) -> bool:
+    with contextlib.suppress(OSError):  # a cleaner of temporary files may have removed it
+        return os.path.getsize(path) > 0
+    return False
 
-    is_asked: to end, by a signal to the launcher. is_told: why one failed; see `errors_file`.
-    """
-    if not any(statuses):
+
+def _status(end: End, is_asked: bool) -> int:
+    """One status for several. is_asked: to end, by a signal to the launcher."""
+    if not any(end.statuses):
         return 0
-    if is_asked and all(status <= 0 or status - 128 in signals.ENDS for status in statuses):
-        raise Stopped(NOT_BEGUN)
-    if not is_told:
-        raise WorkerLost(
-            "a training process was killed (out of memory?); the same command goes on from the "
-            "last checkpoint"
-        )
-    return one_of(statuses)
+    if is_asked:
+        if not end.is_told and all(status <= 0 or status in ENDED for status in end.statuses):
+            raise Stopped(NOT_BEGUN)
+        return one_of(end.statuses)
+    saved = Stopped.exit_code  # is no failure of those that ended because of another
+    status = one_of([one for one in end.statuses if one != saved or one in end.first])
+    if status != WorkerLost.exit_code or end.is_told:
+        return status
+    if {*end.statuses} <= {0, WorkerLost.exit_code, -signal.SIGTERM, saved}:
+        raise PeerLost(f"the processes of this training cannot reach each other; {GO_ON}")
+    raise WorkerLost(f"a training process was killed (out of memory?); {GO_ON}")
 
 
 @contextlib.contextmanager
@@ -181,7 +204,7 @@ def is_one_of_several() -> bool:
 def errors_file() -> str | None:
     """The file in which the processes of a `launch` note the errors that they printed.
 
-    That another process is gone is for the launcher to say, who sees whether that one said why.
+    Only the launcher says that a process is gone: it can see whether that process said why.
     """
     return os.environ.get(ERRORS)
 

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from synmt_cli import signals
 from synmt_cli.core.distributed.launch import (
     MEETING,
-    NOT_BEGUN,
     PeerLost,
     is_one_of_several,
     refuse_one_card,
@@ -168,14 +167,13 @@ def own_device(name: str) -> torch.device:
 def joined(device: torch.device, request: signals.Request) -> Iterator[Ranks]:
     """Joins the other processes that `launch` or torchrun started, if any.
 
-    request: for an end, of which the wait for the others hears nothing. Raises PeerLost, and
-    Stopped if the end was asked for before.
+    request: for an end, of which the wait for the others hears nothing. Raises PeerLost.
     """
     if not is_one_of_several():
         yield Ranks()
         return
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    with signals.ending_at_once(request, NOT_BEGUN), _collective():
+    with signals.ending_at_once(request), _collective():
         if (meeting := os.environ.get(MEETING)) is None:
             dist.init_process_group(backend, timeout=PATIENCE)
         else:

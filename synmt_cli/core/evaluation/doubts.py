@@ -28,9 +28,10 @@ def of_texts(
     """
     texts = {reading.source_name(name): lines for name, lines in texts.items()}
     references, systems = ([*map(reading.source_name, of)] for of in (references, systems))
-    systems = [*dict.fromkeys(systems)]
+    references = [*dict.fromkeys(references)]
     yield from _empty_references(texts, references)
     yield from _same_texts(texts, references, systems)
+    systems = [*dict.fromkeys(systems)]
     if "bleu" in metrics and tokenize != "none":
         yield from _tokenized(texts, systems)
     yield from _other_forms(texts, references, systems)
@@ -52,13 +53,14 @@ def _empty_references(texts: Texts, references: Sequence[str]) -> Iterator[str]:
 def _same_texts(texts: Texts, references: Sequence[str], systems: Sequence[str]) -> Iterator[str]:
     """A reference that is scored, or one seed that counts as two and makes intervals too narrow."""
     names = [*references, *systems]
+    if systems == references:  # nobody takes the one for the other
+        return
     for i, name in enumerate(names):
         if len(lines := texts[name]) < SAME:
             continue
-        other = next((one for one in names[:i] if texts[one] == lines), None)
-        if other == name:
-            yield f"{name} is scored against itself"
-        elif other is not None:
+        if name in names[:i]:
+            yield f"{name} is scored {'against itself' if name in references else 'twice'}"
+        elif (other := next((one for one in names[:i] if texts[one] == lines), None)) is not None:
             yield f"{other} and {name} are the same text"
 
 

@@ -19,7 +19,7 @@ _HEAD = """\
 #   make -j2         everything, two trainings at a time; results: scores.txt{judged} report.html
 #                    (on one GPU: make, since trainings take turns on it)
 #   make data        trees, vocabulary and records
-#   make forecast    how long the trainings take, by some updates of each variant
+#   make forecast    how long the trainings will take, from a few updates of each variant
 #   make train       the training runs, runs/VARIANT.SEED, each with its log, runs/VARIANT.SEED.log
 #   make -n          the commands that would run
 #
@@ -251,18 +251,19 @@ $(SEEDS:%=runs/{variant}.%.trained): runs/{variant}.%.trained: $(NEEDS_{variant}
 		tee -ai runs/{variant}.$*.log | $(call named,{variant}.$*)
 	touch -r runs/{variant}.$*.inputs $@ # the time stamp of its inputs: later changes count
 data/{variant}.$(SEED).forecast: data/{variant}.%.forecast: $(NEEDS_{variant}) | config.toml
-	$(TRAIN_{variant}) --dry-run -q > $@
+	$(TRAIN_{variant}) --dry-run 2>&1 > $@ | $(call named,{variant})
 """
 _FORECAST = """
-# --- How long the trainings take: now, on this machine ---
+# --- How long the trainings will take, on this machine and with its other work ---
 
 FORECASTS := $(VARIANTS:%=data/%.$(SEED).forecast)
-# $(call left,VARIANT): how many of its trainings have not ended.
-left = $(words $(filter-out $(wildcard runs/*.trained),$(SEEDS:%=runs/$(1).%.trained)))
+# $(call left,VARIANT): how many of its trainings make would begin or go on with.
+AGAIN := $(MAKE) # by another name, or make -n would run what has it
+left = $$($(AGAIN) -n train 2> /dev/null | grep -cF -e '--run runs/$(1).' || true)
 
 .PHONY: forecast $(FORECASTS)
 forecast: $(FORECASTS)
-	@{ $(foreach one,$(VARIANTS),printf 'of\\t%s\\t%s\\n' $(one) $(call left,$(one)); \\
+	@{ $(foreach one,$(VARIANTS),printf 'of\\t%s\\t%s\\n' $(one) "$(call left,$(one))"; \\
 		cat data/$(one).$(SEED).forecast;) } | LC_ALL=C awk -F '\\t' ' \\
 		BEGIN { row = "%-24s %13s  %s\\n"; printf row, "variant", "left to train", "each takes" } \\
 		$$1 == "of" { variant = $$2; left = $$3 } \\

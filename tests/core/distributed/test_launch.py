@@ -1,10 +1,10 @@
 """Processes that are started and ended together."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -46,19 +46,50 @@ def test_a_process_that_something_else_ends_is_lost(monkeypatch):
     assert lost.value.exit_code == 74
 
 
-def test_a_process_that_another_one_killed_speaks_for_both(monkeypatch):
-    """It has said so, and the launcher says no more."""
-    commands = iter(("exit 74", "kill -9 $$"))
+SAVES = "trap 'echo saved >> $ERRORS; exit 75' TERM; echo; while :; do sleep 0.05; done"
 
-    def ended(arguments, rank, n, files, lifeline):
-        if rank == 0:
-            Path(files[launch.ERRORS]).write_text("cannot write r/metrics.jsonl\n")
-        child = subprocess.Popen(["sh", "-c", next(commands)])
-        child.wait()
+
+@pytest.mark.parametrize(
+    ("scripts", "outcome"),
+    [
+        # It said why, which the other one had no reason to say.
+        (("echo no space >> $ERRORS; exit 74", "kill -9 $$"), 74),
+        (("echo no space >> $ERRORS; exit 74", "exit 74"), 74),
+        # What failed counts, not that the other one was asked to end and saved.
+        ((SAVES, "echo no card >> $ERRORS; exit 78"), 78),
+        ((SAVES, "kill -9 $$"), "a training process was killed"),
+        (("exit 74", "kill -9 $$"), "a training process was killed"),
+        # Both lost the other one.
+        (("exit 74", "exit 74"), "cannot reach each other"),
+        # Python itself said why it does not start.
+        (("exit 1", "exit 1"), 1),
+    ],
+)
+def test_what_failed_first_decides_how_all_end(monkeypatch, tmp_path, scripts, outcome):
+    """The launcher says what nobody could say."""
+
+    def start(arguments, rank, n, files, lifeline):
+        command, environment = ["sh", "-c", scripts[rank]], {"ERRORS": str(tmp_path / "errors")}
+        child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+        with child.stdout:
+            is_ready = child.stdout.readline()
+        if not is_ready:
+            child.wait()
         return child
 
-    monkeypatch.setattr(launch, "_start", ended)
-    assert launch.launch(["train"], 2) == 74
+    @contextlib.contextmanager
+    def file():
+        (tmp_path / "errors").touch()
+        yield str(tmp_path / "errors")
+
+    monkeypatch.setattr(launch, "_start", start)
+    monkeypatch.setattr(launch, "_shared_file", file)
+    if isinstance(outcome, int):
+        assert launch.launch(["train"], 2) == outcome
+    else:
+        with pytest.raises(WorkerLost, match=outcome) as error:
+            launch.launch(["train"], 2)
+        assert error.value.exit_code == 74
 
 
 def test_processes_that_a_signal_ends_while_they_import_are_stopped(monkeypatch):

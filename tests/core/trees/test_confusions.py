@@ -135,4 +135,4 @@ def test_long_sentences_take_no_loop_over_their_words():
     )
     n_changed = sum(a != b for a, b in zip(found, chain.heads, strict=True))
     assert n_changed > 50
-    assert n_lines < 2 * n * n_changed  # what is below a word is walked; a loop takes 20 lines
+    assert n_lines < n * n_changed / 2  # some walk what is below a word; a loop takes 20 lines
