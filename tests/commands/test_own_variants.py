@@ -163,7 +163,7 @@ def test_an_experiment_keeps_the_file_and_trains_anew_when_it_changes(place, nam
     assert done.stdout == b"SYNMT_VARIANTS := variants.py\n"
     rules = (folder / "Makefile").read_text()
     needs = {
-        one: re.search(rf"^\$\(SEEDS:%=runs/{one}\.(.|\n)*?\n\t@", rules, re.MULTILINE)[0]
+        one: re.search(rf"^NEEDS_{one} :=(.|\n)*?\nTRAIN_", rules, re.MULTILINE)[0]
         for one in ("vanilla", "near-parent")
     }
     assert {one: "variants.py" in text for one, text in needs.items()} == {
