@@ -132,6 +132,13 @@ shallow=$(seeds shallow gps 12000-updates/ .shallow)
 own="1 2 3 4"
 longer_of gps-shallow "$shallow $(longer_systems gps)"
 longer_of gps-shallow-flat "$(seeds flat gps 12000-updates/ .flat) $shallow"
+for own in "3 4" "1 2 3 4"; do # two further seeds, trained later: alone, and with the first two
+  shallow=$(seeds shallow gps 12000-updates/ .shallow)
+  synmt score -M bleu,chrf -o "12000-updates/gps-shallow.${own// /-}.txt" "$french" \
+    $shallow $(longer_systems gps)
+  synmt score -M bleu,chrf -o "12000-updates/gps-shallow-flat.${own// /-}.txt" "$french" \
+    $(seeds flat gps 12000-updates/ .flat) $shallow
+done
 own="1 2 3"
 synmt score -M bleu --by length:20 "${english[@]::2}" -o 12000-updates/pascal-vanilla-20.txt \
   "$french" $(longer_systems vanilla pascal)
