@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(READY)  ## the whole pipe on generated data: parse, featurize, train, translate, score
 	PATH="$(CURDIR)/$(RUN):$$PATH" bash examples/demo.sh
 
-test: $(READY)  ## the tests, in 10 to 15 minutes on two cores
+test: $(READY)  ## the tests, in about ten minutes on two cores
 	$(PYTEST) -m "not gpu and not long"
 
 test-long: $(READY)  ## those of many processes, lost machines, damaged files and whole experiments
