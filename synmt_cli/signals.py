@@ -12,7 +12,7 @@ has many. A signal that arrives there raises a second time, soon after.
 
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 T = TypeVar("T")
+Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # ask for an end
 GRACE = 5.0  # seconds
 SOON = 0.001  # seconds
@@ -137,12 +138,8 @@ def requested(*, is_one_of_several: bool = False) -> Iterator[Request]:
         elif not is_one_of_several:
             _arrive(number, frame)
 
-    previous = {number: signal.signal(number, ask) for number in _heard()}
-    try:
+    with _handled_by(ask):
         yield request
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -151,14 +148,21 @@ def ending_at_once(request: Request) -> Iterator[None]:
 
     request: one that came before does, too.
     """
-    previous = {number: signal.signal(number, signal.SIG_DFL) for number in _heard()}
-    try:
+    with _handled_by(signal.SIG_DFL):
         if request.number is not None:
             signal.raise_signal(request.number)
         yield
+
+
+@contextmanager
+def _handled_by(handler: Handler) -> Iterator[None]:
+    """Another handler of the signals that ask for an end, for a while."""
+    previous = {number: signal.signal(number, handler) for number in _heard()}
+    try:
+        yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        for number, before in previous.items():
+            signal.signal(number, before)
 
 
 def release() -> None:

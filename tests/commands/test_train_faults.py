@@ -94,7 +94,7 @@ def test_a_second_signal_ends_at_once(train, tmp_path):
     wait_for(lambda: last_step(tmp_path / "r"))
     for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
         training.send_signal(number)
-    _, errors = training.communicate(timeout=60)
+    _, errors = training.communicate(timeout=5)
     assert training.returncode == 128 + signal.SIGTERM
     assert errors.count(b"\n") == errors.count(b"synmt train: ")  # no traceback, no save
     assert b"stopped at" not in errors

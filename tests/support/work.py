@@ -12,8 +12,8 @@ BETWEEN = STEP**1.5
 def takes_linear_time(work, make, n, rounds=5):
     """Whether work(make(n)) takes about 8 times as long as work(make(n // 8)), not 64 times.
 
-    Of each the least CPU time counts. Where that is no answer yet both run again: another process
-    of the machine may slow down one of them, but not in each round.
+    The shortest CPU time of each counts. If the ratio is too large, both are measured again, since
+    another process may have slowed one of them down.
     """
     inputs = make(n // STEP), make(n)
     work(inputs[0])  # what only the first call does counts for neither

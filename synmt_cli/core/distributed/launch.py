@@ -154,7 +154,7 @@ def _status(end: End, is_asked: bool) -> int:
         if not end.is_told and all(status <= 0 or status in ENDED for status in end.statuses):
             raise Stopped(NOT_BEGUN)
         return one_of(end.statuses)
-    saved = Stopped.exit_code  # is no failure of those that ended because of another
+    saved = Stopped.exit_code  # whoever was asked to end, and saved, did not fail
     status = one_of([one for one in end.statuses if one != saved or one in end.first])
     if status != WorkerLost.exit_code or end.is_told:
         return status

@@ -257,13 +257,14 @@ _FORECAST = """
 # --- How long the trainings will take, on this machine and with its other work ---
 
 FORECASTS := $(VARIANTS:%=data/%.$(SEED).forecast)
-# $(call left,VARIANT): how many of its trainings make would begin or go on with.
 AGAIN := $(MAKE) # by another name, or make -n would run what has it
-left = $$($(AGAIN) -n train 2> /dev/null | grep -cF -e '--run runs/$(1).' || true)
+# $(call left,VARIANT): how many of its trainings make would begin or go on with.
+left = $$(grep -cF -e '--run runs/$(1).' <<< "$$todo" || true)
 
 .PHONY: forecast $(FORECASTS)
 forecast: $(FORECASTS)
-	@{ $(foreach one,$(VARIANTS),printf 'of\\t%s\\t%s\\n' $(one) "$(call left,$(one))"; \\
+	@todo=$$($(AGAIN) -n train 2> /dev/null); \\
+	{ $(foreach one,$(VARIANTS),printf 'of\\t%s\\t%s\\n' $(one) "$(call left,$(one))"; \\
 		cat data/$(one).$(SEED).forecast;) } | LC_ALL=C awk -F '\\t' ' \\
 		BEGIN { row = "%-24s %13s  %s\\n"; printf row, "variant", "left to train", "each takes" } \\
 		$$1 == "of" { variant = $$2; left = $$3 } \\
