@@ -15,6 +15,8 @@ from support.program import DATA, ENVIRONMENT, synmt
 for name in {"TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES"} & ENVIRONMENT.keys():
     os.environ[name] = ENVIRONMENT[name]
 os.environ.pop("SYNMT_VARIANTS", None)  # a developer's own variants are not those of synmt
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # what a test makes is no part of `make test`
+    os.environ.pop(name, None)
 
 
 # A busy disk or another process can slow an example down; that is not a failure.
