@@ -180,6 +180,26 @@ def test_documents_name_files_that_exist(name):
         assert (ROOT / path).exists(), path
 
 
+def headings(page):
+    """The anchors of a page of Markdown, as code hosts make them."""
+    for heading in re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE):
+        shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        yield re.sub(r"[^\w\- ]", "", shown).replace(" ", "-")
+
+
+def pages():
+    return [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings_that_exist(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for file, _, heading in (link.partition("#") for link in links if "://" not in link):
+        there = page.parent / file if file else page
+        assert there.exists(), file
+        assert not heading or heading in headings(there), f"{file}#{heading}"
+
+
 def test_decisions_have_numbers_of_their_own():
     names = [path.name for path in (ROOT / "docs" / "decisions").glob("*.md")]
     numbers = sorted(int(name[:4]) for name in names)
